@@ -1,6 +1,6 @@
 """Where does the time of torch.compile go? python examples/dynamo.py, with torch installed
 
-A small model with a graph break (it prints), and a batch of another type, for which it is compiled again. The first
+A small model with a graph break (it prints), and a batch of a different type, for which it is compiled again. The first
 argument names a backend: inductor (needs a C++ compiler), aot_eager or eager. A program of your own needs no change:
 stackweave dynamo train.py
 """
@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
     def forward(self, batch):
         for block in self.blocks:
             batch = block(batch)
-        print("a graph break: print is no part of a graph")
+        print("a graph break: print is not part of a graph")
         return squashed(self.head(batch), depth=3)
 
 
@@ -45,11 +45,11 @@ def squashed(batch, depth):
 def main(backend="inductor"):
     model = Model()
     compiled = torch.compile(model, backend=backend)
-    with torch.no_grad(), stackweave.torch.dynamo.profile() as profile:
+    with torch.no_grad(), stackweave.torch.dynamo.profile() as recorder:
         compiled(torch.ones(4, 16))
         model.double()
         compiled(torch.ones(4, 16, dtype=torch.float64))
-    print(profile.report())
+    print(stackweave.torch.dynamo.report(recorder.recording))
 
 
 if __name__ == "__main__":

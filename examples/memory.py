@@ -1,6 +1,6 @@
-"""A small cache with a leak, to be recorded: stackweave memory examples/memory.py
+"""A small cache with a leak, for recording: stackweave memory examples/memory.py
 
-Tags, a thread, blocks that are freed at once, and some that never are. It runs as well without a recorder around it.
+It has tags, a thread, blocks that are freed immediately, and some that are never freed. It also runs without a recorder.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """A small query planner that records where its time goes: python examples/timing.py
 
-Views are the functions of a program that Python knows nothing of: they have names, files and lines, they use each
-other, one uses itself, and one can't be planned. Named with a path, the recording is kept: python examples/timing.py
+Views are the functions of a program that is unknown to Python: they have names, files and lines, they use each
+other, one uses itself, and one cannot be planned. With a path, the recording is kept: python examples/timing.py
 planner.swv, and then stackweave export planner.swv -o planner.svg --time-order
 """
 
@@ -37,7 +37,7 @@ class Planner:
                 self.views[name] = (number, [source for source in sources if source != "join"])
 
     def plan(self, query):
-        """The cost, and the order of the tables; a row for each query."""
+        """Returns the cost, and the order of the tables. Records a row for each query."""
         with self.timing.run("plan", query=query) as run:
             with self.timing.frame("parse"):
                 sources = [word for word in query.split()[3:] if word != "join"]
@@ -46,7 +46,7 @@ class Planner:
         return cost, order
 
     def expand(self, name, inside):
-        """Tables cost what they have; views are planned where they are used."""
+        """Returns the cost of a table, which is its number of rows, or plans a view."""
         if name not in self.views:
             if name not in ROWS:
                 raise LookupError(f"no table or view is called {name}")
@@ -87,7 +87,7 @@ def main(path=None):
             except LookupError as error:
                 print(f"{query}: {error}")
         print()
-        print(timing.phases_text())
+        print(timing.recording.phases_text())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A small service, to be traced: stackweave trace examples/traced.py
+"""A small service, for tracing: stackweave trace examples/traced.py
 
-Tasks, a thread, a generator, spans, a counter and log records. It runs as well without a trace around it.
+It has tasks, a thread, a generator, spans, a counter and log records. It also runs without a trace.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One stack that goes from Python into C and back, twice: as `traceback` shows it, and as it is."""
+"""A stack from Python into C and back, twice: as `traceback` shows it, and the complete one."""
 
 import ctypes
 import sys
@@ -10,7 +10,7 @@ import stackweave
 
 COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
 libc = ctypes.CDLL(None)
-taken = []
+captured = []
 
 
 def main():
@@ -25,14 +25,14 @@ def order_of_letters(word):
 
 @COMPARE
 def compare(one, other):
-    if not taken:
-        take_both()
+    if not captured:
+        capture_both()
     return one[0] - other[0]
 
 
-def take_both():
-    taken.append(stackweave.capture())
-    taken.append(traceback.extract_stack())
+def capture_both():
+    captured.append(stackweave.capture())
+    captured.append(traceback.extract_stack())
 
 
 def show(woven, standard):
@@ -47,22 +47,22 @@ def show(woven, standard):
         if frame.kind == "python":
             entry = next(standard)
             row = f"{basename(entry.filename)}:{entry.lineno} {entry.name}"
-            print(f"{row:28}  {frame.name:37.37}  {basename(frame.filename)}:{frame.line}")
+            print(f"{row:28}  {frame.name:37.37}  {basename(frame.filename)}:{frame.lineno}")
         else:
-            where = f"{basename(frame.filename)}:{frame.line} " if frame.filename else ""
+            where = f"{basename(frame.filename)}:{frame.lineno} " if frame.filename else ""
             module = basename(frame.module or "?").partition(".cpython-")[0]
             print(f"{'':28}    | {frame.name:33.33}  {where}[{module}]")
     print(f"{'':28}  {woven.stop_reason}\n")
 
 
 def measure():
-    """What one capture costs at the end of 20 calls, beyond an empty function."""
+    """Measures the cost of a capture at a depth of 20 calls, compared with an empty function."""
 
     def deep(levels, function):
         return deep(levels - 1, function) if levels else function()
 
     def cost(function, calls=200):
-        """Both in turn, so that a moment when the machine is busy counts for neither."""
+        """Alternates both, so that a busy moment of the machine affects both."""
         pairs = [[timeit.timeit(lambda: deep(20, each), number=calls) for each in (function, int)] for _ in range(21)]
         return max(0.01, sorted(with_it - without for with_it, without in pairs)[10] / calls * 1e6)
 
@@ -84,5 +84,5 @@ def walk(frame):
 
 
 main()
-show(*taken)
+show(*captured)
 measure()

@@ -1,16 +1,16 @@
-//! Prepares the sources that are modelled: as they are, but with loom's atomics and cells, and with small tables.
+//! Prepares the modelled sources: replaces atomics and cells by loom's, and makes tables small.
 //!
-//! Loom's atomics can't be made at compile time, so constant functions become plain ones; nor can they be made of zeros, so new
-//! memory is filled with values. Each edit names the text that it replaces, and fails the build when that is gone.
+//! Loom's atomics cannot be created at compile time, so constant functions become plain ones. Nor can they be created from zeros, so
+//! new memory is filled with values. Each edit contains the text that it replaces, and fails the build if the text is missing.
 
 use std::path::Path;
 use std::{env, fs};
 
 type Edit = (&'static str, &'static str);
 
-/// In nearly every source.
+/// An edit of nearly every source.
 const ATOMICS: Edit = ("std::sync::atomic", "crate::atomic");
-/// Loom takes sequentially consistent loads for acquiring ones, which may see old values. One that changes nothing sees the last.
+/// Loom treats sequentially consistent loads as acquire loads, which may see old values. A read-modify-write sees the last value.
 const SEQUENTIAL_LOADS: Edit = (".load(Ordering::SeqCst)", ".fetch_add(0, Ordering::SeqCst)");
 const BUCKET: Edit = ("#[derive(Debug)]\n#[repr(C", "#[derive(Debug, Default)]\n#[repr(C");
 const ZERO_BUCKET: Edit =
@@ -111,7 +111,7 @@ const LIVE: &[(&str, &[Edit])] = &[
     ("tally", &[ATOMICS]),
 ];
 
-const BEHIND_SYSTEM_CALLS: &str = "/// What the writer sleeps by.";
+const AFTER_SYSTEM_CALLS: &str = "/// The doorbell that the sleeping writer waits for.";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -126,18 +126,18 @@ fn prepare(folder: &str, sources: &[(&str, &[Edit])]) {
         println!("cargo::rerun-if-changed={}", path.display());
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let text = edits.iter().fold(without_tests(&text), |text, (from, to)| {
-            assert!(text.contains(from), "{} has no {from:?} any more: models/build.rs has to follow", path.display());
+            assert!(text.contains(from), "{} no longer contains {from:?}: update models/build.rs", path.display());
             text.replace(from, to)
         });
         fs::write(Path::new(&out).join(name).with_extension("rs"), text.replace("const fn", "fn")).expect("writable");
     }
 }
 
-/// The source without its tests, and without what is about the whole file: it is included in a module. Of `futex.rs` only what
-/// stands behind the calls of the kernel.
+/// Returns the source without its tests and without inner doc comments, because it is included in a module. Of `futex.rs`, returns
+/// only the part after the system calls.
 fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
-    let start = text.find(BEHIND_SYSTEM_CALLS).unwrap_or(0);
+    let start = text.find(AFTER_SYSTEM_CALLS).unwrap_or(0);
     let lines = text[start..end].lines().filter(|line| !line.starts_with("//!"));
     lines.flat_map(|line| [line, "\n"]).collect()
 }

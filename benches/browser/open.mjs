@@ -18,9 +18,9 @@ const ZOOM_STEPS = 30;
 const MOST_IN_SCRIPT = 350e6;
 const [browserName, contender, caseName, file, speedscope] = process.argv.slice(2);
 
-function tell(bench, unit, outcome) {
-  const told = { bench, case: caseName, unit, peer: contender, ...outcome };
-  const fields = Object.entries(told).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+function printFigure(bench, unit, outcome) {
+  const figure = { bench, case: caseName, unit, peer: contender, ...outcome };
+  const fields = Object.entries(figure).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   console.log(`{${fields.join(", ")}}`);
 }
 
@@ -124,13 +124,13 @@ try {
   await page.evaluateOnNewDocument(`(${watch})(${steps.isShown})`);
   await page.goto(at.url, { waitUntil: "domcontentloaded" });
   const began = at.choose ? await choose(page, at.choose) : 0;
-  tell("report/open", "ms", { cost: (await opened(page)) - began });
+  printFigure("report/open", "ms", { cost: (await opened(page)) - began });
   if (steps.zoom) {
     await steps.beforeZoom?.(page);
-    tell("report/zoom", "ms", { cost: await zoomed(page, steps.zoom) });
+    printFigure("report/zoom", "ms", { cost: await zoomed(page, steps.zoom) });
   }
 } catch (error) {
-  tell("report/open", "ms", { absent: `${error.message ?? error}`.split("\n")[0] });
+  printFigure("report/open", "ms", { absent: `${error.message ?? error}`.split("\n")[0] });
 } finally {
   if (at?.script) rmSync(at.script);
   await browser?.close();

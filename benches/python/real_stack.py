@@ -1,7 +1,7 @@
-"""Builds a stack such as real programs have, and measures in its innermost frame.
+"""Builds a stack that is typical of real programs, and measures in its innermost frame.
 
-Arguments: the library that measures, and how many rounds. With torch the stack is that of a backward pass inside a
-backward pass inside ...; without, that of Python functions called by C code.
+The arguments are the library that measures, and the number of rounds. With torch, the stack has nested backward passes; without
+torch, it has Python functions that C code calls.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
-"""Captures native stacks in a small training loop, and has torch symbolize them in the mode that is asked for.
+"""Captures native stacks in a small training loop, and symbolizes them with torch in the requested mode.
 
-Prints the cost, the stacks, torch's name for each address, and what is mapped where.
+Prints the cost, the stacks, torch's name for each address, and the memory map.
 """
 
 import ctypes
@@ -89,7 +89,7 @@ def main():
     except OSError:
         pass
     start, start_peak = cpu_ms(), peak_mb()
-    answers = symbolize_addresses(addresses, mode)
+    symbols = symbolize_addresses(addresses, mode)
     cold = cpu_ms()
     peak = peak_mb() - start_peak
     symbolize_addresses(addresses, mode)
@@ -97,13 +97,13 @@ def main():
     print("figures", 0, cold - start, again - cold, peak)
     for traceback in tracebacks:
         print("traceback", *(f"{address:x}" for address in traceback))
-    for address, name in {address: answer[2] for address, answer in zip(addresses, answers)}.items():
+    for address, name in {address: symbol[2] for address, symbol in zip(addresses, symbols)}.items():
         print(f"name {address:x} {name}")
     with open("/proc/self/maps") as file:
         for line in file:
             print("map", line, end="")
     sys.stdout.flush()
-    # addr2line children end with their input.
+    # The addr2line child processes end when their input ends.
     os._exit(0)
 
 

@@ -29,7 +29,7 @@ use std::{env, fs};
 use options::{Area, Command, Options};
 use report::{Case, json, table};
 
-/// The program: does what the command line asks for.
+/// The program: runs what the command line requests.
 pub fn main() -> ExitCode {
     let outcome = match options::parse(env::args().skip(1)) {
         Ok(Command::Help) => writeln!(io::stdout(), "{}", options::USAGE),

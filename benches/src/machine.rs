@@ -23,7 +23,7 @@ pub(crate) fn glibc_version() -> String {
     version.to_string_lossy().into_owned()
 }
 
-/// Bytes of the first- and second-level data caches, with a guess where the C library can't tell.
+/// Bytes of the first- and second-level data caches, with a guess where the C library does not know.
 pub(crate) fn data_caches() -> (usize, usize) {
     let size = |name, guess| {
         // SAFETY: `sysconf` takes any number and touches no memory of ours.

@@ -17,7 +17,7 @@ impl Spent {
 
     pub(crate) fn by_process(id: u32) -> Self {
         let mut clock = 0;
-        // SAFETY: `clock` is writable; any process id may be asked about.
+        // SAFETY: `clock` is writable; any process id is allowed.
         let error = unsafe { libc::clock_getcpuclockid(id.cast_signed(), &raw mut clock) };
         let cpu_ms = if error == 0 { clock_ms(clock) } else { f64::NAN };
         Self { cpu_ms, peak_mb: peak_mb(&id.to_string()) }

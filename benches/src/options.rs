@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_everything_at_full_effort() {
+    fn no_arguments_select_everything_at_full_effort() {
         let options = Options {
             areas: Area::ALL.to_vec(),
             only: String::new(),

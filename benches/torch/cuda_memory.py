@@ -176,7 +176,7 @@ def part_ours_cold(folder):
     before = time.perf_counter()
     summary = memory.stop()
     stopped = time.perf_counter()
-    memory.export(out, overwrite=True)
+    memory.recording.export(out, overwrite=True)
     exported = time.perf_counter()
     return {
         "stop_s": stopped - before,

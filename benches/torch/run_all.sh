@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     with stackweave.torch.cuda_memory(path) as memory:
         torch.empty(1000, device="cuda")
     print("first use", round(time.perf_counter() - before, 1), "s,", memory.stop())
-    memory.export(os.path.join(folder, "out.pickle"))
+    memory.recording.export(os.path.join(folder, "out.pickle"))
 PYTHON
 tests 20 test_torch_cuda_comparison
 tests 110 test_torch_cuda_agreement

@@ -4,7 +4,7 @@
 
 A transformer of 6 layers, 512 wide, AdamW, one step with its backward pass. `large`: 16 x 256 tokens, where the GPU is
 what takes the time. `small`: 2 x 64, where Python and the launches are: there a recorder can be seen. `step`: wall
-clock with the GPU waited for. `launch`: wall clock until everything is asked of the GPU. Milliseconds, the least and
+clock with the GPU waited for. `launch`: wall clock until everything is queued on the GPU. Milliseconds, the least and
 the median over the rounds, each of some steps; all in one process. Torch's history is cleared before each round, and
 ours begins a file.
 

@@ -5,7 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// No PLT in the test programs: a linker may leave it without unwind tables, and no oracle gets through then.
+/// No PLT in the test programs: a linker may leave it without unwind tables, and then no oracle can unwind through
+/// it.
 const COMMON: &[&str] = &["-O2", "-fPIC", "-fno-plt", "-Wall", "-Wextra", "-Werror"];
 const TABLES: &str = "-fasynchronous-unwind-tables";
 const NO_FRAME_POINTER: &str = "-fomit-frame-pointer";
@@ -34,11 +35,11 @@ fn main() {
     plugin("plugin_inner", ["-DSW_OUTER=0x148", "-DSW_INNER=0x210"]);
     plugin("plugin_outer", ["-DSW_OUTER=0x210", "-DSW_INNER=0x148"]);
     allocating_libraries(&fixtures, &out);
-    shared_library(&fixtures, &out, "taking", "taking.c", &[TABLES, NO_FRAME_POINTER]);
+    shared_library(&fixtures, &out, "known_amounts", "known_amounts.c", &[TABLES, NO_FRAME_POINTER]);
     shared_library(&fixtures, &out, "lazy", "lazy.c", &[TABLES, NO_FRAME_POINTER, "-fplt", "-Wl,-z,lazy"]);
 }
 
-/// The libraries whose calls of `malloc` are led elsewhere: each way in which such calls are bound.
+/// Builds the libraries whose calls of `malloc` are hooked: one for each way in which such calls are bound.
 fn allocating_libraries(fixtures: &Path, out: &Path) {
     let allocating = |name: &str, flags: &[&str]| shared_library(fixtures, out, name, "allocating.c", flags);
     allocating("alloc_now", &["-fplt", "-Wl,-z,now,-z,relro"]);
@@ -89,7 +90,7 @@ fn cpp_library(fixtures: &Path) {
     build.compile("stackweave_fixture_cpp");
 }
 
-/// Builds `lib{name}.so` and tells the crate where it is, as the environment variable `SW_{NAME}`.
+/// Builds `lib{name}.so` and passes its path to the crate as the environment variable `SW_{NAME}`.
 fn shared_library(fixtures: &Path, out: &Path, name: &str, source: &str, flags: &[&str]) {
     let library = out.join(format!("lib{name}.so"));
     let compiler = base().get_compiler();

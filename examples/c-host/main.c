@@ -1,6 +1,6 @@
-/* A host in C11: a small interpreter whose frames stand in the captured stacks, woven with the native ones.
+/* A host in C11: a small interpreter whose frames are woven with the native frames of captured stacks.
  *
- * It prints a stack captured inside its program, one that a signal interrupted, and what the library counted.
+ * It prints a stack captured inside its program, a stack that a signal interrupted, and the library's statistics.
  */
 #define _XOPEN_SOURCE 700 // SA_ONSTACK
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The interpreter: a program is a list of calls; what runs is a chain of frames on the C stack. */
+/* The interpreter: a program is a list of calls, and the running functions are a chain of frames on the C stack. */
 struct function {
     const char *name;
     unsigned line;
@@ -35,8 +35,8 @@ static void fail(const char *what, int status)
     exit(EXIT_FAILURE);
 }
 
-/* Called inside each capture: only reads. */
-static size_t walk(void *data, stackweave_walk *walk)
+/* Called in each capture, so it only reads. */
+static size_t walk(void *data, stackweave_source_walk *walk)
 {
     (void)data;
     size_t count = 0;
@@ -52,19 +52,19 @@ static size_t walk(void *data, stackweave_walk *walk)
     return count;
 }
 
-static void locate(void *data, uint64_t word, stackweave_locations *place)
+static void locate(void *data, uint64_t word, stackweave_location_list *locations)
 {
     const struct function *function = (const struct function *)(uintptr_t)word;
     const stackweave_location location = {
         .size = sizeof location, .name = function->name, .filename = data, .line = function->line};
-    (void)stackweave_locations_add(place, &location);
+    (void)stackweave_add_location(locations, &location);
 }
 
 static int show(void *data, size_t stack, size_t frame, const stackweave_frame *named)
 {
     (void)data;
     (void)stack;
-    const char *kind = named->kind == STACKWEAVE_KIND_SCRIPT ? "script" : "native";
+    const char *kind = named->kind == STACKWEAVE_FRAME_SCRIPT ? "script" : "native";
     printf("  %2zu %s %s", frame, kind, named->name);
     if (named->filename)
         printf(" %s:%" PRIu32, named->filename, named->line);
@@ -92,12 +92,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
 static void leaf(void)
 {
     stackweave_stack stack = STACKWEAVE_NO_STACK;
-    stackweave_stop stop;
+    stackweave_stop_reason stop;
     stackweave_status status = stackweave_capture(NULL, &stack, &stop);
     if (status != STACKWEAVE_OK)
         fail("capture", status);
-    if (stop != STACKWEAVE_WHOLE)
-        fprintf(stderr, "the stack is not whole: %s\n", stackweave_stop_text(stop));
+    if (stop != STACKWEAVE_STOP_NONE)
+        fprintf(stderr, "the stack is incomplete: %s\n", stackweave_stop_reason_text(stop));
     print_stack("captured in a call", stack);
     status = stackweave_release(stack);
     if (status != STACKWEAVE_OK)
@@ -121,20 +121,20 @@ int main(void)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     static char file[] = "program.calc";
-    const stackweave_source source = {sizeof source, file, walk, locate};
+    const stackweave_frame_source source = {sizeof source, file, walk, locate};
     uint64_t handle;
-    stackweave_status status = stackweave_register_source(&source, &handle);
+    stackweave_status status = stackweave_register_frame_source(&source, &handle);
     if (status != STACKWEAVE_OK)
         fail("register", status);
-    /* Before the first signal: a handler must not be the first to capture on its thread. */
-    status = stackweave_prepare();
+    /* Before the first signal, because a handler must not make the first capture of its thread. */
+    status = stackweave_prepare_thread();
     if (status != STACKWEAVE_OK || sigaction(SIGUSR1, &action, NULL) != 0)
         fail("prepare", status);
     interpret(&program);
     stackweave_stats stats = {.size = sizeof stats};
     (void)stackweave_get_stats(&stats);
     printf("%" PRIu64 " captures, stackweave %s\n", stats.captures, stackweave_version());
-    status = stackweave_remove_source(handle);
+    status = stackweave_remove_frame_source(handle);
     if (status != STACKWEAVE_OK)
         fail("remove", status);
     return EXIT_SUCCESS;

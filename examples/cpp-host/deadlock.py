@@ -1,7 +1,7 @@
-"""One thread takes the GIL and then the device lock, another the device lock and then captures, or drops a stack:
+"""One thread takes the GIL and then the device lock; another takes the device lock, and then captures or drops a stack:
 python deadlock.py LIBSTACKWEAVE LIBHOST {stackweave|gil} {python|native} {capture|drop}
 
-With a recorder that takes the GIL this never ends.
+With a recorder that takes the GIL, this never ends.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def main():
     if thread == "python":
         threading.Thread(target=without_gil.host_lock_then_capture, args=(only_drops,)).start()
     else:
-        without_gil.host_lock_then_capture_elsewhere(only_drops)
+        without_gil.host_lock_then_capture_in_thread(only_drops)
     print("meeting", flush=True)
     with_gil.host_gil_then_lock()
     while not without_gil.host_is_done():

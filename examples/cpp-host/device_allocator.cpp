@@ -15,17 +15,17 @@ std::uint64_t round_up(std::uint64_t size) {
 } // namespace
 
 std::uint64_t DeviceAllocator::allocate(std::uint64_t size, std::uint64_t truth) {
-    const Held held(lock_);
+    const DeviceLockGuard held(lock_);
     const std::uint64_t size_class = round_up(size);
     const std::uint64_t context = recorder_->capture();
-    const std::uint64_t address = take_block(size_class);
+    const std::uint64_t address = find_block(size_class);
     live_.insert({address, Block{size_class, context}});
     remember(truth, context);
     return address;
 }
 
 bool DeviceAllocator::free(std::uint64_t address, std::uint64_t truth) {
-    const Held held(lock_);
+    const DeviceLockGuard held(lock_);
     const auto found = live_.find(address);
     if (found == live_.end())
         return false;
@@ -43,7 +43,7 @@ void DeviceAllocator::remember(std::uint64_t truth, std::uint64_t context) {
         ++witnesses_[Witness{truth, context}];
 }
 
-std::uint64_t DeviceAllocator::take_block(std::uint64_t size_class) {
+std::uint64_t DeviceAllocator::find_block(std::uint64_t size_class) {
     std::vector<std::uint64_t> &cached = cached_[size_class];
     if (cached.empty()) {
         const std::uint64_t address = next_address_;
@@ -56,12 +56,12 @@ std::uint64_t DeviceAllocator::take_block(std::uint64_t size_class) {
 }
 
 std::map<Witness, std::uint64_t> DeviceAllocator::witnesses() {
-    const Held held(lock_);
+    const DeviceLockGuard held(lock_);
     return witnesses_;
 }
 
 void DeviceAllocator::set_recorder(Recorder &recorder) {
-    const Held held(lock_);
+    const DeviceLockGuard held(lock_);
     recorder_ = &recorder;
 }
 

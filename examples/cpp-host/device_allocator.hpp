@@ -1,5 +1,5 @@
-// A caching allocator for the memory of a device, as machine-learning runtimes have one: one lock, free blocks kept by
-// size, and a history of who allocated and freed what.
+// A caching allocator for the memory of a device, as in machine-learning runtimes: one lock, free blocks by size, and
+// the stacks of all allocations and frees.
 #pragma once
 
 #include "recorder.hpp"
@@ -12,7 +12,7 @@
 
 namespace host {
 
-// A stack that was captured while the caller knew what it would be.
+// A captured stack, with the caller's name for the expected stack.
 struct Witness {
     std::uint64_t truth;
     std::uint64_t stack;
@@ -21,19 +21,19 @@ struct Witness {
     }
 };
 
-// A truth that nobody will compare with: no witness is kept.
+// A truth without comparison: no witness is stored.
 constexpr std::uint64_t no_truth = UINT64_MAX;
 
 class DeviceAllocator {
 public:
     explicit DeviceAllocator(Recorder &recorder) : recorder_(&recorder) {}
 
-    // Both capture a stack, and the second drops one, with the device lock held. `truth` is the caller's name for the
-    // stack that it calls from.
+    // Both capture a stack, and `free` also drops one, while holding the device lock. `truth` is the caller's name for
+    // its stack.
     std::uint64_t allocate(std::uint64_t size, std::uint64_t truth);
     bool free(std::uint64_t address, std::uint64_t truth);
 
-    // Every distinct pair so far, and how often it came.
+    // Returns every distinct pair so far, and its count.
     std::map<Witness, std::uint64_t> witnesses();
     void set_recorder(Recorder &recorder);
     std::mutex &device_lock() { return lock_; }
@@ -45,7 +45,7 @@ private:
         std::uint64_t context;
     };
 
-    std::uint64_t take_block(std::uint64_t size_class);
+    std::uint64_t find_block(std::uint64_t size_class);
     void remember(std::uint64_t truth, std::uint64_t context);
 
     std::mutex lock_;
@@ -57,12 +57,12 @@ private:
 };
 
 // Holds the device lock.
-class Held {
+class DeviceLockGuard {
 public:
 #ifdef HOST_WITHOUT_LOCK
-    explicit Held(std::mutex &) {}
+    explicit DeviceLockGuard(std::mutex &) {}
 #else
-    explicit Held(std::mutex &lock) : guard_(lock) {}
+    explicit DeviceLockGuard(std::mutex &lock) : guard_(lock) {}
 
 private:
     std::lock_guard<std::mutex> guard_;

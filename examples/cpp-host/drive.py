@@ -1,4 +1,4 @@
-"""Python threads that allocate and free in the host, with the GIL and without, beside threads of the host's own, while
+"""Python threads that allocate and free in the host, with and without the GIL, beside the host's own threads, while
 every stack is compared with the truth: python drive.py LIBSTACKWEAVE LIBHOST [SECONDS [THREADS]]
 """
 
@@ -18,9 +18,9 @@ ALLOCATE = (
     "native host_allocate",
 )
 FREE = ("native host::StackweaveRecorder::capture", "native host::DeviceAllocator::free", "native host_free")
-DEEPEST, MOST_HELD, ROUND = 6, 64, 300
-# Beyond what the first two rounds need, in which each thread meets all of its stacks.
-MOST_GROWTH = 4 << 20
+DEEPEST, MAX_HELD, ROUND = 6, 64, 300
+# The growth after the first two rounds, in which each thread meets all of its stacks.
+MAX_GROWTH = 4 << 20
 TEMPLATE = """
 def generated_{number}(churn, random, depth):
 {padding}    return churn.descend(random, depth)
@@ -28,7 +28,7 @@ def generated_{number}(churn, random, depth):
 
 
 class Churn:
-    """What one thread does, over and over: walk down a random path of calls, then allocate or free at its end."""
+    """The work of one thread: repeatedly follows a random path of calls, and allocates or frees at its end."""
 
     def __init__(self, hosts, truths):
         self.hosts = hosts
@@ -60,7 +60,7 @@ class Churn:
         return next(self.descend(generator, depth) for _ in range(1))
 
     def by_generated_code(self, generator, depth):
-        """Code objects that come and go, at addresses that are used again."""
+        """Creates and drops code objects, whose addresses are reused."""
         number = generator.randrange(20)
         names = {}
         source = TEMPLATE.format(number=number, padding="    pass\n" * number)
@@ -90,7 +90,7 @@ class Churn:
 
     def arrive(self, generator):
         host = generator.choice(self.hosts)
-        if self.held and (len(self.held) == MOST_HELD or generator.randrange(2)):
+        if self.held and (len(self.held) == MAX_HELD or generator.randrange(2)):
             self.free(host)
         else:
             self.allocate(host, generator.randrange(1, 1 << 16))
@@ -108,7 +108,7 @@ def resident():
 
 
 def check(stackweave, host, truths):
-    """Compares every pair of truth and stack so far. How many there are, and how many captures they stand for."""
+    """Compares every pair of truth and stack so far. Returns their number, and the number of their captures."""
     pairs = library.witnesses(host)
     resolved = stackweave.resolve([stack for _, stack, _ in pairs])
     for (number, _, _), frames in zip(pairs, resolved, strict=True):
@@ -117,7 +117,7 @@ def check(stackweave, host, truths):
             expected = list(truths.stacks[number])
         else:
             expected = [f"native {name}" for name in functions.decode().split()]
-        found = truth.seen(frames, "libhost.so")
+        found = truth.found(frames, "libhost.so")
         if found != expected:
             show = "\n    ".join
             raise SystemExit(f"wrong stack:\n    {show(found)}\n  expected:\n    {show(expected)}\n  all: {frames}")
@@ -143,7 +143,7 @@ def main():
     while time.monotonic() < end:
         check(stackweave, hosts[0], truths)
         time.sleep(min(1, seconds / 8))
-    # Captures alone: what a check takes and gives back to the system is Python's.
+    # Only captures: checks allocate and free memory of Python.
     before = resident()
     time.sleep(seconds / 2)
     growth = resident() - before
@@ -152,10 +152,10 @@ def main():
         runner.join()
     blocks = hosts[0].host_stop_workers()
     pairs, captures = check(stackweave, hosts[0], truths)
-    assert growth < MOST_GROWTH, f"{growth} bytes more"
+    assert growth < MAX_GROWTH, f"{growth} bytes more"
     assert blocks > 0
     print(
-        f"{captures} captures, {pairs} distinct, all right; {blocks} of the host's own blocks, {growth >> 10} KiB more"
+        f"{captures} captures, {pairs} distinct, all correct; {blocks} blocks of host threads, {growth >> 10} KiB more"
     )
 
 

@@ -1,4 +1,4 @@
-// The way that takes the GIL. Python's functions are found by name, so that the host links no Python.
+// A recorder that takes the GIL. Python's functions are found by name, so that the host is not linked with Python.
 #include "recorder.hpp"
 
 #include <dlfcn.h>
@@ -15,15 +15,15 @@ template <class Function> Function *find(const char *name) {
 
 struct Python {
     int (*take_gil)() = find<int()>("PyGILState_Ensure");
-    void (*give_gil)(int) = find<void(int)>("PyGILState_Release");
+    void (*release_gil)(int) = find<void(int)>("PyGILState_Release");
     Object (*current_frame)() = find<Object()>("PyEval_GetFrame");
     Object (*frame_code)(Object) = find<Object(Object)>("PyFrame_GetCode");
     Object (*frame_back)(Object) = find<Object(Object)>("PyFrame_GetBack");
     void (*retain)(Object) = find<void(Object)>("Py_IncRef");
     void (*release)(Object) = find<void(Object)>("Py_DecRef");
 
-    bool is_there() const {
-        return take_gil && give_gil && current_frame && frame_code && frame_back && retain && release;
+    bool is_available() const {
+        return take_gil && release_gil && current_frame && frame_code && frame_back && retain && release;
     }
 };
 
@@ -40,7 +40,7 @@ public:
             python_.release(frame);
             frame = back;
         }
-        python_.give_gil(state);
+        python_.release_gil(state);
         return reinterpret_cast<std::uint64_t>(codes);
     }
 
@@ -51,11 +51,11 @@ public:
         const int state = python_.take_gil();
         for (Object code : *codes)
             python_.release(code);
-        python_.give_gil(state);
+        python_.release_gil(state);
         delete codes;
     }
 
-    bool is_there() const { return python_.is_there(); }
+    bool is_available() const { return python_.is_available(); }
 
 private:
     Python python_;
@@ -65,7 +65,7 @@ private:
 
 Recorder *gil_recorder() {
     static GilRecorder recorder;
-    return recorder.is_there() ? &recorder : nullptr;
+    return recorder.is_available() ? &recorder : nullptr;
 }
 
 } // namespace host

@@ -1,4 +1,4 @@
-// What the host offers to Python's ctypes: as `CDLL`, which releases the GIL around each call, and as `PyDLL`, which
+// The host's interface for Python's ctypes: by `CDLL`, which releases the GIL around each call, or by `PyDLL`, which
 // keeps it.
 #include "device_allocator.hpp"
 #include "workers.hpp"
@@ -19,10 +19,10 @@ HOST_API std::uint64_t host_allocate(std::uint64_t size, std::uint64_t truth) {
 
 HOST_API int host_free(std::uint64_t address, std::uint64_t truth) { return device_allocator().free(address, truth); }
 
-// Calls back: native code between Python frames.
+// Calls back, as native code between Python frames.
 HOST_API int host_call(int (*callback)()) { return callback(); }
 
-// 0: nothing, 1: Stackweave, 2: with the GIL. Only while no block is live. Whether there is such a recorder.
+// Selects a recorder: 0: none, 1: Stackweave, 2: with the GIL. Only while no block is live. Returns whether it exists.
 HOST_API int host_set_recorder(int which) {
     host::Recorder *recorder = which == 0   ? &host::null_recorder()
                                : which == 1 ? &host::stackweave_recorder()
@@ -32,7 +32,7 @@ HOST_API int host_set_recorder(int which) {
     return recorder != nullptr;
 }
 
-// Captures by somebody else's functions. Only while no block is live.
+// Selects a recorder that calls the given functions. Only while no block is live.
 HOST_API void host_set_recorder_functions(std::uint64_t (*capture)(), void (*drop)(std::uint64_t)) {
     static host::FunctionRecorder recorder;
     recorder.capture_function = capture;
@@ -40,7 +40,7 @@ HOST_API void host_set_recorder_functions(std::uint64_t (*capture)(), void (*dro
     device_allocator().set_recorder(recorder);
 }
 
-// Nanoseconds of wall-clock time for a block: it is allocated and freed, with a capture and a drop for each.
+// Returns the wall-clock time in nanoseconds to allocate and free a block, with a capture and a drop for each.
 HOST_API double host_time_blocks(std::size_t blocks) {
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t block = 0; block < blocks; block++)
@@ -49,7 +49,7 @@ HOST_API double host_time_blocks(std::size_t blocks) {
     return taken.count() / static_cast<double>(blocks);
 }
 
-// The same for one block, after a pause in which other threads do what they want.
+// Does the same for one block, after a pause in which other threads run.
 HOST_API double host_time_block_after_pause() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return host_time_blocks(1);
@@ -65,7 +65,7 @@ std::vector<std::uint64_t> read_out;
 HOST_API void host_start_workers(unsigned count) { workers.start(count); }
 HOST_API std::uint64_t host_stop_workers() { return workers.stop(); }
 
-// Every distinct pair of truth and stack so far, in turn, with how often it came; the number of pairs.
+// Stores every distinct pair of truth and stack so far, each with its count; returns the number of pairs.
 HOST_API std::size_t host_witnesses(const std::uint64_t **words) {
     read_out.clear();
     for (const auto &[witness, count] : device_allocator().witnesses())
@@ -74,7 +74,7 @@ HOST_API std::size_t host_witnesses(const std::uint64_t **words) {
     return read_out.size() / 3;
 }
 
-// The functions of a worker's path, innermost first, separated by spaces; null for others' truths.
+// Returns the functions of a worker's path, innermost first, separated by spaces; null for other truths.
 HOST_API const char *host_functions_of(std::uint64_t truth) {
     static std::string text;
     if (!host::is_workers(truth))
@@ -85,8 +85,8 @@ HOST_API const char *host_functions_of(std::uint64_t truth) {
     return text.c_str();
 }
 
-// A deadlock, unless captures and drops take no GIL. One thread has the GIL and then wants the device lock; the other
-// has the device lock and then captures, or drops what the first has captured.
+// A deadlock if captures or drops take the GIL. One thread holds the GIL and waits for the device lock; the other holds
+// the device lock, and then captures, or drops the stack that the first has captured.
 namespace {
 
 struct Meeting {
@@ -105,7 +105,7 @@ void wait_for(const std::atomic<bool> &flag) {
 
 } // namespace
 
-// Called with the GIL. Keeps it until it has had the device lock.
+// Called with the GIL. Keeps it until it has acquired the device lock.
 HOST_API void host_gil_then_lock() {
     meeting.context = device_allocator().recorder().capture();
     wait_for(meeting.has_device_lock);
@@ -126,8 +126,8 @@ HOST_API void host_lock_then_capture(int only_drops) {
     meeting.is_done.store(true);
 }
 
-// The same on a thread of the host that Python does not know.
-HOST_API void host_lock_then_capture_elsewhere(int only_drops) {
+// Does the same on a thread of the host that Python does not know.
+HOST_API void host_lock_then_capture_in_thread(int only_drops) {
     std::thread(host_lock_then_capture, only_drops).detach();
 }
 

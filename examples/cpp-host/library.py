@@ -1,4 +1,4 @@
-"""The host's library and Stackweave's, as ctypes sees them."""
+"""The ctypes interfaces of the host's library and of Stackweave's."""
 
 import ctypes
 import json
@@ -27,7 +27,7 @@ class Stackweave:
         self.check(self.library.stackweave_enable_python())
 
     def resolve(self, stacks):
-        """The frames of each stack, innermost first, as dicts."""
+        """Returns the frames of each stack, innermost first, as dicts."""
         numbers, text = (ctypes.c_uint64 * len(stacks))(*stacks), ctypes.c_void_p()
         self.check(self.without_gil.stackweave_resolve_json(numbers, len(stacks), ctypes.byref(text)))
         resolved = json.loads(ctypes.string_at(text))
@@ -40,7 +40,7 @@ CALLBACK_WITH_GIL = ctypes.PYFUNCTYPE(ctypes.c_int)
 
 
 def load_host(path, loader):
-    """`loader`: ctypes.CDLL releases the GIL around each call, ctypes.PyDLL keeps it."""
+    """Loads the host. `loader`: ctypes.CDLL releases the GIL around each call, ctypes.PyDLL keeps it."""
     host = loader(path)
     host.host_allocate.restype = ctypes.c_uint64
     host.host_allocate.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
@@ -53,7 +53,7 @@ def load_host(path, loader):
 
 
 def witnesses(host):
-    """Every pair of truth and stack, and how often it came."""
+    """Returns every pair of truth and stack, and its count."""
     words = ctypes.POINTER(ctypes.c_uint64)()
     count = host.host_witnesses(ctypes.byref(words))
     return [(words[3 * i], words[3 * i + 1], words[3 * i + 2]) for i in range(count)]

@@ -1,4 +1,4 @@
-// The host without Python: worker threads allocate and free for some seconds, then every stack that was captured is
+// The host without Python: worker threads allocate and free for some seconds, then every captured stack is
 // compared with the path that its worker took. `native_host SECONDS [THREADS]`
 #include "device_allocator.hpp"
 #include "stackweave.hpp"
@@ -11,7 +11,7 @@
 
 namespace {
 
-// "host::(anonymous namespace)::go(host::Errand&, unsigned long, unsigned int)" is "host::go".
+// "host::(anonymous namespace)::follow(host::WorkItem&, unsigned long, unsigned int)" is "host::follow".
 std::string plain(std::string name) {
     static const std::string unnamed = "(anonymous namespace)::";
     for (auto place = name.find(unnamed); place != std::string::npos; place = name.find(unnamed))
@@ -38,7 +38,7 @@ std::string joined(const std::vector<std::string> &names) {
     return text;
 }
 
-// How many stacks are not what their worker says.
+// Returns the number of stacks that differ from their worker's path.
 std::size_t wrong_stacks(const std::map<host::Witness, std::uint64_t> &witnesses) {
     std::vector<stackweave_stack> stacks;
     for (const auto &[witness, count] : witnesses)
@@ -65,7 +65,7 @@ int main(int count, char **arguments) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        // While the workers go on.
+        // Compare while the workers run.
         if (wrong_stacks(host::device_allocator().witnesses()) != 0)
             break;
     }
@@ -73,7 +73,7 @@ int main(int count, char **arguments) {
     const auto witnesses = host::device_allocator().witnesses();
     const auto wrong = wrong_stacks(witnesses);
     const auto stats = stackweave::stats();
-    std::printf("%llu blocks, %zu distinct stacks, %zu wrong, %llu not whole\n",
+    std::printf("%llu blocks, %zu distinct stacks, %zu wrong, %llu incomplete\n",
                 static_cast<unsigned long long>(blocks), witnesses.size(), wrong,
                 static_cast<unsigned long long>(stats.incomplete_native));
     return blocks > 0 && wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

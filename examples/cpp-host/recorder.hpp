@@ -1,11 +1,11 @@
-// Who captures a stack for each allocation.
+// The recorders, which capture a stack for each allocation.
 #pragma once
 
 #include <cstdint>
 
 namespace host {
 
-// Captures and drops stacks, with the device lock held, on any thread. A context of 0 is no stack.
+// Captures and drops stacks on any thread, while the device lock is held. A context of 0 is no stack.
 class Recorder {
 public:
     virtual ~Recorder() = default;
@@ -13,15 +13,15 @@ public:
     virtual void drop(std::uint64_t context) noexcept = 0;
 };
 
-// By Stackweave: no GIL, no lock, nothing to free.
+// Captures with Stackweave: no GIL, no lock, nothing to free.
 Recorder &stackweave_recorder();
-// As PyTorch gathers: takes the GIL, walks frame objects and keeps a reference to each code object; gives them back with
-// the GIL held. Here to show what follows from that. Null if there is no Python in the process.
+// Captures as PyTorch does: takes the GIL, walks frame objects and keeps a reference to each code object, which it
+// releases while holding the GIL. It demonstrates the consequences. Null if there is no Python in the process.
 Recorder *gil_recorder();
 // Captures nothing.
 Recorder &null_recorder();
 
-// Captures by two functions.
+// Captures by calling two functions.
 class FunctionRecorder final : public Recorder {
 public:
     std::uint64_t (*capture_function)() = nullptr;

@@ -1,4 +1,4 @@
-"""What a stack must be: known to those who call, before it is captured."""
+"""The expected stacks, which the callers know before the captures."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import threading
 
 
 class Truths:
-    """Numbers for expected stacks: lists of "python NAME FILE:LINE" and "native FUNCTION", innermost first."""
+    """Assigns numbers to expected stacks: lists of "python NAME FILE:LINE" and "native FUNCTION", innermost first."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -15,7 +15,7 @@ class Truths:
         self.local = threading.local()
 
     def of(self, frame, native):
-        """The number of the stack that begins with the native functions `native`, called from `frame`."""
+        """Returns the number of the stack that begins with the native functions `native`, called from `frame`."""
         crossings = getattr(self.local, "crossings", ())
         expected = list(native)
         while frame is not None:
@@ -36,7 +36,7 @@ class Truths:
         return known
 
     def crossing(self):
-        """While this is open, the calling frame has called Python through the host."""
+        """Returns a context in which the calling frame calls Python through the host."""
         return Crossing(self.local, id(sys._getframe(1)))
 
 
@@ -52,8 +52,8 @@ class Crossing:
         self.crossings.pop()
 
 
-def seen(frames, module):
-    """What a resolved stack says about the Python frames, and about the host's own, in `module`."""
+def found(frames, module):
+    """Returns the Python frames of a resolved stack, and the host's own frames, which are in `module`."""
     result = []
     for frame in frames:
         if frame["kind"] == "python":

@@ -1,4 +1,4 @@
-// Threads of the host that no interpreter knows.
+// Threads of the host, which no interpreter knows.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace host {
 class Workers {
 public:
     void start(unsigned count);
-    // Waits for them. How many blocks they have allocated and freed.
+    // Stops them and waits. Returns the number of blocks that they have allocated and freed.
     std::uint64_t stop();
 
 private:
@@ -21,9 +21,9 @@ private:
     std::atomic<std::uint64_t> blocks_{0};
 };
 
-// What a worker's path calls, innermost first, up to the worker's own function.
+// Returns the functions of a worker's path, innermost first, up to the worker's own function.
 std::vector<std::string> functions_of(std::uint64_t truth);
-// Whether a truth is one of a worker's.
+// Returns whether a truth belongs to a worker.
 bool is_workers(std::uint64_t truth);
 
 } // namespace host

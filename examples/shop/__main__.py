@@ -2,7 +2,7 @@
 
     python examples/shop [REQUESTS]
 
-It is correct, slower than it has to be, and keeps memory that it does not need. docs/tutorial.md finds out where.
+It is correct, but slower than necessary, and keeps memory that it does not need. docs/tutorial.md finds the causes.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""What other programs would bring: the till's export of orders, the bank's rates, and people who ask for reports.
+"""The inputs: the till's export of orders, the bank's rates, and customers' requests for reports.
 
-All of it is made up, the same in each run.
+All of them are generated, and the same in each run.
 """
 
 import json
@@ -17,7 +17,7 @@ GOODS = ["kettle", "lamp", "desk, oak", "chair", "rug <wool>", "mirror", "shelf 
 
 
 def write(folder: Path) -> None:
-    """Orders as compressed lines of JSON, rates as one document."""
+    """Writes orders as compressed lines of JSON, and rates as one document."""
     made = random.Random(12)
     lines = "".join(json.dumps(order(made, number)) + "\n" for number in range(ORDERS))
     (folder / "orders.jsonl.z").write_bytes(zlib.compress(lines.encode()))
@@ -45,7 +45,7 @@ def rates(made: random.Random) -> list[dict[str, object]]:
 
 
 def requests(count: int) -> Iterator[tuple[int, str]]:
-    """Who asks for whose report, and in which form. Most people ask more than once."""
+    """Yields requests: the customer and the form of the report. Most reports are requested more than once."""
     made = random.Random(34)
     for _ in range(count):
         yield made.randrange(CUSTOMERS), made.choice(["html", "html", "json"])

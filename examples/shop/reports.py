@@ -1,4 +1,4 @@
-"""What a customer's orders look like."""
+"""Reports of a customer's orders."""
 
 import html
 import json

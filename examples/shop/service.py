@@ -1,4 +1,4 @@
-"""Answers requests, from several threads; reports that were made before are kept."""
+"""Answers requests in several threads, and keeps the reports."""
 
 import hashlib
 import queue
@@ -69,5 +69,5 @@ def report_for(connection: sqlite3.Connection, request: Request) -> bytes:
 
 
 def checksum(answers: list[Answer]) -> str:
-    """Of all answers, in whichever order they came."""
+    """Returns a checksum of all answers, independent of their order."""
     return hashlib.sha256("".join(sorted(answer.tag for answer in answers)).encode()).hexdigest()[:16]

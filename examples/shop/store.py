@@ -21,7 +21,7 @@ def connect(folder: Path) -> sqlite3.Connection:
 
 
 def load(folder: Path) -> int:
-    """Brings the export into the database, and says how many orders that are."""
+    """Loads the export into the database, and returns the number of orders."""
     connection = connect(folder)
     connection.executescript(TABLE)
     with connection:
@@ -40,7 +40,7 @@ def rows(folder: Path) -> Iterator[tuple[object, ...]]:
 
 
 def masked(note: str) -> str:
-    """Without card numbers, but for their last digits."""
+    """Returns the note with only the last digits of card numbers."""
     return CARD.sub(r"…\1", note)
 
 

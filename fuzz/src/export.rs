@@ -36,7 +36,7 @@ pub fn check_input(data: &[u8]) {
     };
     match written(&recording, format, &options) {
         Ok(bytes) => check(format, &bytes),
-        Err(ExportError::NotThis(why)) => assert!(!why.is_empty()),
+        Err(ExportError::Unsupported(why)) => assert!(!why.is_empty()),
         Err(error) => panic!("{format}: {error}"),
     }
 }

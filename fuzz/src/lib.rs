@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use stackweave_profile::Profile;
 use stackweave_recording::Recording;
-use stackweave_recording::read::Source;
+use stackweave_recording::read::RecordingSource;
+use stackweave_testkit::hostile_recording::{HostileOptions, hostile_recording_from};
 use stackweave_testkit::random::Random;
-use stackweave_testkit::wild_recording::{WildOptions, wild_recording_from};
 
 /// How many bytes at the beginning of an input choose what is done with the recording that the others make.
 const CHOICES: usize = 16;
@@ -26,16 +26,16 @@ const CHOICES: usize = 16;
 pub(crate) fn choices_and_recording(data: &[u8]) -> (Random, Recording) {
     let (choices, rest) = data.split_at(data.len().min(CHOICES));
     let mut choices = Random::from_bytes(choices);
-    let mut options = WildOptions::wild(if choices.below(16) == 0 { 400 } else { 0 });
+    let mut options = HostileOptions::hostile(if choices.below(16) == 0 { 400 } else { 0 });
     // Half of them have numbers that can be added up.
     options.numbers = choices.below(2) == 0;
-    let bytes = wild_recording_from(Random::from_bytes(rest), &options);
+    let bytes = hostile_recording_from(Random::from_bytes(rest), &options);
     (choices, open(&bytes).expect("the generator keeps to the format"))
 }
 
 /// Reads bytes as a recording. An error is a sentence.
 pub(crate) fn open(bytes: &[u8]) -> Option<Recording> {
-    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
+    let source: Arc<dyn RecordingSource> = Arc::new(Arc::<[u8]>::from(bytes));
     let opened = Recording::from_source(&source, Path::new("input"));
     opened.map_err(|error| assert!(!error.to_string().is_empty())).ok()
 }
@@ -62,8 +62,8 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
 pub(crate) fn check_tree(profile: &Profile) {
     let nodes = profile.tree().nodes();
     let frames = profile.functions().frames().len();
-    let mut sums: Vec<i128> = nodes.iter().map(|node| node.cost.own.into()).collect();
-    let mut is_saturated: Vec<bool> = nodes.iter().map(|node| is_extreme(node.cost.own)).collect();
+    let mut sums: Vec<i128> = nodes.iter().map(|node| node.cost.self_cost.into()).collect();
+    let mut is_saturated: Vec<bool> = nodes.iter().map(|node| is_extreme(node.cost.self_cost)).collect();
     for (id, node) in profile.tree().iter().rev() {
         let (id, parent) = (id.index(), node.parent.index());
         assert!(parent < id, "node {id} comes before its caller {parent}");

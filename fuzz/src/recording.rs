@@ -29,7 +29,7 @@ fn read(bytes: &[u8]) {
     assert!(summary.bytes == merged.len() as u64 && merged.len() <= bytes.len());
     let again = open(&merged).unwrap();
     // Without their damaged blocks, two recordings of one process may hold the same: then they are read once.
-    if recording.missing().twice.iter().all(|twice| !twice.both_are_read) {
+    if recording.missing().duplicates.iter().all(|duplicate| !duplicate.both_are_read) {
         assert_eq!((again.processes().len(), visited(&again)), (recording.processes().len(), events));
     }
 }

@@ -1,5 +1,5 @@
-//! What the modelled sources take for the atomics of the standard library.
+//! Replaces the atomics of the standard library in the modelled sources.
 
 pub(crate) use loom::sync::atomic::*;
-// Between a thread and its signal handlers only.
+// Only needed between a thread and its signal handlers.
 pub(crate) use std::sync::atomic::compiler_fence;

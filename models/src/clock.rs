@@ -1,4 +1,4 @@
-//! The clock of a session: none of the models is about time.
+//! The clock of a session. No model depends on time.
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock;

@@ -1,11 +1,11 @@
-//! Models of the structures that threads share without locks: loom runs each through all interleavings of its threads, and all
-//! values that their loads may have.
+//! Models of the structures that threads share without locks: loom runs each with all interleavings of its threads, and all values
+//! that their loads may return.
 //!
-//! What is modelled is the code of the crates itself (`build.rs`). What stands around it is here: memory of the kernel, futexes,
-//! the session of a recording. Loom follows atomics and cells, not plain memory behind pointers: bytes of blobs and words of events
-//! are seen as they were last written.
+//! The models use the code of the crates itself (`build.rs`). The code around it is replaced here: memory of the kernel, futexes, and
+//! the session of a recording. Loom tracks atomics and cells, but not plain memory behind pointers: for bytes of blobs and words of
+//! events, loads always return the last value.
 //!
-//! `cargo run --release` runs all models, with names of models as arguments those.
+//! `cargo run --release` runs all models, or those whose names are arguments.
 #![allow(dead_code, unused_imports, reason = "models use a part of what they include")]
 
 macro_rules! prepared {
@@ -34,12 +34,12 @@ fn main() {
     let models = store_models::ALL.iter().chain(live::models::ALL);
     let chosen: Vec<&Model> =
         models.filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|it| it == name)).collect();
-    assert!(!chosen.is_empty(), "there is no such model");
+    assert!(!chosen.is_empty(), "no model has this name");
     for (name, model) in chosen {
         let start = Instant::now();
         let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
         let mut builder = loom::model::Builder::new();
-        // How often a thread that could go on is stopped. With three, some models take hours.
+        // How often a running thread is preempted. With three preemptions, some models take hours.
         builder.preemption_bound.get_or_insert(2);
         builder.max_branches = 10_000;
         let counted = std::sync::Arc::clone(&runs);

@@ -1,8 +1,8 @@
-//! Memory as the kernel gives it. Loom's atomics can't be made of zeros, so it holds values from the start.
+//! Memory from the kernel. Loom's atomics cannot be created from zeros, so it contains values from the start.
 
 use crate::atomic::AtomicU64;
 
-/// What zeros make in the kernel's memory.
+/// The value that zeros represent in the kernel's memory.
 pub(crate) trait Zero {
     fn zero() -> Self;
 }
@@ -13,7 +13,7 @@ impl<T: Zero, const N: usize> Zero for [T; N] {
     }
 }
 
-/// Of a type whose default is zero.
+/// Implements [`Zero`] for a type whose default is zero.
 macro_rules! zero {
     ($name:ty) => {
         impl crate::new_memory::Zero for $name {

@@ -17,19 +17,19 @@ use crate::stack_table::StackTable;
 
 pub(crate) const ALL: &[Model] = &[
     ("address_map_has_one_winner", address_map_has_one_winner),
-    ("address_map_shows_what_was_written_before", address_map_shows_what_was_written_before),
-    ("address_map_keeps_addresses_apart", address_map_keeps_addresses_apart),
+    ("address_map_publishes_earlier_writes", address_map_publishes_earlier_writes),
+    ("address_map_keeps_addresses_separate", address_map_keeps_addresses_separate),
     ("address_map_removes_once", address_map_removes_once),
-    ("ids_are_given_to_one_thread", ids_are_given_to_one_thread),
+    ("each_id_is_allocated_to_one_thread", each_id_is_allocated_to_one_thread),
     ("stack_index_has_one_winner", stack_index_has_one_winner),
-    ("stack_index_keeps_hashes_apart", stack_index_keeps_hashes_apart),
+    ("stack_index_keeps_hashes_separate", stack_index_keeps_hashes_separate),
     ("equal_stacks_have_equal_ids", equal_stacks_have_equal_ids),
-    ("stacks_with_shared_callers_come_back_whole", stacks_with_shared_callers_come_back_whole),
+    ("stacks_with_shared_callers_keep_their_frames", stacks_with_shared_callers_keep_their_frames),
     ("equal_blobs_have_equal_ids", equal_blobs_have_equal_ids),
     ("different_blobs_have_different_ids", different_blobs_have_different_ids),
 ];
 
-/// Runs both at once, and returns what they return.
+/// Runs both functions concurrently, and returns their results.
 fn both<T: Send + 'static>(
     first: impl FnOnce() -> T + Send + 'static,
     second: impl FnOnce() -> T + Send + 'static,
@@ -38,7 +38,7 @@ fn both<T: Send + 'static>(
     threads.map(|thread| thread.join().unwrap())
 }
 
-/// The same with something that both share.
+/// Runs both functions concurrently with a shared value.
 fn both_of<S: Send + Sync + 'static, T: Send + 'static>(
     shared: &Arc<S>,
     first: fn(&S) -> T,
@@ -60,14 +60,14 @@ struct Described {
     description: Cell<u32>,
 }
 
-// SAFETY: that one thread sees what the other wrote is what the model is to show; loom runs one at a time.
+// SAFETY: the model proves that one thread sees what the other wrote; loom runs one thread at a time.
 unsafe impl Sync for Described {}
-// SAFETY: as above.
+// SAFETY: the model proves that one thread sees what the other wrote; loom runs one thread at a time.
 unsafe impl Send for Described {}
 
-fn address_map_shows_what_was_written_before() {
+fn address_map_publishes_earlier_writes() {
     let shared = Arc::new(Described { map: AddressMap::new(), description: Cell::new(0) });
-    // Else the new table shows what was written before.
+    // Otherwise the creation of the table would publish the write.
     shared.map.insert(16, 1);
     let write = |shared: &Described| {
         shared.description.set(5);
@@ -81,8 +81,8 @@ fn address_map_shows_what_was_written_before() {
     both_of(&shared, write, read);
 }
 
-/// One bucket with two slots, and another table with as many: all addresses meet.
-fn address_map_keeps_addresses_apart() {
+/// One bucket with two slots, and a second table with as many: all addresses share them.
+fn address_map_keeps_addresses_separate() {
     let map = Arc::new(AddressMap::new());
     map.insert(16, 1);
     let insert_two = |map: &AddressMap| [map.insert(32, 2), map.insert(48, 3)];
@@ -100,19 +100,19 @@ fn address_map_removes_once() {
     assert_eq!((map.get(64), map.insert(64, 9), map.stats().live), (None, Some(9), 1));
 }
 
-fn ids_are_given_to_one_thread() {
+fn each_id_is_allocated_to_one_thread() {
     let ids = Arc::new(IdTable::<AtomicU64>::starting_with(1));
     ids.allocate_run(3);
-    let take = |ids: &IdTable<AtomicU64>| {
-        let lost = ids.allocate_run(2).unwrap();
-        ids.free_run(lost, 2);
+    let allocate = |ids: &IdTable<AtomicU64>| {
+        let freed = ids.allocate_run(2).unwrap();
+        ids.free_run(freed, 2);
         let (one, _) = ids.allocate().unwrap();
         [one, ids.allocate().unwrap().0]
     };
-    let mut taken = both_of(&ids, take, take).concat();
-    taken.sort_unstable();
-    taken.dedup();
-    assert!(taken.len() == 4 && taken[0] > 3, "{taken:?}");
+    let mut allocated = both_of(&ids, allocate, allocate).concat();
+    allocated.sort_unstable();
+    allocated.dedup();
+    assert!(allocated.len() == 4 && allocated[0] > 3, "{allocated:?}");
 }
 
 fn hash(number: u64) -> StackHash {
@@ -130,7 +130,7 @@ fn stack_index_has_one_winner() {
     assert_eq!(index.find(hash(1)), first);
 }
 
-fn stack_index_keeps_hashes_apart() {
+fn stack_index_keeps_hashes_separate() {
     let index = Arc::new(StackIndex::new());
     index.add(hash(1), id(11));
     let add = |index: &StackIndex| [2, 3].map(|number| index.add(hash(number.into()), id(10 + number)));
@@ -140,19 +140,19 @@ fn stack_index_keeps_hashes_apart() {
     assert_eq!(index.find(hash(4)), None);
 }
 
-/// A stack named by letters, innermost first.
+/// Returns a stack whose frames are named by letters, innermost first.
 fn stack(names: &str) -> Vec<RawFrame> {
     names.bytes().map(|name| RawFrame::native(CodeAddress::return_address(name.into()))).collect()
 }
 
-/// Its id, and its frames as the thread that interned it sees them.
+/// Interns a stack, and checks its frames in the same thread.
 fn interned(table: &StackTable, names: &str) -> StackId {
     let id = table.intern(&stack(names)).unwrap();
     assert_eq!(table.frames(id).collect::<Vec<_>>(), stack(names), "{names}");
     id
 }
 
-/// A table that knows some frames, and the stack of the caller.
+/// Returns a table with some frames, and the stack of the caller.
 fn table_with_frames() -> Arc<StackTable> {
     let table = StackTable::new();
     for names in ["a", "x", "y"] {
@@ -167,7 +167,7 @@ fn equal_stacks_have_equal_ids() {
     assert_eq!(first, second);
 }
 
-fn stacks_with_shared_callers_come_back_whole() {
+fn stacks_with_shared_callers_keep_their_frames() {
     let table = table_with_frames();
     let [first, second] = both_of(&table, |table| interned(table, "xa"), |table| interned(table, "ya"));
     assert_ne!(first, second);
@@ -175,7 +175,7 @@ fn stacks_with_shared_callers_come_back_whole() {
     assert_eq!([interned(&table, "xa"), interned(&table, "ya")], [first, second]);
 }
 
-/// Its number, and its bytes as the thread that interned it sees them.
+/// Interns a blob, and checks its bytes in the same thread.
 fn blob(table: &BlobTable, text: &[u8]) -> u32 {
     let id = table.intern(&[text]).unwrap();
     assert_eq!(table.get(id), Some(text));

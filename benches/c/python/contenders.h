@@ -13,9 +13,9 @@ typedef size_t (*capture_parts_fn)(unsigned parts);
 struct traceback;
 struct traceback *bench_torch_way_gather(unsigned parts);
 size_t bench_torch_way_len(const struct traceback *traceback);
-/* Hands the references to whoever holds the GIL next. */
+/* Hands the references to the next holder of the GIL. */
 void bench_torch_way_drop(struct traceback *traceback);
-/* Gives back the references of dropped tracebacks. The GIL is held. */
+/* Releases the references of dropped tracebacks. The GIL is held. */
 void bench_torch_way_drain(void);
 size_t bench_torch_way_capture(unsigned parts);
 /* The unwinder for native frames; null: there is none. */

@@ -27,7 +27,7 @@ static object none(void)
     return python.none;
 }
 
-/* probe(): one capture by whoever is selected. */
+/* probe(): one capture by the selected contender. */
 static object probe(object self, object nothing)
 {
     (void)self;
@@ -112,7 +112,7 @@ size_t bench_capsule_len(object capsule)
 
 size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds)
 {
-    /* Long enough for whoever waits for the GIL to have got it back from the last capture. */
+    /* Long enough for a thread that waits for the GIL to have got it back from the last capture. */
     static const struct timespec pause = {.tv_nsec = 1000000};
     size_t answer = 0;
     for (size_t i = 0; i < repetitions; i++) {

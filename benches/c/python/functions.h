@@ -15,7 +15,7 @@ size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetiti
 object bench_new_probe(void);
 object bench_new_torch_way(void);
 object bench_new_timed(object callable);
-/* Nanoseconds of a timed call: the mean of the middle half since this was asked last. An interrupted call does not move
+/* Nanoseconds of a timed call: the mean of the middle half since the last query. An interrupted call does not move
  * it, and it is finer than the counter's steps, which some machines make 10 ns wide.
  */
 double bench_take_timed_ns(void);

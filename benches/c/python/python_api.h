@@ -1,5 +1,5 @@
 /* The few functions of Python that the benchmarks' own code calls, found by name: one build serves every version, and
- * needs nobody's headers.
+ * needs no headers.
  */
 #ifndef STACKWEAVE_BENCH_PYTHON_API_H
 #define STACKWEAVE_BENCH_PYTHON_API_H

@@ -1,7 +1,7 @@
-"""Resolves a batch of tracebacks, cold and again: python batch.py LIBRARY EFFORT CONTENDER builtins|torch
+"""Resolves a batch of tracebacks twice, cold and warm: python batch.py LIBRARY EFFORT CONTENDER builtins|torch
 
-CPU time of this process and its children. One Python-only traceback has been resolved before, so that nobody is charged
-for what a first one makes him import.
+Measures the CPU time of this process and its children. A Python-only traceback is resolved before, so that imports of the
+first resolution are not measured.
 """
 
 import os
@@ -13,15 +13,15 @@ import contenders
 import many_stacks
 from contenders import Absent
 from library import PYTHON, WOVEN, Library
-from report import cpu_ms, tell, version
+from report import cpu_ms, report_result, version
 
 TRACEBACKS = 300
-AMONG = [
+CONTENDERS = [
     contenders.Ours,
     contenders.TorchFast,
     contenders.TorchAddr2line,
     contenders.TorchDladdr,
-    contenders.LaterLines,
+    contenders.LazyLines,
 ]
 
 
@@ -36,26 +36,26 @@ def collect(leaf, stacks):
 
 def main():
     name, stacks = sys.argv[3], sys.argv[4]
-    contender = contenders.named(name, AMONG)
+    contender = contenders.named(name, CONTENDERS)
     case = f"{version()}, {TRACEBACKS} {stacks}"
     if stacks == "torch" and find_spec("torch") is None:
         return
     try:
-        made = contender(Library(sys.argv[1]))
-        made.resolve([made.leaf(PYTHON)()])
-        tracebacks = collect(made.leaf(PYTHON if contender is contenders.LaterLines else WOVEN), stacks)
+        created = contender(Library(sys.argv[1]))
+        created.resolve([created.leaf(PYTHON)()])
+        tracebacks = collect(created.leaf(PYTHON if contender is contenders.LazyLines else WOVEN), stacks)
     except Absent as absent:
         for state in "cold", "again":
-            tell("python/resolve", f"{case} {state}", "ms", name, absent=absent)
+            report_result("python/resolve", f"{case} {state}", "ms", name, absent=absent)
         return
     for state in "cold", "again":
         start = cpu_ms()
-        resolved = made.resolve(tracebacks)
+        resolved = created.resolve(tracebacks)
         cost = cpu_ms() - start
         frames = sum(map(len, resolved))
-        tell("python/resolve", f"{case} {state}", "ms", name, cost=cost, frames=frames)
+        report_result("python/resolve", f"{case} {state}", "ms", name, cost=cost, frames=frames)
     sys.stdout.flush()
-    # The children of torch's symbolizer end with their input.
+    # The child processes of torch's symbolizer end when their input ends.
     os._exit(0)
 
 

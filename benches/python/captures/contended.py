@@ -1,6 +1,6 @@
-"""Captures in a thread that does not hold the GIL, while another does: python contended.py LIBRARY EFFORT
+"""Captures in a thread that does not hold the GIL, while another thread holds it: python contended.py LIBRARY EFFORT
 
-Wall-clock time, since a thread that waits takes no CPU time.
+Measures wall-clock time, because a waiting thread uses no CPU time.
 """
 
 import statistics
@@ -9,7 +9,7 @@ import threading
 
 from fresh_frames import FromC
 from library import PART_NAMES, PYTHON, Library
-from report import tell, version
+from report import report_result, version
 
 LEVELS, REPETITIONS = 20, 40
 
@@ -25,19 +25,19 @@ def spin(stop):
 
 def main():
     library, stop = Library(sys.argv[1]), []
-    way = FromC(library)
+    setup = FromC(library)
     thread = threading.Thread(target=spin, args=(stop,))
     thread.start()
     case = f"{version()}, {PART_NAMES[PYTHON]} {LEVELS}"
-    for name, inner in way.names.items():
-        if name in way.absent:
-            tell("python/without-gil", case, "us", name, absent=way.absent[name])
+    for name, inner in setup.names.items():
+        if name in setup.absent:
+            report_result("python/without-gil", case, "us", name, absent=setup.absent[name])
             continue
         samples, frames = descend(LEVELS, lambda: library.time_each_without_gil(inner, PYTHON, REPETITIONS))
         if frames < LEVELS:
-            tell("python/without-gil", case, "us", name, absent=f"wrong: {frames} Python frames")
+            report_result("python/without-gil", case, "us", name, absent=f"wrong: {frames} Python frames")
         else:
-            tell("python/without-gil", case, "us", name, cost=statistics.median(samples) / 1e3, frames=frames)
+            report_result("python/without-gil", case, "us", name, cost=statistics.median(samples) / 1e3, frames=frames)
     stop.append(True)
     thread.join()
 

@@ -1,6 +1,6 @@
-"""Who captures stacks in Python programs, ours first. Nothing of a contender is imported before it is made.
+"""Libraries that capture stacks in Python programs, Stackweave first. A contender is imported when its object is created.
 
-`leaf` gives a function that captures, `frames` says how many frames a capture has, `resolve` names all frames of a list.
+`leaf` returns a function that captures, `frames` returns the number of frames of a capture, `resolve` names all frames of a list.
 """
 
 import os
@@ -10,11 +10,11 @@ from library import NATIVE, PYTHON, WOVEN
 
 
 class Absent(Exception):
-    """Why a contender can't be measured."""
+    """The reason why a contender can't be measured."""
 
 
 class NoPart(Absent):
-    """A contender that never captures these parts."""
+    """The contender does not support these parts."""
 
 
 def _find(module):
@@ -67,7 +67,7 @@ class OurId(Ours):
 
 
 class TorchWay:
-    """PyTorch's algorithm in the benchmark's own library."""
+    """PyTorch's algorithm, implemented in the benchmark's library."""
 
     name = "PyTorch's way"
 
@@ -107,7 +107,7 @@ class Torch:
 
 
 class TorchMode(Torch):
-    """torch, with one of its ways to name native frames."""
+    """torch with one of its modes of naming native frames."""
 
     def __init__(self, library):
         os.environ["TORCH_SYMBOLIZE_MODE"] = self.name.split()[1]
@@ -127,7 +127,7 @@ class TorchDladdr(TorchMode):
 
 
 class GetFrame:
-    """The walk that Python code can do itself."""
+    """A walk of the frames in Python code."""
 
     name = "sys._getframe"
 
@@ -153,7 +153,7 @@ class GetFrame:
 
 
 class ExtractStack:
-    """`traceback.extract_stack`, names and lines included."""
+    """`traceback.extract_stack`, which includes names and lines."""
 
     name = "traceback"
 
@@ -173,8 +173,8 @@ class ExtractStack:
         return [summary.format() for summary in summaries]
 
 
-class LaterLines(ExtractStack):
-    """`traceback`, which reads source lines only when they are asked for."""
+class LazyLines(ExtractStack):
+    """`traceback` without reading source lines until they are requested."""
 
     def leaf(self, parts):
         walk_stack, extract = self.traceback.walk_stack, self.traceback.StackSummary.extract
@@ -182,19 +182,19 @@ class LaterLines(ExtractStack):
 
 
 class FaultHandler:
-    """`faulthandler.dump_traceback`, to nowhere."""
+    """`faulthandler.dump_traceback` to `/dev/null`."""
 
     name = "faulthandler"
 
     def __init__(self, library):
         self.dump_traceback = _find("faulthandler").dump_traceback
-        self.nowhere = os.open(os.devnull, os.O_WRONLY)
+        self.null = os.open(os.devnull, os.O_WRONLY)
 
     def leaf(self, parts):
         if parts != PYTHON:
             raise NoPart
-        dump_traceback, nowhere = self.dump_traceback, self.nowhere
-        return lambda: dump_traceback(nowhere, False)
+        dump_traceback, null = self.dump_traceback, self.null
+        return lambda: dump_traceback(null, False)
 
     def frames(self, nothing):
         return None
@@ -203,5 +203,5 @@ class FaultHandler:
 ALL = [Ours, OurId, TorchWay, Torch, GetFrame, ExtractStack, FaultHandler]
 
 
-def named(name, among):
-    return next(contender for contender in among if contender.name == name)
+def named(name, contenders):
+    return next(contender for contender in contenders if contender.name == name)

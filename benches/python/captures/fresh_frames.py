@@ -1,7 +1,6 @@
 """Captures of fresh stacks: python fresh_frames.py LIBRARY quick|full from-python|from-c
 
-Net of the same descent without a capture, timed in the same rounds; what it costs to take frame objects down again is
-therefore in.
+Figures exclude the same descent without a capture, timed in the same rounds. So they include the cost of freeing frame objects.
 """
 
 import functools
@@ -13,16 +12,16 @@ import fresh_stacks
 from contenders import Absent, NoPart
 from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage, distinct_functions
 from library import NATIVE, PART_NAMES, WOVEN, Library
-from report import tell, version
+from report import report_result, version
 
 DEPTHS = 5, 20, 100
 MIXED_DEPTH = 101
-# So many that nobody remembers the last stack of each.
+# More chains than any contender caches last stacks.
 CHAINS = 8
 
 
 class Stack(NamedTuple):
-    """A case: its name, what is captured, how many Python frames there are, and how to build them."""
+    """A case: its name, the captured parts, the number of Python frames, and the source that builds them."""
 
     name: str
     parts: int
@@ -48,30 +47,30 @@ class FromPython:
     bench, leaf_frames = "python/from-python", 1
 
     def __init__(self, library):
-        self.library, self.made = library, {}
+        self.library, self.created = library, {}
         for contender in contenders.ALL:
             try:
-                self.made[contender.name] = contender(library)
+                self.created[contender.name] = contender(library)
             except Absent as absent:
-                self.made[contender.name] = absent
+                self.created[contender.name] = absent
 
     def contenders(self):
-        return list(self.made)
+        return list(self.created)
 
     def baseline(self):
         return Stage(lambda: None)
 
     def stage(self, name, parts):
-        contender = self.made[name]
+        contender = self.created[name]
         if isinstance(contender, Absent):
             raise contender
         return Stage(contender.leaf(parts))
 
     def frames(self, name, result):
-        return self.made[name].frames(result)
+        return self.created[name].frames(result)
 
     def python_frames(self, name, result):
-        count = getattr(self.made[name], "python_frames", None)
+        count = getattr(self.created[name], "python_frames", None)
         return count and count(result)
 
 
@@ -83,9 +82,9 @@ class FromC:
 
     def __init__(self, library):
         self.library, self.absent = library, {}
-        why = library.install_ours()
-        if why:
-            self.absent["ours"] = Absent(why.decode())
+        reason = library.install_ours()
+        if reason:
+            self.absent["ours"] = Absent(reason.decode())
         try:
             torch = contenders.Torch(library)
             if not library.bind_torch(torch.big_library):
@@ -116,64 +115,64 @@ class FromC:
         return None
 
 
-def count_frames(way, descent, stages):
-    """Frames of each contender's capture, taken on the stack on which it is then timed; of Python only, where it knows."""
+def count_frames(setup, descent, stages):
+    """Returns the frames of each contender's capture on the timed stack, and its Python frames, if the contender reports them."""
     frames, python = {}, {}
 
     def count():
         for name, stage in stages.items():
             descent.enter(stage)
             result = descent.batch([None])
-            frames[name], python[name] = way.frames(name, result), way.python_frames(name, result)
+            frames[name], python[name] = setup.frames(name, result), setup.python_frames(name, result)
 
     fresh_stacks.on_bare_thread(count)
     return frames, python
 
 
-def wrong(way, descent, stack, stages, counted):
-    """Whoever did not see every Python frame, and how many it saw."""
+def wrong(setup, descent, stack, stages, counted):
+    """Returns the contenders that did not capture every Python frame, with the number that they captured."""
     if stack.parts == NATIVE:
         return {}
     frames, python = counted
     native, wrong = {}, {}
     if stack.parts == WOVEN:
-        native, _ = count_frames(way, descent, {name: way.stage(name, NATIVE) for name in stages})
-    for name, seen in frames.items():
-        found = python[name] if python[name] is not None or seen is None else seen - native.get(name, 0)
+        native, _ = count_frames(setup, descent, {name: setup.stage(name, NATIVE) for name in stages})
+    for name, captured in frames.items():
+        found = python[name] if python[name] is not None or captured is None else captured - native.get(name, 0)
         if found is not None and found != stack.depth:
             wrong[name] = f"wrong: {found} of {stack.depth} Python frames"
     return wrong
 
 
-def measure(way, stack, rounds):
-    levels = stack.depth - FRAMES_BESIDES - way.leaf_frames
+def measure(setup, stack, rounds):
+    levels = stack.depth - FRAMES_BESIDES - setup.leaf_frames
     descent = Descent(stack.source(levels), levels, stack.chains)
-    baseline, stages, absent = way.baseline(), {}, {}
-    for name in way.contenders():
+    baseline, stages, absent = setup.baseline(), {}, {}
+    for name in setup.contenders():
         try:
-            stages[name] = way.stage(name, stack.parts)
+            stages[name] = setup.stage(name, stack.parts)
         except NoPart:
             pass
-        except Absent as why:
-            absent[name] = why
-    frames, python = count_frames(way, descent, stages)
-    for name, why in wrong(way, descent, stack, stages, (frames, python)).items():
-        absent[name] = why
+        except Absent as reason:
+            absent[name] = reason
+    frames, python = count_frames(setup, descent, stages)
+    for name, reason in wrong(setup, descent, stack, stages, (frames, python)).items():
+        absent[name] = reason
         del stages[name]
-    fresh_stacks.measure(descent, [baseline, *stages.values()], rounds, way.library)
+    fresh_stacks.measure(descent, [baseline, *stages.values()], rounds, setup.library)
     case = f"{version()}, {stack.name}"
-    for name in way.contenders():
+    for name in setup.contenders():
         if name in absent:
-            tell(way.bench, case, "ns", name, absent=absent[name])
+            report_result(setup.bench, case, "ns", name, absent=absent[name])
         elif name in stages:
-            tell(way.bench, case, "ns", name, cost=stages[name].cost(baseline), frames=frames[name])
+            report_result(setup.bench, case, "ns", name, cost=stages[name].cost(baseline), frames=frames[name])
 
 
 def main():
     library, effort, kind = Library(sys.argv[1]), sys.argv[2], sys.argv[3]
-    way = (FromPython if kind == "from-python" else FromC)(library)
+    setup = (FromPython if kind == "from-python" else FromC)(library)
     for stack in stacks():
-        measure(way, stack, 31 if effort == "quick" else 201)
+        measure(setup, stack, 31 if effort == "quick" else 201)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Fresh stacks: new activations for every capture, of every contender in turn.
+"""Fresh stacks: each capture of each contender, in turn, has new activations of its functions.
 
-All contenders stand at the end of the same functions, so that only their own cost differs.
+The same functions call all contenders, so that only their own cost differs.
 """
 
 import _thread
@@ -13,10 +13,10 @@ from report import median_excess
 
 BATCH_NS = 400_000
 TIMES_TO_ADAPT = 100
-# `run`, `take_turns`, `batch`, and the innermost of the levels.
+# `run`, `sample_in_turns`, `batch`, and the innermost level.
 FRAMES_BESIDES = 4
 
-# `leaf`, `LEVELS` and `partial` come with the namespace.
+# The namespace provides `leaf`, `LEVELS` and `partial`.
 RECURSION = """
 def descend(levels):
     if levels:
@@ -54,7 +54,7 @@ def chain_{chain}_{level}():
 
 
 def distinct_functions(levels, chains=1):
-    """As `RECURSION`, each level a function of its own; several such chains are descended in turn."""
+    """Returns source like `RECURSION`, in which each level is another function; several chains are descended in turn."""
     source = []
     for chain in range(chains):
         source.append(CHAIN.format(chain=chain))
@@ -64,7 +64,7 @@ def distinct_functions(levels, chains=1):
 
 
 class Descent:
-    """Functions that call each other down to a leaf; a repetition goes down every chain of them."""
+    """Functions that call each other down to a leaf. Each repetition descends all chains."""
 
     def __init__(self, source, levels, chains=1):
         self.chains = chains
@@ -76,28 +76,28 @@ class Descent:
         self.enter_by(stage, stage.leaf)
 
     def enter_by(self, stage, leaf):
-        """The interpreter adapts the innermost call to whom it calls, so let it."""
+        """Sets the leaf, and calls it until the interpreter has adapted the innermost call to it."""
         stage.prepare()
         self.names["leaf"] = leaf
         self.batch(repeat(None, min(stage.repetitions, TIMES_TO_ADAPT)))
 
 
 class Stage:
-    """One contender at the end of a descent."""
+    """A contender at the end of a descent."""
 
     def __init__(self, leaf, prepare=lambda: None):
         self.leaf, self.prepare = leaf, prepare
         self.repetitions, self.samples, self.inside = 1, [], []
 
     def cost(self, baseline):
-        """What a descent costs more than the baseline's, but no less than the call of the leaf does: to return from a deep
-        stack can be cheaper after it has been read.
+        """Returns the additional cost of a descent over the baseline, but at least the cost of the leaf's call: returning from a deep
+        stack can be cheaper after the stack was read.
         """
         return max(median_excess(self.samples, baseline.samples), median_excess(self.inside, baseline.inside))
 
 
-def take_turns(descent, stages, rounds):
-    """Samples every stage once a round: nanoseconds of thread CPU time for one descent."""
+def sample_in_turns(descent, stages, rounds):
+    """Samples every stage once in each round: nanoseconds of thread CPU time for one descent."""
     for _ in range(rounds):
         for stage in stages:
             descent.enter(stage)
@@ -106,8 +106,8 @@ def take_turns(descent, stages, rounds):
             stage.samples.append((thread_time_ns() - start) / (stage.repetitions * descent.chains))
 
 
-def take_turns_inside(descent, stages, rounds, library):
-    """The same for the call of the leaf alone: nanoseconds of wall-clock time."""
+def sample_leaves_in_turns(descent, stages, rounds, library):
+    """Samples only the call of the leaf: nanoseconds of wall-clock time."""
     leaves = [library.timed(stage.leaf) for stage in stages]
     for _ in range(rounds):
         for stage, leaf in zip(stages, leaves):
@@ -129,7 +129,7 @@ def calibrate(descent, stages):
 
 
 def on_bare_thread(function, *arguments):
-    """Runs it as the outermost frame of a thread, and hands on what it raises."""
+    """Runs a function as the outermost frame of a thread, and reraises its exception."""
     done, raised = _thread.allocate_lock(), []
 
     def run():
@@ -150,6 +150,6 @@ def measure(descent, stages, rounds, library):
     gc.collect()
     gc.disable()
     calibrate(descent, stages)
-    on_bare_thread(take_turns, descent, stages, rounds)
-    on_bare_thread(take_turns_inside, descent, stages, rounds // 4, library)
+    on_bare_thread(sample_in_turns, descent, stages, rounds)
+    on_bare_thread(sample_leaves_in_turns, descent, stages, rounds // 4, library)
     gc.enable()

@@ -1,8 +1,8 @@
-"""A block in the example host: allocated and freed, with a captured stack for each, dropped with the block.
+"""Allocates and frees a block in the example host, with a captured stack for each call, which is dropped with the block.
 
 python in_host.py LIBRARY EFFORT LIBSTACKWEAVE LIBHOST
 
-Wall-clock time, since a thread that waits takes no CPU time; net of the same block without captures.
+Measures wall-clock time, because a waiting thread uses no CPU time. Figures exclude the same block without captures.
 """
 
 import ctypes
@@ -12,10 +12,10 @@ import threading
 
 from contenders import Absent, Torch
 from library import Library
-from report import tell, version
+from report import report_result, version
 
 LEVELS = 20
-# Samples, quick and full, and blocks in one that is not contended.
+# The numbers of samples, and of blocks in an uncontended sample.
 SAMPLES, BLOCKS = {"quick": 15, "full": 60}, 200
 BENCHES = "quiet", "with-gil", "contended"
 NOTHING, OURS = 0, 1
@@ -29,7 +29,7 @@ class Host:
             library.host_time_blocks.argtypes = [ctypes.c_size_t]
 
     def timed(self, bench):
-        """A function that times a block. The other thread gets the GIL in a pause: without one it is too slow."""
+        """Returns a function that times a block. A pause lets the other thread take the GIL, which it can't do otherwise."""
         if bench == "contended":
             return self.without_gil.host_time_block_after_pause
         library = self.with_gil if bench == "with-gil" else self.without_gil
@@ -47,7 +47,7 @@ def descend(levels, leaf):
 
 
 def recorders(library, own, stackweave):
-    """Who captures: how to choose it, and how many frames a capture has; or why it is not there."""
+    """Yields each recorder's name, its selection, and a function that returns the frames of a capture, or why it is absent."""
     yield "ours", OURS, lambda: frames_of_ours(stackweave)
     if library.torch_way_unwinds:
         capture, length, drop = (own[f"stackweave_bench_host_torch_way_{name}"] for name in ("capture", "len", "drop"))
@@ -79,7 +79,7 @@ def recorders(library, own, stackweave):
 def frames_of_ours(stackweave):
     stack, count = ctypes.c_uint64(), ctypes.c_uint32()
     stackweave.stackweave_capture(None, ctypes.byref(stack), None)
-    stackweave.stackweave_frame_count(stack, ctypes.byref(count))
+    stackweave.stackweave_get_frame_count(stack, ctypes.byref(count))
     return count.value
 
 
@@ -101,7 +101,7 @@ def measure(bench, host, chosen, effort):
 def main():
     library, effort = Library(sys.argv[1]), sys.argv[2]
     own, stackweave, host = ctypes.PyDLL(sys.argv[1]), ctypes.PyDLL(sys.argv[3]), Host(sys.argv[4])
-    stackweave.stackweave_frame_count.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
+    stackweave.stackweave_get_frame_count.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
     if stackweave.stackweave_enable_python():
         raise SystemExit("stackweave_enable_python failed")
     case = f"{version()}, woven {LEVELS}"
@@ -109,7 +109,7 @@ def main():
     for name, recorder, count in recorders(library, own, stackweave):
         if recorder is None:
             for bench in BENCHES:
-                tell(f"host/{bench}", case, "us", name, absent=count)
+                report_result(f"host/{bench}", case, "us", name, absent=count)
             continue
         frames[name] = descend(LEVELS, count)
         if frames[name] < LEVELS:
@@ -125,7 +125,7 @@ def main():
         if bench == "contended":
             thread.join()
         for name in frames:
-            tell(f"host/{bench}", case, "us", name, cost=(costs[name] - costs["nothing"]) / 1e3, frames=frames[name])
+            report_result(f"host/{bench}", case, "us", name, cost=(costs[name] - costs["nothing"]) / 1e3, frames=frames[name])
 
 
 if __name__ == "__main__":

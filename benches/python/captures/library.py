@@ -1,4 +1,4 @@
-"""The benchmark's own library, loaded into this interpreter: function objects made by C code, and who captures from C."""
+"""The benchmark's library in this interpreter: function objects that C code creates, and contenders that capture from C."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ _CONTENDERS = ["nothing", "ours", "torch_way", "torch"]
 
 class Library:
     def __init__(self, path):
-        # The GIL stays held in calls through the first, and is released in calls through the second.
+        # Calls through the first keep the GIL, calls through the second release it.
         held, self.released = ctypes.PyDLL(path), ctypes.CDLL(path)
         bind = held.stackweave_bench_python_bind
         bind.restype = ctypes.c_char_p
@@ -38,14 +38,14 @@ class Library:
         self._torch_bind.argtypes = [ctypes.c_char_p]
 
     def contender(self, name):
-        """Its number in the library."""
+        """Returns the number of a contender in the library."""
         return _CONTENDERS.index(name)
 
     def bind_torch(self, path):
         return self._torch_bind(path.encode()) == 0
 
     def time_each_without_gil(self, name, parts, repetitions):
-        """Wall-clock nanoseconds of each capture, made while another thread may hold the GIL; the frames of the last."""
+        """Returns the wall-clock nanoseconds of each capture while another thread may hold the GIL, and the frames of the last."""
         samples = (ctypes.c_double * repetitions)()
         time_each = self.released.stackweave_bench_time_each
         time_each.argtypes = [ctypes.c_size_t, ctypes.c_uint, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)]

@@ -1,4 +1,4 @@
-"""Many different stacks, of Python functions called by C code and, with torch, of a small training loop."""
+"""Many different stacks: of Python functions that C code calls and, with torch, of a small training loop."""
 
 import functools
 import json
@@ -8,8 +8,8 @@ FUNCTIONS = 30
 DEPTH = 8
 
 
-def _ways():
-    """Ten ways in which C code calls a Python function."""
+def _callers():
+    """Returns ten functions in which C code calls a Python function."""
     return [
         lambda call: next(map(lambda _: call(), "x")),
         lambda call: sorted("x", key=lambda _: call()),
@@ -32,16 +32,16 @@ def _functions():
 
 
 def through_builtins(leaf, count):
-    """So many captures, each of a stack of its own."""
-    ways, functions, captured = _ways(), _functions(), []
+    """Returns `count` captures of different stacks."""
+    callers, functions, captured = _callers(), _functions(), []
 
     def descend(number, levels):
         if not levels:
             captured.append(leaf())
             return
-        way, function = ways[number % len(ways)], functions[number // len(ways) % FUNCTIONS]
-        # Another branch at every level, and another path for every number.
-        way(lambda: function(lambda: descend(number * 7 + levels, levels - 1)))
+        caller, function = callers[number % len(callers)], functions[number // len(callers) % FUNCTIONS]
+        # Each level takes another branch, and each number takes another path.
+        caller(lambda: function(lambda: descend(number * 7 + levels, levels - 1)))
 
     for number in range(count):
         descend(number, DEPTH)

@@ -1,4 +1,4 @@
-"""What a script tells the benchmark: one flat JSON object a line, as src/report/json.rs reads them."""
+"""Reports results to the benchmark: one flat JSON object per line, which src/report/json.rs reads."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 import time
 
 
-def tell(bench, case, unit, peer, cost=None, frames=None, absent=None):
+def report_result(bench, case, unit, peer, cost=None, frames=None, absent=None):
     line = {"bench": bench, "case": case, "unit": unit, "peer": peer}
     if absent is not None:
         line["absent"] = str(absent)
@@ -19,7 +19,7 @@ def tell(bench, case, unit, peer, cost=None, frames=None, absent=None):
 
 
 def median_excess(samples, baseline):
-    """As in src/statistics.rs: taken round by round, so that a slow round counts once."""
+    """Returns the median of the differences by round, as src/statistics.rs does, so that a slow round counts once."""
     return statistics.median(sample - base for sample, base in zip(samples, baseline))
 
 
@@ -28,7 +28,7 @@ def version():
 
 
 def cpu_ms():
-    """CPU time of this process and of its children, those that still run included."""
+    """Returns the CPU time of this process and of its children, including running ones."""
     total = time.process_time_ns()
     for task in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{task}/children") as file:

@@ -1,11 +1,11 @@
-"""What an export took, told to the benchmark. src/export/cost.rs is the same in Rust."""
+"""Measures the cost of an export, and reports it to the benchmark. src/export/cost.rs does the same in Rust."""
 
 import os
 import time
 from dataclasses import dataclass
 
 import memory
-from report import tell
+from report import report_result
 
 BENCHES = (("", "ms"), ("-wall", "ms"), ("-memory", "MB"), ("-file", "MB"))
 AREA = "export/calls"
@@ -17,26 +17,26 @@ class Cost:
     wall_ms: float
     peak_mb: float
     file_mb: float
-    # What was resident before.
+    # The resident memory before.
     before_mb: float
 
     def after(self, other):
-        """Both, one after the other; what `other` left in memory counts for the peak."""
+        """Returns the cost of both, one after the other. The memory that `other` left counts toward the peak."""
         peak_mb = max(other.peak_mb, self.before_mb + self.peak_mb - other.before_mb)
         return Cost(
             other.cpu_ms + self.cpu_ms, other.wall_ms + self.wall_ms, peak_mb, self.file_mb, other.before_mb
         )
 
-    def tell(self, case, peer, times=1):
-        """`times`: as much as so many times as many calls would take, by these figures."""
+    def report(self, case, peer, times=1):
+        """Reports the cost, extrapolated to `times` as many calls."""
         figures = (self.cpu_ms, self.wall_ms, self.peak_mb, self.file_mb)
         for (bench, unit), figure in zip(BENCHES, figures):
-            tell(AREA + bench, case, unit, peer, cost=times * figure)
+            report_result(AREA + bench, case, unit, peer, cost=times * figure)
 
 
 def measured(work, path):
-    """`work` returns when the file is complete. What it adds to the peak is counted from what is resident now."""
-    memory.forget_peak()
+    """Returns the cost of `work`, which returns when the file is complete. The peak is counted from the current resident memory."""
+    memory.reset_peak()
     before_mb = memory.peak_mb()
     began, began_cpu = time.perf_counter_ns(), time.process_time_ns()
     work()
@@ -44,9 +44,9 @@ def measured(work, path):
     return Cost(cpu_ns / 1e6, wall_ns / 1e6, memory.peak_mb() - before_mb, os.path.getsize(path) / 1e6, before_mb)
 
 
-def tell_absent(case, peer, why):
+def report_absent(case, peer, why):
     for bench, unit in BENCHES:
-        tell(AREA + bench, case, unit, peer, absent=why)
+        report_result(AREA + bench, case, unit, peer, absent=why)
 
 
 def case_of(calls):

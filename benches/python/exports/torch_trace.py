@@ -1,7 +1,7 @@
-"""PyTorch's trace of so many calls: python torch_trace.py FOLDER CALLS
+"""PyTorch's trace of CALLS calls: python torch_trace.py FOLDER CALLS
 
-Its profiler follows the calls of Python functions, with `with_stack`. `torch` is `export_chrome_trace` alone, which writes what stopping
-the profiler has prepared; `torch, with stop` is both.
+Its profiler records calls of Python functions with `with_stack`. `torch` is only `export_chrome_trace`, which writes the data that
+stopping the profiler has prepared; `torch, with stop` is both.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import sys
 
 import program
-from cost import case_of, measured, tell_absent
+from cost import case_of, measured, report_absent
 
 NAMES = ("torch", "torch, with stop")
 
@@ -26,7 +26,7 @@ def main():
         from torch.profiler import ProfilerActivity, profile
     except ImportError as error:
         for name in NAMES:
-            tell_absent(case, name, f"not installed: {error}")
+            report_absent(case, name, f"not installed: {error}")
         return
     path = os.path.join(folder, "torch.json")
     grow = program.plain()
@@ -34,17 +34,17 @@ def main():
     profiler = profile(activities=[ProfilerActivity.CPU], with_stack=True)
     profiler.start()
     grow(trees)
-    # Nothing is written yet: this file only stands for it.
+    # Nothing is written yet, so the size is that of an empty file.
     stop = measured(profiler.stop, os.devnull)
     export = measured(lambda: profiler.export_chrome_trace(path), path)
     found = calls_in(path)
     os.remove(path)
     if found < calls * 0.9:
         for name in NAMES:
-            tell_absent(case, name, f"it has {found} of {calls} calls")
+            report_absent(case, name, f"it has {found} of {calls} calls")
         return
-    export.tell(case, NAMES[0])
-    export.after(stop).tell(case, NAMES[1])
+    export.report(case, NAMES[0])
+    export.after(stop).report(case, NAMES[1])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""viztracer's file of so many calls: python viztracer_save.py CONTENDER FOLDER CALLS TIMES
+"""viztracer's file of CALLS calls: python viztracer_save.py CONTENDER FOLDER CALLS TIMES
 
-The calls are traced before; what is measured is `save`, from its buffer to the complete JSON. TIMES: tell what so many times as many
-calls would take, by these figures.
+The calls are traced before; only `save` is measured, from its buffer to the complete JSON. The figures are extrapolated to TIMES as
+many calls.
 """
 
 import os
 import sys
 
 import program
-from cost import case_of, measured, tell_absent
+from cost import case_of, measured, report_absent
 
 
 def main():
@@ -16,13 +16,13 @@ def main():
     try:
         import viztracer
     except ImportError as error:
-        tell_absent(case_of(calls), name, f"not installed: {error}")
+        report_absent(case_of(calls), name, f"not installed: {error}")
         return
     path = os.path.join(folder, "viztracer.json")
     trees = max(1, calls // program.CALLS_PER_TREE)
     tracer = viztracer.VizTracer(
         output_file=path,
-        # The default keeps the last million only.
+        # The default keeps only the last million.
         tracer_entries=trees * program.CALLS_PER_TREE + 1_000,
         ignore_c_function=True,
         dump_raw=name == "viztracer, raw",
@@ -34,7 +34,7 @@ def main():
     tracer.stop()
     cost = measured(tracer.save, path)
     os.remove(path)
-    cost.tell(case_of(times * calls), name if times == 1 else f"{name} x {times}", times)
+    cost.report(case_of(times * calls), name if times == 1 else f"{name} x {times}", times)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Programs whose memory is recorded. Each does its work so many times; `EVENTS` says how many allocations and frees
-that is, where it is known."""
+"""Programs whose memory is recorded. Each repeats its work; `EVENTS` has the allocations and frees of one repetition, where
+they are known."""
 
 import ctypes
 import sys
 
-#: Pairs of malloc and free of one repetition of `malloc`, on each thread.
+#: The pairs of malloc and free in one repetition of `malloc`, on each thread.
 PAIRS = 200_000
-#: How deep in Python functions the C code is called.
+#: The depth of the Python functions that call the C code.
 DEPTH = 10
 
 
@@ -19,7 +19,7 @@ class Record:
 
 
 def objects():
-    """Small objects that stay for a while, and arrays of 1 and 2 MiB."""
+    """Small objects that live for a while, and arrays of 1 and 2 MiB."""
 
     def work(times):
         for time in range(times):
@@ -32,7 +32,7 @@ def objects():
 
 
 def churn():
-    """Small objects that are gone at once."""
+    """Small objects that are freed immediately."""
 
     def work(times):
         for _ in range(times):
@@ -43,7 +43,7 @@ def churn():
 
 
 def blocks():
-    """Objects that are too large for Python's own allocator, and so come to malloc."""
+    """Objects that are too large for Python's own allocator, and so use malloc."""
 
     def work(times):
         for _ in range(times):
@@ -55,7 +55,7 @@ def blocks():
 
 
 def calls():
-    """Calls, and next to no allocations."""
+    """Calls, with almost no allocations."""
 
     def fib(number):
         return number if number < 2 else fib(number - 1) + fib(number - 2)
@@ -68,7 +68,7 @@ def calls():
 
 
 def arrays():
-    """Temporary arrays of NumPy."""
+    """Temporary NumPy arrays."""
     import numpy
 
     def work(times):
@@ -82,7 +82,7 @@ def arrays():
 
 
 def malloc(threads):
-    """Blocks that C takes and gives back."""
+    """Blocks that C code allocates and frees."""
     library = ctypes.CDLL(sys.argv[3])
     library.stackweave_bench_malloc_churn.argtypes = ctypes.c_uint64, ctypes.c_uint
 
@@ -99,7 +99,7 @@ def malloc(threads):
 
 
 def training():
-    """Steps of a small training loop of torch, on the CPU."""
+    """Steps of a small torch training loop on the CPU."""
     import torch
 
     torch.set_num_threads(1)
@@ -117,7 +117,7 @@ def training():
     return work
 
 
-#: What makes it, and how often it does its work.
+#: The function that creates each program, and the number of repetitions.
 PROGRAMS = {
     "objects": (objects, 25),
     "churn": (churn, 25),

@@ -1,7 +1,7 @@
 """Runs one program: python run.py PROGRAM TIMES LIBRARY RESULT
 
-Writes to RESULT what the work took: CPU time of its thread and wall clock, in seconds; and how long a snapshot of
-tracemalloc takes, if that is on.
+Writes the cost of the work to RESULT: the CPU time of its thread and the wall-clock time, in seconds, and the time of a tracemalloc
+snapshot, if tracemalloc is enabled.
 """
 
 import gc
@@ -14,7 +14,7 @@ from programs import PROGRAMS
 
 
 def snapshot_seconds():
-    """Who has taken how much, as a report would begin."""
+    """Returns the time of a snapshot by traceback, which a report begins with."""
     before = time.perf_counter()
     tracemalloc.take_snapshot().statistics("traceback")
     return time.perf_counter() - before

@@ -1,4 +1,4 @@
-"""The recorders of memory: what runs a program under each, what it leaves, and what makes a report of that."""
+"""Memory recorders: the command that runs a program under each, the file that it writes, and the command for a report."""
 
 import importlib.util
 import os
@@ -19,11 +19,11 @@ class Plain:
         return [sys.executable, *program]
 
     def report(self):
-        """The command that shows it to people; None if there is none."""
+        """Returns the command that shows the file; None if there is none."""
         return None
 
     def size(self):
-        """Bytes of what it leaves."""
+        """Returns the size of the recorder's output in bytes."""
         if os.path.isdir(self.out):
             files = (os.path.join(base, name) for base, _, names in os.walk(self.out) for name in names)
             return sum(map(os.path.getsize, files))
@@ -94,9 +94,9 @@ class Heaptrack(Plain):
         return ["heaptrack", "-o", self.out, sys.executable, *program]
 
     def written(self):
-        """It puts an end of its own to the name."""
-        ends = (".zst", ".gz")
-        return next((self.out + end for end in ends if os.path.exists(self.out + end)), None)
+        """Returns the file, whose name heaptrack extends with a suffix."""
+        suffixes = (".zst", ".gz")
+        return next((self.out + suffix for suffix in suffixes if os.path.exists(self.out + suffix)), None)
 
     def size(self):
         return self.written() and os.path.getsize(self.written())

@@ -1,4 +1,4 @@
-"""Takes so many blocks of memory, a thousandth of them for ever: python allocations.py COUNT"""
+"""Allocates COUNT blocks, and never frees a thousandth of them: python allocations.py COUNT"""
 
 import sys
 
@@ -6,7 +6,7 @@ kept = []
 
 
 def make(number):
-    # Beyond 512 bytes Python takes memory from the system's allocator, which all profilers see.
+    # Blocks of more than 512 bytes come from the system's allocator, which all profilers record.
     return bytearray(600 + number % 512)
 
 

@@ -1,6 +1,6 @@
-"""Allocations, recorded: python allocations.py LIBRARY CONTENDER THREADS EVENTS FOLDER [python|woven]
+"""Recorded allocations: python allocations.py LIBRARY CONTENDER THREADS EVENTS FOLDER [python|woven]
 
-C code allocates and frees, called from a few Python functions. A figure is for one event: an allocation or a free.
+A few Python functions call C code that allocates and frees. Each figure is for one event: an allocation or a free.
 """
 
 import ctypes
@@ -9,18 +9,18 @@ import sys
 
 import program
 from library import PART_NAMES, Library
-from outcome import measured, tell_absent
-from report import tell
+from outcome import measured, report_absent
+from report import report_result
 
 AREA = "recording/allocations"
 
-# Python frames below the C code, and how many blocks it allocates before they all return.
+# The number of Python frames that call the C code, and the number of blocks that it allocates before they return.
 DEPTH = 10
 AT_A_TIME = 1_000
 
 
 class Churn:
-    """The benchmark's library, which allocates."""
+    """The C code of the benchmark's library, which allocates."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -45,7 +45,7 @@ class Churn:
 
 
 class Ours:
-    """Told of each event by the code that allocates."""
+    """Stackweave, for which the allocating code records each event."""
 
     name = "ours"
     file = "allocations.swv"
@@ -53,9 +53,9 @@ class Ours:
 
     def __init__(self, library_path, path, part):
         library = Library(library_path)
-        why = library.install_ours()
-        if why:
-            raise ImportError(why.decode())
+        reason = library.install_ours()
+        if reason:
+            raise ImportError(reason.decode())
         self.path = path
         self.start_at, self.stop_at = (
             getattr(ctypes.CDLL(library_path), f"stackweave_bench_recorder_{verb}") for verb in ("start", "stop")
@@ -65,19 +65,19 @@ class Ours:
         self.parts = next(parts for parts, known in PART_NAMES.items() if known == part)
 
     def start(self):
-        self._must(self.start_at(self.path.encode()))
+        self._check(self.start_at(self.path.encode()))
 
     def stop(self):
-        self._must(self.stop_at())
+        self._check(self.stop_at())
 
     @staticmethod
-    def _must(why):
-        if why:
-            raise RuntimeError(why.decode())
+    def _check(error):
+        if error:
+            raise RuntimeError(error.decode())
 
 
 class CaptureOnly(Ours):
-    """The stacks captured, and nothing recorded: what a recorder has no part in."""
+    """Only captures the stacks, and records nothing: the cost without a recorder."""
 
     name = "capture only"
     file = os.devnull
@@ -90,7 +90,7 @@ class CaptureOnly(Ours):
 
 
 class Memray:
-    """`memray.Tracker`: finds allocations by itself, and follows calls of Python functions with a hook."""
+    """`memray.Tracker`, which hooks allocators, and tracks calls of Python functions with a profile function."""
 
     name = "memray"
     file = "allocations.bin"
@@ -124,7 +124,7 @@ def main():
     try:
         recorder = contender(library, path, part)
     except ImportError as error:
-        tell_absent(AREA, case, name, f"not installed: {error}")
+        report_absent(AREA, case, name, f"not installed: {error}")
         return
     churn = Churn(library)
     allocations = max(1, events // 2 // threads // AT_A_TIME) * AT_A_TIME
@@ -136,9 +136,9 @@ def main():
         path,
     )
     if contender.keeps_events:
-        outcome.tell(AREA, case, name, 2 * allocations * threads)
+        outcome.report(AREA, case, name, 2 * allocations * threads)
     else:
-        tell(AREA, case, "ns", name, cost=outcome.cpu_ns / (2 * allocations * threads))
+        report_result(AREA, case, "ns", name, cost=outcome.cpu_ns / (2 * allocations * threads))
 
 
 if __name__ == "__main__":

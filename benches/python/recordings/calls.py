@@ -1,6 +1,6 @@
-"""A program of calls, recorded: python calls.py CONTENDER THREADS CALLS FOLDER
+"""A recorded program of calls: python calls.py CONTENDER THREADS CALLS FOLDER
 
-A figure is for one call: its begin and its end.
+Each figure is for one call: its begin and its end.
 """
 
 import cProfile
@@ -8,26 +8,26 @@ import os
 import sys
 
 import program
-from outcome import measured, tell_absent
-from report import tell
+from outcome import measured, report_absent
+from report import report_result
 
 AREA = "recording/calls"
 
 
 class OursFromPython:
-    """Ours, told by the functions themselves; from Rust it is another process."""
+    """Stackweave, with functions that record themselves. A separate process measures the same from Rust."""
 
     name = "ours, Python"
-    file = "told.swv"
+    file = "recorded.swv"
     keeps_events = True
 
     def __init__(self, path, calls):
         import stackweave
 
-        self.recording = stackweave.Recording(path)
+        self.recording = stackweave.Recorder(path)
 
     def program(self):
-        return program.told(self.recording.begin, self.recording.end)
+        return program.recorded(self.recording.begin, self.recording.end)
 
     def start(self):
         self.recording.start()
@@ -37,7 +37,7 @@ class OursFromPython:
 
 
 class VizTracer:
-    """viztracer, Python functions only; its hook is in its figures."""
+    """viztracer, with only Python functions. Its figures include its hook."""
 
     name = "viztracer"
     file = "calls.json"
@@ -47,7 +47,7 @@ class VizTracer:
     def __init__(self, path, calls):
         import viztracer
 
-        # The default keeps the last million only.
+        # The default keeps only the last million.
         self.tracer = viztracer.VizTracer(
             output_file=path, tracer_entries=calls + 1_000, ignore_c_function=True, dump_raw=self.raw, verbose=0
         )
@@ -64,14 +64,14 @@ class VizTracer:
 
 
 class VizTracerRaw(VizTracer):
-    """The same, writing its file without a Python object for each event."""
+    """viztracer, which writes its file without a Python object for each event."""
 
     name = "viztracer, raw"
     raw = True
 
 
 class Profile:
-    """cProfile: counts and times of each function, and no events."""
+    """cProfile, which counts and times functions, but records no events."""
 
     name = "cProfile"
     file = "calls.prof"
@@ -84,7 +84,7 @@ class Profile:
         grow = program.plain()
 
         def profiled(trees):
-            # Up to 3.11 it sees the thread that enables it.
+            # Up to 3.11 it records only the thread that enables it.
             self.profile.enable()
             grow(trees)
             self.profile.disable()
@@ -113,7 +113,7 @@ def main():
     try:
         recorder = contender(path, calls)
     except (ImportError, AttributeError) as error:
-        tell_absent(AREA, case, name, f"not installed: {error}")
+        report_absent(AREA, case, name, f"not installed: {error}")
         return
     bare, recorded = program.plain(), recorder.program()
     outcome = measured(
@@ -124,9 +124,9 @@ def main():
         path,
     )
     if contender.keeps_events:
-        outcome.tell(AREA, case, name, calls)
+        outcome.report(AREA, case, name, calls)
     else:
-        tell(AREA, case, "ns", name, cost=outcome.cpu_ns / calls)
+        report_result(AREA, case, "ns", name, cost=outcome.cpu_ns / calls)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Peak memory of this process."""
+"""The peak memory of this process."""
 
 
-def forget_peak():
-    """Makes the peak start again from what is resident now."""
+def reset_peak():
+    """Resets the peak to the current resident memory."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 

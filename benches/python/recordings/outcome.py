@@ -1,16 +1,16 @@
-"""What recording the events of a workload took, told to the benchmark."""
+"""Measures the cost of recording the events of a workload, and reports it to the benchmark."""
 
 import os
 import time
 from dataclasses import dataclass
 
 import memory
-from report import tell
+from report import report_result
 
 
 @dataclass
 class Outcome:
-    """One recording. CPU times are net of the same workload without it."""
+    """The cost of one recording. CPU times exclude the same workload without a recording."""
 
     cpu_ns: float
     total_ns: float
@@ -18,26 +18,26 @@ class Outcome:
     bytes: int
     peak_mb: float
 
-    def tell(self, area, case, peer, events):
-        tell(area, case, "ns", peer, cost=self.cpu_ns / events)
-        tell(f"{area}-total", case, "ns", peer, cost=self.total_ns / events)
-        tell(f"{area}-bytes", case, "bytes", peer, cost=self.bytes / events)
-        tell(f"{area}-stop", case, "ms", peer, cost=self.stop_ns / 1e6)
-        tell(f"{area}-memory", case, "MB", peer, cost=self.peak_mb)
+    def report(self, area, case, peer, events):
+        report_result(area, case, "ns", peer, cost=self.cpu_ns / events)
+        report_result(f"{area}-total", case, "ns", peer, cost=self.total_ns / events)
+        report_result(f"{area}-bytes", case, "bytes", peer, cost=self.bytes / events)
+        report_result(f"{area}-stop", case, "ms", peer, cost=self.stop_ns / 1e6)
+        report_result(f"{area}-memory", case, "MB", peer, cost=self.peak_mb)
 
 
-def tell_absent(area, case, peer, why):
+def report_absent(area, case, peer, why):
     for bench, unit in (("", "ns"), ("-total", "ns"), ("-bytes", "bytes"), ("-stop", "ms"), ("-memory", "MB")):
-        tell(area + bench, case, unit, peer, absent=why)
+        report_result(area + bench, case, unit, peer, absent=why)
 
 
 def measured(bare, start, recorded, stop, path):
-    """Both workloads return the CPU time of their threads; `stop` returns when the file is complete."""
+    """Returns the cost. Both workloads return the CPU time of their threads; `stop` returns when the file is complete."""
     bare()
     before_bare = time.process_time_ns()
     bare_cpu = bare()
     bare_total = time.process_time_ns() - before_bare
-    memory.forget_peak()
+    memory.reset_peak()
     before_mb, before = memory.peak_mb(), time.process_time_ns()
     start()
     cpu = recorded()

@@ -1,7 +1,7 @@
-"""A program that does nothing but call: 32 functions, each of which calls two others, down to a depth.
+"""A program that only calls functions: 32 functions, each of which calls two others, down to a depth.
 
-At every third level, which is left to chance, so that the calls don't repeat; it is the same chance in every run.
-`src/recording/program.rs` is the same program in Rust.
+At every third level the second callee is pseudo-random, so that the calls don't repeat; it is the same in every run.
+`src/recording/program.rs` has the same program in Rust.
 """
 
 import threading
@@ -23,7 +23,7 @@ _CALLS = """
 _PLAIN = f"""
 def call_{{number}}(depth, seed):{_CALLS}
 """
-_TOLD = f"""
+_RECORDED = f"""
 def call_{{number}}(depth, seed):
     begin("call_{{number}}"){_CALLS}
     end()
@@ -44,17 +44,17 @@ def _tree(source, names):
 
 
 def plain():
-    """Calls so many trees of functions."""
+    """Returns a function that calls trees of functions."""
     return _tree(_PLAIN, {})
 
 
-def told(begin, end):
-    """The same, with what each function tells about itself."""
-    return _tree(_TOLD, {"begin": begin, "end": end})
+def recorded(begin, end):
+    """Returns the same function, in which each called function records its begin and end."""
+    return _tree(_RECORDED, {"begin": begin, "end": end})
 
 
 def together(threads, work):
-    """Thread CPU nanoseconds of all threads that do this work at once."""
+    """Runs `work` on several threads at once. Returns the sum of their CPU times in nanoseconds."""
     cpu = [0] * threads
     ready = threading.Barrier(threads)
 

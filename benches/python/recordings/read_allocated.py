@@ -1,8 +1,8 @@
-"""memray's file, all allocations aggregated as its command `stats` does: python read_allocated.py FOLDER EVENTS"""
+"""Aggregates all allocations of memray's file, as its command `stats` does: python read_allocated.py FOLDER EVENTS"""
 
 import sys
 
-from reading import tell_read
+from reading import report_read
 
 
 def main():
@@ -13,12 +13,12 @@ def main():
 
         def read():
             stats = compute_statistics(f"{folder}/allocations.bin", report_progress=False, num_largest=5)
-            # It counts allocations, and their frees are as many.
+            # It counts only allocations; the number of frees is the same.
             return 2 * stats.total_num_allocations
 
         return read
 
-    tell_read("recording/read-allocations", events, "events, allocated", "memray", reader)
+    report_read("recording/read-allocations", events, "events, allocated", "memray", reader)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""viztracer's file of calls, read as its viewer's tools do: python read_calls.py FOLDER CALLS TIMES
+"""Reads viztracer's file of calls, as the tools of its viewer do: python read_calls.py FOLDER CALLS TIMES
 
-It is loaded and brought into order, and not aggregated: viztracer leaves that to the browser.
+The file is loaded and sorted, but not aggregated, because viztracer aggregates in the browser.
 """
 
 import sys
 
-from reading import tell_read
+from reading import report_read
 
 
 def main():
@@ -22,7 +22,7 @@ def main():
 
         return read
 
-    tell_read("recording/read-calls", calls, "calls", "viztracer", reader, times=times)
+    report_read("recording/read-calls", calls, "calls", "viztracer", reader, times=times)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""memray's file, what is live at its end aggregated and named: python read_live.py FOLDER EVENTS"""
+"""Aggregates and names the blocks that are live at the end of memray's file: python read_live.py FOLDER EVENTS"""
 
 import sys
 
-from reading import tell_read
+from reading import report_read
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
 
         return read
 
-    tell_read("recording/read-allocations", events, "events, live at the end", "memray", reader)
+    report_read("recording/read-allocations", events, "events, live at the end", "memray", reader)
 
 
 if __name__ == "__main__":

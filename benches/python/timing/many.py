@@ -1,6 +1,6 @@
-"""Very many pairs from Python, and their statistics: python many.py FOLDER PROFILER ours|torch PAIRS
+"""Many pairs of push and pop from Python, and their statistics: python many.py FOLDER PROFILER ours|torch PAIRS
 
-What torch takes is told for ten times as many pairs as it was given: it keeps an object for each.
+torch keeps an object for each pair, so its figures are measured with a tenth of the pairs and extrapolated.
 """
 
 import os
@@ -9,7 +9,7 @@ import time
 
 import memory
 import tools
-from report import tell
+from report import report_result
 
 BENCHES = (
     ("timing/many", "ns"),
@@ -50,10 +50,10 @@ def ours(folder, pairs):
         timing.stop()
 
     def statistics():
-        calls = sum(cost[1] for cost in timing.stats().stats.values())
+        calls = sum(cost[1] for cost in timing.recording.stats().stats.values())
         assert calls == pairs, calls
 
-    memory.forget_peak()
+    memory.reset_peak()
     before = memory.peak_mb()
     took = measured(record)
     peak = memory.peak_mb() - before
@@ -63,7 +63,7 @@ def ours(folder, pairs):
 def torch(profiler, pairs):
     state = profiler.DynamoProfilerState()
     begin, end = tools.feeder(state, profiler.FunctionTraceTiming)
-    memory.forget_peak()
+    memory.reset_peak()
     before = memory.peak_mb()
     took = measured(lambda: feed(begin, end, pairs))
     peak = memory.peak_mb() - before
@@ -81,13 +81,13 @@ def main():
         took, peak, size, statistics = torch(profiler, pairs)
     else:
         for bench, unit in BENCHES:
-            tell(bench, case, unit, peer, absent="no torch")
+            report_result(bench, case, unit, peer, absent="no torch")
         return
     figures = took / pairs, peak * times, size, statistics * times / 1e6
     for (bench, unit), figure in zip(BENCHES, figures, strict=True):
-        tell(bench, case, unit, peer, cost=figure)
+        report_result(bench, case, unit, peer, cost=figure)
     if name == "ours":
-        tell("timing/many-memory", case, "MB", "target", cost=TARGET_MB)
+        report_result("timing/many-memory", case, "MB", "target", cost=TARGET_MB)
 
 
 if __name__ == "__main__":

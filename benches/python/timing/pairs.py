@@ -1,6 +1,6 @@
 """A push and a pop from Python: python pairs.py FOLDER PROFILER TIMINGS
 
-A figure is the least of so many timings of 20,000 pairs each, less that of an empty loop.
+Each figure is the minimum of TIMINGS timings of 20,000 pairs, minus that of an empty loop.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import time
 from itertools import repeat
 
 import tools
-from report import tell, version
+from report import report_result, version
 
 BENCH = "timing/pair"
 PAIRS = 20_000
@@ -71,7 +71,7 @@ def profiled():
 
 
 def by_hand():
-    """What a program does that times its phases itself."""
+    """Returns a loop that times its phases itself."""
     phases = []
 
     @contextlib.contextmanager
@@ -84,11 +84,11 @@ def by_hand():
 
     loop = entering(frame)
 
-    def forgetful():
+    def cleared():
         phases.clear()
         loop()
 
-    return forgetful
+    return cleared
 
 
 def of_state(module, depth):
@@ -98,11 +98,11 @@ def of_state(module, depth):
         begin(f"layer_{number}", FILE, number)
     loop = pushing(begin, end)
 
-    def forgetful():
+    def cleared():
         state.timings.clear()
         loop()
 
-    return forgetful
+    return cleared
 
 
 def of_ours(folder, depth):
@@ -115,7 +115,7 @@ def of_ours(folder, depth):
 
 
 def contenders(folder, profiler, depth):
-    """By case: the name of each, and what makes its loop."""
+    """Yields the case, the name and a function that creates the loop of each contender."""
     suffix = f", {depth} deep" if depth else ""
     pair, entered = f"{version()}, push and pop{suffix}", f"{version()}, with{suffix}"
     timing = functools.cache(lambda: of_ours(folder, depth))
@@ -149,16 +149,16 @@ def main():
             try:
                 loops.append((case, name, make()))
             except (ImportError, AttributeError) as error:
-                tell(BENCH, case, "ns", name, absent=f"not installed: {error}")
+                report_result(BENCH, case, "ns", name, absent=f"not installed: {error}")
     least = [float("inf")] * len(loops)
     nothing = float("inf")
     for _ in range(timings):
         nothing = min(nothing, timed(empty))
-        for place, (_, _, loop) in enumerate(loops):
-            least[place] = min(least[place], timed(loop))
+        for index, (_, _, loop) in enumerate(loops):
+            least[index] = min(least[index], timed(loop))
     for cost, (case, name, _) in zip(least, loops, strict=True):
-        tell(BENCH, case, "ns", name, cost=cost - nothing)
-    tell(BENCH, f"{version()}, push and pop", "ns", "target", cost=TARGET_NS)
+        report_result(BENCH, case, "ns", name, cost=cost - nothing)
+    report_result(BENCH, f"{version()}, push and pop", "ns", "target", cost=TARGET_NS)
     del kept
 
 

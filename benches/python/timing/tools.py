@@ -1,4 +1,4 @@
-"""torch's profiler of Dynamo, which is a file of its own, and how it is told of phases."""
+"""torch's Dynamo profiler, which is a separate file, and the functions that record phases in it."""
 
 import importlib.util
 import sys
@@ -6,19 +6,19 @@ import time
 
 
 def load(path):
-    """torch's profiler without torch, or None."""
+    """Loads torch's profiler without torch. Returns None if there is none."""
     if path == "none":
         return None
     spec = importlib.util.spec_from_file_location("dynamo_profiler", path)
     module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look for their module.
+    # Its dataclasses look up their module.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
 
 def feeder(state, timing_type):
-    """begin and end of one phase, as torch's profile_inline_call tells them to its state."""
+    """Returns functions that record the begin and end of a phase, as torch's profile_inline_call does."""
     now = time.time_ns
     get_current_caller, get_call_stack = state.get_current_caller, state.get_call_stack
     push, pop = state.push, state.pop
@@ -54,9 +54,9 @@ def feeder(state, timing_type):
 
 
 def warm_memory():
-    """Leaves the interpreter with memory that it has used before: fresh pages would cost more than a pair.
+    """Makes the interpreter use memory that is mapped already, because fresh pages would cost more than a pair.
 
-    Keep what this returns.
+    The caller must keep the result.
     """
     blocks = [bytes(400) for _ in range(200_000)]
     return blocks[::200]

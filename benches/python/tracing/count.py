@@ -1,6 +1,6 @@
 """Counts the events of the programs: python count.py FILE
 
-A line each: the name, calls and returns of Python functions, those of native ones, for one repetition and for each further one.
+Writes the events of each program, for one repetition and for two: calls and returns of Python functions, and of native ones.
 """
 
 import json
@@ -11,11 +11,11 @@ from programs import PROGRAMS
 
 
 def events(run, times):
-    """Events of Python functions, and of native ones."""
+    """Returns the numbers of events of Python functions and of native functions."""
     counts = {"call": 0, "return": 0, "c_call": 0, "c_return": 0, "c_exception": 0}
 
-    def hook(_frame, what, _argument):
-        counts[what] += 1
+    def hook(_frame, event, _argument):
+        counts[event] += 1
 
     sys.setprofile(hook)
     try:

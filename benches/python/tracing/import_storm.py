@@ -1,6 +1,6 @@
-"""Imports many modules of the standard library: their code is loaded and run as if for the first time.
+"""Imports many modules of the standard library, whose code is loaded and run as at the first import.
 
-What they import besides is loaded before, so that it makes no difference what a tracer has imported for itself.
+Their other imports are loaded before, so that the modules that a tracer imports make no difference.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def run(times):
 
 
 class Fresh:
-    """Takes the modules out, and puts back those that were there."""
+    """Removes the modules, and restores them at the end."""
 
     def __enter__(self):
         run(1)

@@ -1,6 +1,6 @@
 """Programs under one tracer: python measure.py TOOL COUNTS FOLDER LIBRARY PAIRS [PROGRAM...]
 
-A program is run without and with the tracer in turn; a line is told for each such pair, after one for warming up.
+Runs each program without and with the tracer in turn, and reports results for each such pair after a warm-up pair.
 """
 
 import contextlib
@@ -12,12 +12,12 @@ import time
 
 import import_storm
 from programs import PROGRAMS
-from report import tell, version
+from report import report_result, version
 from tools import OursWithC, named
 
 BENCHES = (("trace/cpu", "x"), ("trace/wall", "x"), ("trace/total", "x"), ("trace/event", "ns"))
 ENTRIES = 2_000_000
-# Takes several times as long as the others, and is run half as often.
+# Takes several times as long as the others, so it runs half as often.
 LONG = "richards"
 
 
@@ -26,7 +26,7 @@ def around(program):
 
 
 class Clocks:
-    """CPU time of this thread, wall clock, CPU time of the process."""
+    """The CPU time of this thread, the wall-clock time, and the CPU time of the process."""
 
     def __init__(self):
         self.now = time.thread_time_ns(), time.perf_counter_ns(), time.process_time_ns()
@@ -51,33 +51,33 @@ def timed(run, times, program, tool=None):
 
 
 def events_of(counts, program, times, tool):
-    """How many events of the program the tool is told of."""
+    """Returns the numbers of Python and native events of the program that the tool records."""
     (python, native), (python_twice, native_twice) = counts[program]
     python += (times - 1) * (python_twice - python)
     native += (times - 1) * (native_twice - native)
     return python, native if tool.records_c else 0
 
 
-def tell_pair(program, tool, plain, traced, events):
+def report_pair(program, tool, plain, traced, events):
     case = f"{version()}, {program}"
     for (bench, unit), bare, with_tool in zip(BENCHES, plain, traced):
-        tell(bench, case, unit, tool.name, cost=with_tool / bare)
+        report_result(bench, case, unit, tool.name, cost=with_tool / bare)
     python, native = events
     added = traced[0] - plain[0]
     if program == "builtins":
-        # Only who records native calls has events there.
+        # Only tools that record native calls have events there.
         if native:
-            tell("trace/event", case, "ns", tool.name, cost=added / native)
+            report_result("trace/event", case, "ns", tool.name, cost=added / native)
             if isinstance(tool, OursWithC):
-                # It is what the others are compared with.
-                tell("trace/event", case, "ns", "ours", cost=added / native)
+                # The other tools are compared with this figure.
+                report_result("trace/event", case, "ns", "ours", cost=added / native)
     elif program != "loop":
-        tell("trace/event", case, "ns", tool.name, cost=added / (python + native))
+        report_result("trace/event", case, "ns", tool.name, cost=added / (python + native))
 
 
-def tell_absent(program, name, why):
+def report_absent(program, name, reason):
     for bench, unit in BENCHES:
-        tell(bench, f"{version()}, {program}", unit, name, absent=why)
+        report_result(bench, f"{version()}, {program}", unit, name, absent=reason)
 
 
 def measure(program, tool, counts, pairs):
@@ -86,7 +86,7 @@ def measure(program, tool, counts, pairs):
     try:
         run = make()
     except ImportError as error:
-        tell_absent(program, tool.name, f"not installed: {error}")
+        report_absent(program, tool.name, f"not installed: {error}")
         return
     events = events_of(counts, program, times, tool)
     for pair in range((pairs + 1) // 2 + 1 if program == LONG else pairs + 1):
@@ -95,14 +95,14 @@ def measure(program, tool, counts, pairs):
         else:
             plain, traced = timed(run, times, program), timed(run, times, program, tool)
         if pair:
-            tell_pair(program, tool, plain, traced, events)
-        elif not has_seen(tool, program, events):
-            tell_absent(program, tool.name, f"saw {tool.calls()} calls, {events[0] // 2} were made")
+            report_pair(program, tool, plain, traced, events)
+        elif not has_recorded(tool, program, events):
+            report_absent(program, tool.name, f"recorded {tool.calls()} of {events[0] // 2} calls")
             return
 
 
-def has_seen(tool, program, events):
-    """Whether the tracer's own count is near the program's; checked where there are no native calls to confuse it with."""
+def has_recorded(tool, program, events):
+    """Returns whether the tracer's count is close to the program's. Checked only for a program without native calls."""
     calls = tool.calls() if program == "fib" else None
     return calls is None or abs(calls - events[0] // 2) < 0.01 * calls
 
@@ -118,7 +118,7 @@ def main():
         tool = named(name)(folder, library, ENTRIES)
     except (ImportError, AttributeError) as error:
         for program in programs:
-            tell_absent(program, name, f"not installed: {error}")
+            report_absent(program, name, f"not installed: {error}")
         return
     for program in programs:
         measure(program, tool, counts, int(pairs))

@@ -1,4 +1,4 @@
-"""Programs whose calls are traced. Each does its work so many times."""
+"""Programs whose calls are traced. Each repeats its work."""
 
 import asyncio
 import importlib.util
@@ -17,7 +17,7 @@ def fibs(times):
 
 
 def of_pyperformance(name):
-    """The module of one of pyperformance's benchmarks."""
+    """Returns the module of a pyperformance benchmark."""
     import pyperformance
 
     path = os.path.join(os.path.dirname(pyperformance.__file__), "data-files/benchmarks", f"bm_{name}")
@@ -117,8 +117,8 @@ def loop(times):
     return total
 
 
-# The name, what makes the program, and how often it is repeated: for about 10 ms on a usual machine, but for the two
-# whose least is more.
+# The function that creates each program, and the number of repetitions, which take about 10 ms on a typical machine, except for the two
+# programs whose minimum is longer.
 PROGRAMS = {
     "fib": (lambda: fibs, 24),
     "richards": (richards, 1),

@@ -1,6 +1,6 @@
-"""From the last event to a file that can be used: python stop.py TOOL FOLDER EVENTS TIMES
+"""The time from the last event to a usable file: python stop.py TOOL FOLDER EVENTS TIMES
 
-TIMES, above 1: tell also what so many times as many events would take, by these figures.
+If TIMES is greater than 1, also reports the cost extrapolated to TIMES as many events.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 
 import memory
 import program
-from report import tell, version
+from report import report_result, version
 from tools import named
 
 BENCHES = (("trace/stop", "ms"), ("trace/stop-bytes", "bytes"), ("trace/stop-memory", "MB"))
@@ -28,8 +28,8 @@ def top(path):
 
 
 def main():
-    name, folder, wanted, times = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    trees = max(1, wanted // 2 // program.CALLS_PER_TREE)
+    name, folder, events, times = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    trees = max(1, events // 2 // program.CALLS_PER_TREE)
     calls = trees * program.CALLS_PER_TREE
     grow = program.plain()
     grow(1)
@@ -37,29 +37,29 @@ def main():
         tool = named(name)(folder, None, calls + 1_000)
     except (ImportError, AttributeError) as error:
         for bench, unit in BENCHES:
-            tell(bench, case(wanted), unit, name, absent=f"not installed: {error}")
+            report_result(bench, case(events), unit, name, absent=f"not installed: {error}")
         return
-    memory.forget_peak()
+    memory.reset_peak()
     before_mb = memory.peak_mb()
     tool.start()
     grow(trees)
     stop_ms = milliseconds(tool.save)
     grown_mb = memory.peak_mb() - before_mb
     if name == "ours":
-        tell("trace/stop", case(wanted), "ms", AND_TOP, cost=stop_ms + milliseconds(lambda: top(tool.path)))
+        report_result("trace/stop", case(events), "ms", AND_TOP, cost=stop_ms + milliseconds(lambda: top(tool.path)))
     size = os.path.getsize(tool.path) / (2 * calls)
     os.remove(tool.path)
-    tell_all(wanted, name, stop_ms, size, grown_mb)
+    report_all(events, name, stop_ms, size, grown_mb)
     if times > 1:
-        tell_all(times * wanted, f"{name} x {times}", times * stop_ms, size, times * grown_mb)
+        report_all(times * events, f"{name} x {times}", times * stop_ms, size, times * grown_mb)
 
 
-def tell_all(events, peer, stop_ms, size, grown_mb):
-    tell("trace/stop", case(events), "ms", peer, cost=stop_ms)
+def report_all(events, peer, stop_ms, size, grown_mb):
+    report_result("trace/stop", case(events), "ms", peer, cost=stop_ms)
     if peer != "cProfile":
-        # A profile has no events in it.
-        tell("trace/stop-bytes", case(events), "bytes", peer, cost=size)
-    tell("trace/stop-memory", case(events), "MB", peer, cost=grown_mb)
+        # A profile contains no events.
+        report_result("trace/stop-bytes", case(events), "bytes", peer, cost=size)
+    report_result("trace/stop-memory", case(events), "MB", peer, cost=grown_mb)
 
 
 def case(events):

@@ -1,7 +1,7 @@
-"""Tracers, each started and stopped around a program.
+"""Tracers, which are started before a program and stopped after it.
 
-`calls` returns how many calls of Python functions the tracer saw; `None` if it can't say. `records_c`: calls of native functions
-are among what it records.
+`calls` returns the number of recorded calls of Python functions; `None` if it is unknown. `records_c` is true if the tracer also
+records calls of native functions.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ import os
 
 class Tool:
     records_c = False
-    # What part of a program's repetitions it is given: less where each event costs much.
+    # The divisor of a program's repetitions, for tracers whose events are expensive.
     part = 1
     file = None
 
@@ -24,7 +24,7 @@ class Tool:
         pass
 
     def save(self):
-        """From the last event to the complete file."""
+        """Writes the complete file after the last event."""
         self.stop()
 
     def calls(self):
@@ -32,13 +32,13 @@ class Tool:
 
 
 class Plain(Tool):
-    """No tracer: what two runs of the same program differ by."""
+    """No tracer: the difference between two runs of the same program."""
 
     name = "plain"
 
 
 class Ours(Tool):
-    """Every call and return, in the order of time, with the caller's line, in a file."""
+    """Stackweave, which records every call and return in time order, with the caller's line, in a file."""
 
     name = "ours"
     file = "trace.swv"
@@ -57,7 +57,7 @@ class Ours(Tool):
         self.trace.stop()
 
     def calls(self):
-        return sum(calls for _, calls, _, _, _ in self.trace.stats().stats.values())
+        return sum(calls for _, calls, _, _, _ in self.trace.recording.stats().stats.values())
 
 
 class OursWithC(Ours):
@@ -67,7 +67,7 @@ class OursWithC(Ours):
 
 
 class OursDemoting(Ours):
-    """Functions that prove to be hot and tiny are no longer recorded."""
+    """Stackweave, which stops recording functions that are hot and short."""
 
     name = "ours, demotion"
     options = {"demote": True}
@@ -77,7 +77,7 @@ class OursDemoting(Ours):
 
 
 class Profile(Tool):
-    """cProfile: counts and times of functions by caller, and no events."""
+    """cProfile, which counts and times functions by caller, but records no events."""
 
     name = "cProfile"
     records_c = True
@@ -104,7 +104,7 @@ class Profile(Tool):
 
 
 class VizTracer(Tool):
-    """viztracer by default: a call's function, begin and length, in a ring in memory; JSON when it is saved."""
+    """viztracer with default options: the function, begin and duration of each call, in a ring in memory; JSON when it is saved."""
 
     name = "viztracer"
     records_c = True
@@ -119,7 +119,7 @@ class VizTracer(Tool):
         )
 
     def start(self):
-        # The old one's memory is given back first.
+        # Free the memory of the old tracer first.
         self.tracer = None
         self.tracer = self.new()
         self.tracer.start()
@@ -141,7 +141,7 @@ class VizTracerWithoutC(VizTracer):
 
 
 class Yappi(Tool):
-    """yappi: counts and times of functions by caller, and no events. By the wall clock, as all others."""
+    """yappi, which counts and times functions by caller, by the wall clock, but records no events."""
 
     name = "yappi"
 
@@ -163,7 +163,7 @@ class Yappi(Tool):
 
 
 class EmptyHook(Tool):
-    """A native profile function that does nothing: what PyEval_SetProfile itself costs."""
+    """A native profile function that does nothing: the cost of PyEval_SetProfile itself."""
 
     name = "empty hook"
     records_c = True
@@ -182,7 +182,7 @@ class EmptyHook(Tool):
 
 
 class HooksOnly(Tool):
-    """Our hooks, which tell somebody who does nothing."""
+    """Stackweave's hooks with an observer that does nothing."""
 
     name = "hooks only"
     words = 0
@@ -193,20 +193,20 @@ class HooksOnly(Tool):
         self.install.restype, self.stop.restype = ctypes.c_char_p, None
 
     def start(self):
-        why = self.install(self.words)
-        if why:
-            raise RuntimeError(why.decode())
+        error = self.install(self.words)
+        if error:
+            raise RuntimeError(error.decode())
 
 
 class HooksAndWords(HooksOnly):
-    """The same, and 16 bytes for each event to a ring in the cache."""
+    """Stackweave's hooks with an observer that writes 16 bytes for each event to a ring in the cache."""
 
     name = "hooks, words"
     words = 1
 
 
 class Torch(Tool):
-    """torch.profiler with stacks: every call in memory; a tree when it is stopped, JSON when it is exported."""
+    """torch.profiler with stacks, which keeps every call in memory, builds a tree when it stops, and JSON when it exports."""
 
     name = "torch"
     records_c = True

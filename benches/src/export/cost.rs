@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use crate::meter::{Spent, forget_peak};
-use crate::python::told::Told;
+use crate::python::reported_figure::ReportedFigure;
 
 /// One export: CPU time of all threads, wall-clock time, growth of the peak memory, and what was written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,28 +43,28 @@ impl Cost {
 }
 
 /// What a case costs a contender, or why it has no figure, as lines for the benchmark.
-pub(crate) fn tell(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) -> io::Result<()> {
+pub(crate) fn print_figure(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) -> io::Result<()> {
     let figures = cost.as_ref().map(|cost| [cost.cpu_ms, cost.wall_ms, cost.peak_mb, cost.file_mb]);
     for (index, (suffix, unit)) in [("", "ms"), ("-wall", "ms"), ("-memory", "MB"), ("-file", "MB")].iter().enumerate()
     {
         let bench = format!("{area}{suffix}");
-        let told = match &figures {
-            Ok(figures) => Told::new(&bench, case, unit, peer, figures[index]),
-            Err(why) => Told::absent(&bench, case, unit, peer, why.to_string()),
+        let reported = match &figures {
+            Ok(figures) => ReportedFigure::new(&bench, case, unit, peer, figures[index]),
+            Err(why) => ReportedFigure::absent(&bench, case, unit, peer, why.to_string()),
         };
-        tell_line(told)?;
+        print_line(reported)?;
     }
     Ok(())
 }
 
 /// What is to be reached, wall clock.
-pub(crate) fn tell_target(area: &str, case: &str, wall_ms: f64) -> io::Result<()> {
-    tell_line(Told::new(&format!("{area}-wall"), case, "ms", "target", wall_ms))
+pub(crate) fn print_target(area: &str, case: &str, wall_ms: f64) -> io::Result<()> {
+    print_line(ReportedFigure::new(&format!("{area}-wall"), case, "ms", "target", wall_ms))
 }
 
-fn tell_line(told: Option<Told>) -> io::Result<()> {
-    let told = told.ok_or_else(|| io::Error::other("somebody unknown has a figure"))?;
-    writeln!(io::stdout(), "{}", told.to_line())
+fn print_line(reported: Option<ReportedFigure>) -> io::Result<()> {
+    let reported = reported.ok_or_else(|| io::Error::other("an unknown contender has a figure"))?;
+    writeln!(io::stdout(), "{}", reported.to_line())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]

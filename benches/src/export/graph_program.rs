@@ -57,7 +57,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whom a function may call; nobody at the bottom.
+/// The functions that a function may call; none at the bottom.
 fn callees(function: usize) -> Vec<usize> {
     let below = (function / LAYER + 1) * LAYER;
     let place = function % LAYER;

@@ -20,7 +20,7 @@ use std::{env, fs, iter};
 use crate::machine::first_line_of;
 use crate::options::{EXPORT, Options};
 use crate::peers::torch;
-use crate::python::{lines_of, told};
+use crate::python::{lines_of, reported_figure};
 use crate::recording::calls;
 use crate::recording::peers::{self, Python};
 use crate::report::Case;
@@ -69,17 +69,22 @@ impl Stage {
             if rounds > 0 {
                 writeln!(io::stderr(), "export: {}", plan.what)?;
             }
-            let told = self.told(plan, &setting, rounds)?;
+            let reported = self.reported(plan, &setting, rounds)?;
             for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
-                told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
             }
         }
         fs::remove_dir_all(&self.folder)
     }
 
     /// What the processes of all rounds say.
-    fn told(&self, plan: &Plan, setting: &Setting, rounds: usize) -> io::Result<Vec<told::Told>> {
-        let mut told = Vec::new();
+    fn reported(
+        &self,
+        plan: &Plan,
+        setting: &Setting,
+        rounds: usize,
+    ) -> io::Result<Vec<reported_figure::ReportedFigure>> {
+        let mut reported = Vec::new();
         for process in iter::repeat_with(|| (plan.processes)(setting)).take(rounds).flatten() {
             let (mut command, what) = match &process {
                 Process::Own(job) => {
@@ -95,16 +100,16 @@ impl Stage {
                 }
             };
             match lines_of(&mut command, &what) {
-                Ok(lines) => told.extend(lines),
+                Ok(lines) => reported.extend(lines),
                 Err(error) => writeln!(io::stderr(), "export: {what}: {error}")?,
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 }
 
 fn graphviz() -> String {
-    // It tells its version on standard error.
+    // It prints its version to standard error.
     let output = Command::new("dot").arg("-V").output();
     output.map_or_else(|_| "no graphviz".to_owned(), |output| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_recording::Recording;
 
-use super::cost::{Cost, tell, tell_target};
+use super::cost::{Cost, print_figure, print_target};
 use super::{CALLS, GRAPH, graph_program};
 
 pub(super) const RECORDING: &str = "recording.swv";
@@ -27,7 +27,7 @@ pub(super) fn output(folder: &Path, format: Format) -> PathBuf {
     folder.join(format!("export{}", format.suffix()))
 }
 
-/// Exports the folder's recording, and tells what it took. `case` says what it is a recording of.
+/// Exports the folder's recording, and prints its cost. `case` says what it is a recording of.
 pub(super) fn measure(area: &str, folder: &Path, format: &str, case: &str) -> io::Result<()> {
     let format = format.parse::<Format>().map_err(io::Error::other)?;
     let path = output(folder, format);
@@ -35,11 +35,11 @@ pub(super) fn measure(area: &str, folder: &Path, format: &str, case: &str) -> io
     let cost = Cost::of(|| write(&folder.join(RECORDING), format, &path));
     let cost = cost.and_then(|cost| if is_graph { must_show_all(&path, BOX).map(|()| cost) } else { Ok(cost) });
     let case = format!("{format}, {case}");
-    tell(area, &case, "ours", &cost)?;
+    print_figure(area, &case, "ours", &cost)?;
     if is_graph {
-        tell_target(area, &case, GRAPH_TARGET_MS)?;
+        print_target(area, &case, GRAPH_TARGET_MS)?;
     } else if area == CALLS && case.ends_with(", 1 M calls") {
-        tell_target(area, &case, TARGET_MS)?;
+        print_target(area, &case, TARGET_MS)?;
     }
     if !READ_BY_PEERS.contains(&format) && cost.is_ok() {
         if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;

@@ -39,7 +39,7 @@ impl Plan {
     }
 }
 
-/// What processes are told.
+/// The arguments of child processes.
 #[derive(Debug)]
 pub(super) struct Setting {
     /// Where files go.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use stackweave_export::Format;
 
-use super::cost::{Cost, megabytes, tell};
+use super::cost::{Cost, megabytes, print_figure};
 use super::ours::{must_show_all, output};
 use super::{CALLS, GRAPH};
 
@@ -17,7 +17,7 @@ use super::{CALLS, GRAPH};
 pub(super) fn inferno(folder: &Path, program: &str, case: &str) -> io::Result<()> {
     let (stacks, picture) = (output(folder, Format::Folded), folder.join("inferno.svg"));
     let cost = run(Command::new(program).arg(&stacks), &picture);
-    tell(CALLS, &format!("flamegraph, {case}"), "inferno", &cost)
+    print_figure(CALLS, &format!("flamegraph, {case}"), "inferno", &cost)
 }
 
 /// gprof2dot's graph of our pstats file, and graphviz's picture of it.
@@ -25,10 +25,10 @@ pub(super) fn gprof2dot(area: &str, folder: &Path, python: &str, case: &str) -> 
     let (profile, graph, picture) =
         (output(folder, Format::Pstats), folder.join("gprof2dot.dot"), folder.join("dot.svg"));
     let first = run(Command::new(python).args(["-m", "gprof2dot", "-f", "pstats"]).arg(&profile), &graph);
-    tell(area, &format!("dot, {case}"), "gprof2dot", &first)?;
+    print_figure(area, &format!("dot, {case}"), "gprof2dot", &first)?;
     let both = first.and_then(|first| Ok(first.then(draw(&graph, &picture)?)));
     let checked = both.and_then(|both| if area == GRAPH { must_show(&picture).map(|()| both) } else { Ok(both) });
-    tell(area, &format!("callgraph, {case}"), "gprof2dot + dot", &checked)
+    print_figure(area, &format!("callgraph, {case}"), "gprof2dot + dot", &checked)
 }
 
 /// graphviz's picture of our own graph.
@@ -36,7 +36,7 @@ pub(super) fn dot_of_ours(folder: &Path, case: &str) -> io::Result<()> {
     let picture = folder.join("ours.svg");
     let cost = draw(&output(folder, Format::Dot), &picture);
     let checked = cost.and_then(|cost| must_show(&picture).map(|()| cost));
-    tell(GRAPH, &format!("callgraph, {case}"), "dot of ours", &checked)
+    print_figure(GRAPH, &format!("callgraph, {case}"), "dot of ours", &checked)
 }
 
 fn draw(graph: &Path, picture: &Path) -> io::Result<Cost> {

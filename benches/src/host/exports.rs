@@ -25,7 +25,7 @@ unsafe extern "C" fn stackweave_bench_host_torch_way_len(traceback: usize) -> us
     unsafe { bench_torch_way_len(std::ptr::with_exposed_provenance(traceback)) }
 }
 
-/// Drops it as torch does: its references wait for whoever has the GIL next.
+/// Drops it as torch does: its references wait for the next holder of the GIL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_host_torch_way_drop(traceback: usize) {
     // SAFETY: the host drops each traceback once.

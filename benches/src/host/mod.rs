@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::options::Options;
 use crate::own_library;
-use crate::python::{effort_name, interpreters, lines_of, told};
+use crate::python::{effort_name, interpreters, lines_of, reported_figure};
 use crate::report::Case;
 
 const BENCHES: [&str; 3] = ["host/quiet", "host/with-gil", "host/contended"];
@@ -27,15 +27,15 @@ pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()
     };
     for python in interpreters() {
         writeln!(io::stderr(), "host: {}", python.version)?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..options.effort.pick(ROUNDS.0, ROUNDS.1) {
             let mut command = Command::new(&python.executable);
             command.arg("-B").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("python/captures").join(SCRIPT));
             command.arg(&libraries.own).arg(effort_name(options.effort)).arg(&libraries.ours).arg(&libraries.host);
-            told.extend(lines_of(&mut command, SCRIPT)?);
+            reported.extend(lines_of(&mut command, SCRIPT)?);
         }
         for bench in &wanted {
-            told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+            reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Blocks that C takes and gives back, for the script `programs.py`, which loads this library into Python.
+//! Blocks that C allocates and frees, for the script `programs.py`, which loads this library into Python.
 
 use std::ffi::c_uint;
 

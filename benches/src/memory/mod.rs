@@ -19,7 +19,7 @@ use stackweave_testkit::pythons::Python;
 use crate::options::Options;
 use crate::own_library;
 use crate::python::environment::{Environment, Wanted};
-use crate::python::told::{self, Told};
+use crate::python::reported_figure::{self, ReportedFigure};
 use crate::python::{interpreters, lines_of, package};
 use crate::recording::peers;
 use crate::report::Case;
@@ -85,20 +85,20 @@ impl Stage {
         if wanted().next().is_none() {
             return Ok(String::new());
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for measured in plan::measured(options.effort) {
             writeln!(io::stderr(), "memory: {}: {}", pair.0.version, measured.tool)?;
             let plain = PROGRAMS.into_iter().filter(|program| *program != TORCH).collect::<Vec<_>>();
-            told.extend(self.measure(pair, measured, &library, &plain)?);
+            reported.extend(self.measure(pair, measured, &library, &plain)?);
             if has_torch(&pair.0) {
-                told.extend(self.measure(pair, measured, &library, &[TORCH])?);
+                reported.extend(self.measure(pair, measured, &library, &[TORCH])?);
             }
         }
         for bench in wanted() {
-            told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+            reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
         }
         fs::remove_dir_all(&self.folder)?;
-        Ok(table::of_programs(&pair.0.version, &told))
+        Ok(table::of_programs(&pair.0.version, &reported))
     }
 
     fn measure(
@@ -107,7 +107,7 @@ impl Stage {
         Measured { tool, pairs, part }: Measured,
         library: &Path,
         programs: &[&str],
-    ) -> io::Result<Vec<Told>> {
+    ) -> io::Result<Vec<ReportedFigure>> {
         let mut command = self.script(pair, programs == [TORCH]);
         command.arg(tool).arg(&self.folder).arg(library).args([pairs, part].map(|number| number.to_string()));
         lines_of(command.args(programs), &format!("measure.py {tool}"))
@@ -153,9 +153,9 @@ mod tests {
         assert_eq!(names("measure.py", "BENCHES"), BENCHES);
     }
 
-    /// One program under one recorder, as a process tells it.
+    /// One program under one recorder, as a process reports it.
     #[test]
-    fn a_script_tells_what_a_recorder_costs() {
+    fn a_script_reports_the_cost_of_a_recorder() {
         let Some(python) = interpreters().into_iter().next() else { return };
         let folder = env::temp_dir().join(format!("stackweave-bench-memory-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -163,10 +163,10 @@ mod tests {
         let environment = Environment { executable: python.executable.clone(), packages: None, missing: Vec::new() };
         let stage = Stage { python: None, package: Err("none".to_owned()), folder: folder.clone() };
         let measured = Measured { tool: "tracemalloc 1", pairs: 1, part: 60 };
-        let told = stage.measure(&(python, environment), measured, Path::new("none"), &["calls"]).unwrap();
+        let reported = stage.measure(&(python, environment), measured, Path::new("none"), &["calls"]).unwrap();
         for bench in ["memory/cpu", "memory/wall", "memory/total", "memory/rss"] {
-            let costs = told.iter().filter_map(|told| told.cost_in(bench, &case, "tracemalloc 1"));
-            assert_eq!(costs.filter(|cost| *cost > 0.0).count(), 1, "{bench}: {told:?}");
+            let costs = reported.iter().filter_map(|reported| reported.cost_in(bench, &case, "tracemalloc 1"));
+            assert_eq!(costs.filter(|cost| *cost > 0.0).count(), 1, "{bench}: {reported:?}");
         }
         fs::remove_dir_all(&folder).unwrap();
     }

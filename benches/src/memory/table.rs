@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::python::told::Told;
+use crate::python::reported_figure::ReportedFigure;
 use crate::report::table::{aligned, figure};
 use crate::statistics::median;
 
 use super::plan::{PROGRAMS, TOOLS};
 
-/// A table of each bench that is asked for: its title, its name and its unit.
+/// A table of each requested bench: its title, its name and its unit.
 const TABLES: [(&str, &str, &str); 6] = [
     ("Slowdown, CPU time of the thread", "memory/cpu", "x"),
     ("Slowdown, wall clock", "memory/wall", "x"),
@@ -18,12 +18,12 @@ const TABLES: [(&str, &str, &str); 6] = [
     ("Report, ms", "memory/report", ""),
 ];
 
-pub(super) fn of_programs(version: &str, told: &[Told]) -> String {
+pub(super) fn of_programs(version: &str, reported: &[ReportedFigure]) -> String {
     let mut text = String::new();
     for (title, bench, unit) in TABLES {
         let cost = |program: &str, tool: &str| {
             let case = format!("{version}, {program}");
-            median(&told.iter().filter_map(|told| told.cost_in(bench, &case, tool)).collect::<Vec<_>>())
+            median(&reported.iter().filter_map(|reported| reported.cost_in(bench, &case, tool)).collect::<Vec<_>>())
         };
         let programs: Vec<&str> =
             PROGRAMS.into_iter().filter(|program| TOOLS.iter().any(|tool| cost(program, tool).is_some())).collect();
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_the_median() {
-        let line = |cost| Told::new("memory/cpu", "3.12.1, calls", "x", "memray", cost).unwrap();
+        let line = |cost| ReportedFigure::new("memory/cpu", "3.12.1, calls", "x", "memray", cost).unwrap();
         let text = of_programs("3.12.1", &[2.0, 4.0, 3.0].map(line));
         let words = |line: usize| text.lines().nth(line).map(|line| line.split_whitespace().collect::<Vec<_>>());
         assert_eq!(words(1), Some(vec!["Python", "3.12.1", "calls"]));

@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("../../python/real_stack.py");
 
 /// What one process said of its stack, and its results by name.
 #[derive(Debug)]
-struct Told {
+struct ReportedFigure {
     stack: String,
     outcomes: Vec<(String, Outcome)>,
 }
@@ -28,20 +28,20 @@ pub(super) fn measure(
     done: &mut dyn FnMut(Case) -> io::Result<()>,
 ) -> io::Result<()> {
     let runs = iter::repeat_with(|| in_python(effort.pick(11, 41))).take(effort.pick(1, 5));
-    let told = match runs.collect::<Result<Vec<_>, _>>() {
-        Ok(told) => told,
+    let reported = match runs.collect::<Result<Vec<_>, _>>() {
+        Ok(reported) => reported,
         Err(why) => return writeln!(io::stderr(), "native: no real stack: {why}"),
     };
-    let entries = unwinders.iter().map(|unwinder| summary(unwinder.name, &told)).collect::<Vec<_>>();
+    let entries = unwinders.iter().map(|unwinder| summary(unwinder.name, &reported)).collect::<Vec<_>>();
     let frames = match entries.first().map(|entry| &entry.outcome) {
         Some(Outcome::Measured { frames: Some(frames), .. }) => format!(", {frames} frames"),
         _ => String::new(),
     };
-    let stack = told.first().map(|told| told.stack.as_str()).unwrap_or_default();
+    let stack = reported.first().map(|reported| reported.stack.as_str()).unwrap_or_default();
     done(Case { bench: "native/real-stack", name: format!("{stack}{frames}"), unit: "ns", entries })
 }
 
-fn in_python(rounds: usize) -> Result<Told, String> {
+fn in_python(rounds: usize) -> Result<ReportedFigure, String> {
     let library = own_library::find().ok_or("this program's library is not beside it")?;
     let mut command = Command::new(torch::python());
     command.args(["-c", SCRIPT]).arg(library).arg(rounds.to_string());
@@ -53,14 +53,14 @@ fn in_python(rounds: usize) -> Result<Told, String> {
     parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "Python said nothing of its stack".to_owned())
 }
 
-fn parse(lines: &str) -> Option<Told> {
+fn parse(lines: &str) -> Option<ReportedFigure> {
     let stack = lines.lines().find_map(|line| json::text(line, "stack"))?;
-    Some(Told { stack, outcomes: lines.lines().filter_map(json::parse_outcome).collect() })
+    Some(ReportedFigure { stack, outcomes: lines.lines().filter_map(json::parse_outcome).collect() })
 }
 
 /// The median over the processes, or why one of them has no figure.
-fn summary(peer: &'static str, told: &[Told]) -> Entry {
-    let of_peer = || told.iter().flat_map(|told| &told.outcomes).filter(|(name, _)| name == peer);
+fn summary(peer: &'static str, reported: &[ReportedFigure]) -> Entry {
+    let of_peer = || reported.iter().flat_map(|reported| &reported.outcomes).filter(|(name, _)| name == peer);
     let absent = of_peer().map(|(_, outcome)| outcome).find(|outcome| outcome.cost().is_none());
     let costs = of_peer().filter_map(|(_, outcome)| outcome.cost()).collect::<Vec<_>>();
     let frames = of_peer().find_map(|(_, outcome)| match outcome {
@@ -82,7 +82,7 @@ extern "C" fn stackweave_bench_measure_here(rounds: usize) {
     let results = stage::run_here(&scene, &peers::all());
     let mut out = io::stdout().lock();
     for Entry { peer, outcome } in results.entries(median) {
-        // Nobody is left to be told when the other end is gone.
+        // No process is left to report to when the other end is gone.
         let _ = writeln!(out, "{}", json::outcome_line(peer, &outcome));
     }
 }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn processes_are_summed_up_by_their_median() {
-        let told = ["90.5", "70.0", "80.0"].map(|cost| {
+        let reported = ["90.5", "70.0", "80.0"].map(|cost| {
             let lines = [
                 r#"{"stack": "Python 3"}"#.to_owned(),
                 format!(r#"{{"peer": "whole", "cost": {cost}, "frames": 86}}"#),
@@ -101,11 +101,11 @@ mod tests {
             ];
             parse(&lines.join("\n"))
         });
-        let told = told.into_iter().flatten().collect::<Vec<_>>();
-        assert!(told.len() == 3 && told.iter().all(|told| told.stack == "Python 3"));
-        assert_eq!(summary("whole", &told).outcome, Outcome::Measured { cost: 80.0, frames: Some(86) });
-        assert_eq!(summary("half", &told).outcome, Outcome::Absent("short: 4 of 86 frames".to_owned()));
-        assert_eq!(summary("nobody", &told).outcome, Outcome::Absent("not sampled".to_owned()));
+        let reported = reported.into_iter().flatten().collect::<Vec<_>>();
+        assert!(reported.len() == 3 && reported.iter().all(|reported| reported.stack == "Python 3"));
+        assert_eq!(summary("whole", &reported).outcome, Outcome::Measured { cost: 80.0, frames: Some(86) });
+        assert_eq!(summary("half", &reported).outcome, Outcome::Absent("short: 4 of 86 frames".to_owned()));
+        assert_eq!(summary("missing", &reported).outcome, Outcome::Absent("not sampled".to_owned()));
         assert!(parse("").is_none());
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn run(scene: &Scene, unwinders: &[Unwinder]) -> io::Result<Results> 
     Ok(cast.results(unwinders))
 }
 
-/// The scene on the stack of whoever calls, whatever that is: the chain is not descended.
+/// The scene on the caller's stack, whatever that is: the chain is not descended.
 pub(super) fn run_here(scene: &Scene, unwinders: &[Unwinder]) -> Results {
     let mut cast = Cast::new(scene, unwinders);
     let mut job = cast.job(scene);

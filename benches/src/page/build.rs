@@ -9,7 +9,7 @@ use stackweave_export::{ExportOptions, Format, export};
 use stackweave_recording::Recording;
 
 use super::plan::{CALLS, MEMORY, TARGET_EVENTS};
-use crate::export::cost::{Cost, megabytes, tell, tell_target};
+use crate::export::cost::{Cost, megabytes, print_figure, print_target};
 use crate::export::programs::run;
 use crate::recording::calls;
 
@@ -36,9 +36,9 @@ pub(super) fn ours(folder: &Path, recording: &str, format: &str, peer: &str, cas
         export(&recording, format, &to, &options, (None, &mut |_| ())).map_err(io::Error::other)?;
         Ok(fs::metadata(&to)?.len())
     });
-    tell(BUILD, case, peer, &cost)?;
+    print_figure(BUILD, case, peer, &cost)?;
     if format == Format::Report && case.ends_with(TARGET_EVENTS) {
-        tell_target(BUILD, case, TARGET_MS)?;
+        print_target(BUILD, case, TARGET_MS)?;
     }
     cost.map(drop)
 }
@@ -54,5 +54,5 @@ pub(super) fn memray(folder: &Path, python: &str, peer: &str, case: &str) -> io:
     command.arg(folder.join(format!("{MEMORY}.bin")));
     let cost = run(&mut command, &folder.join("memray.log"));
     let sized = cost.and_then(|cost| Ok(Cost { file_mb: megabytes(fs::metadata(&page)?.len()), ..cost }));
-    tell(BUILD, case, peer, &sized)
+    print_figure(BUILD, case, peer, &sized)
 }

@@ -16,7 +16,7 @@ use std::{env, fs};
 
 use crate::machine::first_line_of;
 use crate::options::{Options, PAGE};
-use crate::python::{lines_of, package, told};
+use crate::python::{lines_of, package, reported_figure};
 use crate::recording::peers::{self, Python, must_run};
 use crate::report::Case;
 use plan::{Process, Setting};
@@ -74,17 +74,17 @@ impl Stage {
             package: self.package.as_ref().ok().cloned(),
             speedscope: self.speedscope.as_ref().ok().cloned(),
         };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for process in plan::processes(&setting, options.effort) {
             let (mut command, what) = command_of(&process, &setting)?;
             writeln!(io::stderr(), "report: {what}")?;
             match lines_of(&mut command, &what) {
-                Ok(lines) => told.extend(lines),
+                Ok(lines) => reported.extend(lines),
                 Err(error) => writeln!(io::stderr(), "report: {what}: {error}")?,
             }
         }
         for bench in BENCHES.into_iter().filter(|bench| bench.contains(&options.only)) {
-            told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+            reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
         }
         fs::remove_dir_all(&self.folder)
     }

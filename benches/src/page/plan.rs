@@ -23,7 +23,7 @@ pub(super) enum Process {
     Browser(Vec<String>),
 }
 
-/// What processes are told.
+/// The arguments of child processes.
 #[derive(Debug)]
 pub(super) struct Setting {
     /// Where files go.

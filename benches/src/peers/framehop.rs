@@ -53,7 +53,7 @@ fn walk(walker: &Walker, cache: &mut Cache, frames: &mut [*mut c_void]) -> usize
             options(nomem, nostack, preserves_flags)
         );
     }
-    // SAFETY: framehop asks for words above the stack pointer of frames that are live during this call.
+    // SAFETY: framehop reads words above the stack pointer of frames that are live during this call.
     let mut read = |address: u64| unsafe { Ok((address as *const u64).read()) };
     let mut walk = walker.iter_frames(pc, UnwindRegsX86_64::new(pc, sp, bp), cache, &mut read);
     let mut count = 0;

@@ -25,7 +25,7 @@ pub(crate) type CaptureFn = unsafe extern "C" fn(*mut *mut c_void, usize) -> usi
 #[derive(Debug)]
 pub(crate) struct Unwinder {
     pub(crate) name: &'static str,
-    /// What exactly is measured, for the header; asked for only there, as it may run other programs.
+    /// What exactly is measured, for the header; computed only there, as it may run other programs.
     pub(crate) version: fn() -> String,
     pub(crate) capture: Result<CaptureFn, String>,
     /// Sees only code compiled with frame pointers.
@@ -86,7 +86,7 @@ mod tests {
                 assert_eq!(one(name).map(|unwinder| unwinder.name), Some(name));
             }
         }
-        assert!(one("nobody").is_none());
+        assert!(one("missing").is_none());
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn last_error() -> String {
 }
 
 /// The file that holds `symbol`, and the version of the Debian package where there is one: neither
-/// libgcc nor libunwind can tell its own.
+/// libgcc nor libunwind can distinguish its own.
 pub(super) fn describe(symbol: *const c_void, package: &str) -> String {
     let file = file_of(symbol).and_then(|path| fs::canonicalize(path).ok());
     let name = file.and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
@@ -47,7 +47,7 @@ pub(super) fn describe(symbol: *const c_void, package: &str) -> String {
 
 fn file_of(symbol: *const c_void) -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `info` is writable, and any address may be asked about.
+    // SAFETY: `info` is writable, and any address is allowed.
     let found = unsafe { libc::dladdr(symbol, info.as_mut_ptr()) };
     // SAFETY: all-zero bytes are a valid `Dl_info`, and `dladdr` leaves it valid.
     let info = unsafe { info.assume_init() };

@@ -1,4 +1,4 @@
-//! The unwind tables of the modules in this process, for readers that want to be told where they are.
+//! The unwind tables of the modules in this process, for readers that need their addresses.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;

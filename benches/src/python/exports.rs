@@ -75,7 +75,7 @@ unsafe extern "C" fn stackweave_bench_new_timed(callable: *mut c_void) -> *mut c
     unsafe { bench_new_timed(callable) }
 }
 
-/// Wall-clock nanoseconds of a timed call, by those since this was asked last.
+/// Wall-clock nanoseconds of a timed call, by those since the last query.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_take_timed_ns() -> f64 {
     // SAFETY: the GIL, held by the caller and in timed calls, guards the samples.
@@ -87,7 +87,7 @@ extern "C" fn stackweave_bench_take_timed_ns() -> f64 {
 extern "C" fn stackweave_bench_torch_way_unwinds() -> c_int {
     let symbol = shared_library::open(c"libunwind.so.8").and_then(|library| library.symbol(c"unw_backtrace"));
     let Ok(symbol) = symbol else { return 0 };
-    // SAFETY: libunwind's function of this name has this signature; scripts call this once, before anybody captures.
+    // SAFETY: libunwind's function of this name has this signature; scripts call this once, before any capture.
     unsafe { bench_torch_way_unwind = Some(mem::transmute::<*const c_void, Unwind>(symbol)) };
     1
 }

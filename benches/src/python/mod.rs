@@ -8,7 +8,7 @@ mod exports;
 mod ours;
 pub(crate) mod package;
 mod plan;
-pub(crate) mod told;
+pub(crate) mod reported_figure;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use crate::own_library;
 use crate::peers::torch;
 use crate::report::Case;
 use plan::PLANS;
-use told::Told;
+use reported_figure::ReportedFigure;
 
 /// What the scripts need.
 #[derive(Debug)]
@@ -58,15 +58,15 @@ impl Stage {
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
             for python in &self.interpreters {
                 writeln!(io::stderr(), "python: {}: {}", python.version, plan.what)?;
-                let mut told = Vec::new();
+                let mut reported = Vec::new();
                 let rounds = iter::repeat_with(plan.processes).take(plan.rounds(options.effort));
                 for arguments in rounds.flatten() {
                     let mut command = self.script(python, plan.script);
                     command.arg(&library).arg(effort_name(options.effort)).args(&arguments);
-                    told.extend(lines_of(&mut command, plan.script)?);
+                    reported.extend(lines_of(&mut command, plan.script)?);
                 }
                 for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
-                    told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                    reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Stage {
 /// The tests' interpreters, and the one that has torch in the place of the same without.
 pub(crate) fn interpreters() -> Vec<Python> {
     let mut found = readable_pythons().into_iter().collect::<Vec<_>>();
-    if let Some(with_torch) = torch::library().and_then(|_| Python::ask(Path::new(&torch::python()))) {
+    if let Some(with_torch) = torch::library().and_then(|_| Python::query(Path::new(&torch::python()))) {
         found.retain(|python| (&python.version, &python.home) != (&with_torch.version, &with_torch.home));
         found.push(with_torch);
         found.sort();
@@ -102,12 +102,12 @@ pub(crate) fn effort_name(effort: Effort) -> &'static str {
     }
 }
 
-/// What a script told, and on standard error how it failed, if it did.
-pub(crate) fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<Told>> {
+/// Returns what a script printed; prints to standard error how it failed, if it did.
+pub(crate) fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<ReportedFigure>> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         writeln!(io::stderr(), "python: {script}: {}: {}", output.status, said.lines().last().unwrap_or_default())?;
     }
-    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(Told::parse).collect())
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(ReportedFigure::parse).collect())
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder that holds it: the one that was asked for, or else one into which it is built now, so that what is
+/// The folder that holds it: the requested one, or else one into which it is built now, so that what is
 /// measured is this source tree.
-pub(crate) fn folder(asked_for: Option<&Path>) -> Result<PathBuf, String> {
-    match asked_for {
+pub(crate) fn folder(requested: Option<&Path>) -> Result<PathBuf, String> {
+    match requested {
         Some(folder) if folder.join("stackweave").is_dir() => Ok(folder.to_owned()),
         Some(folder) => Err(format!("{} has no folder `stackweave`", folder.display())),
         None => build(),

@@ -2,7 +2,7 @@
 
 use crate::options::Effort;
 
-/// One script, and the benches it tells about.
+/// One script, and the benches that it reports.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) benches: &'static [&'static str],
@@ -45,14 +45,14 @@ pub(super) const PLANS: [Plan; 6] = [
     Plan {
         benches: &["python/import", "python/first-capture", "python/first-resolve"],
         what: "first of a process",
-        script: "first.py",
+        script: "first_use.py",
         processes: || combined(&["ours", "PyTorch's way", "torch", "traceback"], &[&["plain"], &["torch"]]),
         rounds: (1, 5),
     },
     Plan {
-        benches: &["python/held"],
+        benches: &["python/traceback-memory"],
         what: "memory of held tracebacks",
-        script: "held.py",
+        script: "traceback_memory.py",
         processes: || {
             let cases: [&[&str]; 4] = [&["python", "20"], &["python", "100"], &["woven", "20"], &["woven", "100"]];
             combined(&["ours", "ours, id", "PyTorch's way", "torch", "traceback"], &cases)
@@ -82,7 +82,7 @@ fn combined(contenders: &[&'static str], cases: &[&[&'static str]]) -> Vec<Vec<&
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::CONTENDERS;
+    use super::super::reported_figure::CONTENDERS;
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Allocations and frees, made here for the script `allocations.py`, which loads this library into Python.
 //!
-//! memray finds them by itself, in the calls to the C library; ours is told of each, with the stack as it is captured
+//! memray finds them by itself, in the calls to the C library; ours is called for each, with the stack as it is captured
 //! then.
 
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
@@ -24,7 +24,7 @@ pub(super) struct Churn {
     state: u64,
     /// What is captured of each stack.
     request: Option<Request>,
-    told: Option<Recorder>,
+    recorder: Option<Recorder>,
 }
 
 impl Churn {
@@ -41,12 +41,12 @@ impl Churn {
     }
 
     fn allocate(&mut self, place: usize, size: usize) {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size is allowed.
         let block = unsafe { libc::malloc(size) };
         self.blocks[place] = block;
         if let Some(request) = &self.request {
             let stack = capture(request).stack;
-            if let Some(recorder) = &self.told {
+            if let Some(recorder) = &self.recorder {
                 recorder.allocate(block.addr() as u64, size as u64, stack);
             }
         }
@@ -55,7 +55,7 @@ impl Churn {
     fn free(&mut self, place: usize) {
         let block = self.blocks[place];
         if !block.is_null() {
-            if let Some(recorder) = &self.told {
+            if let Some(recorder) = &self.recorder {
                 recorder.free(block.addr() as u64);
             }
             // SAFETY: the block is one that `allocate` put there, and it is forgotten here.
@@ -96,14 +96,14 @@ fn reason(why: &str) -> *const c_char {
     CString::new(why).unwrap_or_default().into_raw().cast_const()
 }
 
-/// A thread's blocks, none yet. `parts`: what is captured, as `library.py` numbers it, and told to the recorder if
+/// A thread's blocks, none yet. `parts`: what is captured, as `library.py` numbers it, and recorded if
 /// there is one; 0 for nothing.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_churn_new(parts: c_uint) -> *mut c_void {
     let request = Request { python: parts & 1 != 0, native: parts & 2 != 0, script: false, ..Request::default() };
     let request = (parts != 0).then_some(request);
-    let told = recorder().filter(|_| request.is_some());
-    Box::into_raw(Box::new(Churn { blocks: [ptr::null_mut(); LIVE], state: 1, request, told })).cast()
+    let recorder = recorder().filter(|_| request.is_some());
+    Box::into_raw(Box::new(Churn { blocks: [ptr::null_mut(); LIVE], state: 1, request, recorder })).cast()
 }
 
 /// So many allocations, and as many frees but for the blocks that stay.

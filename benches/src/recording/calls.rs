@@ -1,4 +1,4 @@
-//! Ours: the calls of the program as spans, told from Rust as they happen.
+//! Ours: the calls of the program as spans, recorded from Rust as they happen.
 
 use std::io;
 use std::path::Path;
@@ -8,14 +8,14 @@ use stackweave_core::RawFrame;
 use stackweave_recording::{Options, Recorder};
 
 use super::outcome::{Outcome, threads_name};
-use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, Nobody, Pace, grow, grow_wildly, together};
+use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, NoListener, Pace, grow, grow_wildly, together};
 use super::this_process::ThisProcess;
 
 pub(super) const AREA: &str = "recording/calls";
 pub(super) const FILE: &str = "calls.swv";
 pub(super) const WILD_FILE: &str = "wild-calls.swv";
 
-/// The program's functions, told to a recorder.
+/// The program's functions, recorded by a recorder.
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     recorder: &'a Recorder,
@@ -42,12 +42,12 @@ impl Listener for Spans<'_> {
     }
 }
 
-/// Records so many calls into the folder, and tells what it took.
+/// Records so many calls into the folder, and prints the cost.
 pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<()> {
     let path = folder.join(FILE);
     let trees = (calls / CALLS_PER_TREE / threads).max(1);
     let outcome = Outcome::measure(
-        || together(threads, || grow(trees, Pace::OfPython, &Nobody)),
+        || together(threads, || grow(trees, Pace::OfPython, &NoListener)),
         || start(&path),
         |recorder| {
             let spans = Spans::new(recorder)?;
@@ -56,7 +56,7 @@ pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<
         |recorder| stop(&recorder),
         &path,
     )?;
-    outcome.tell(AREA, &threads_name(threads), "ours", trees * CALLS_PER_TREE * threads)
+    outcome.print_figure(AREA, &threads_name(threads), "ours", trees * CALLS_PER_TREE * threads)
 }
 
 /// Records so many calls, for others to read. Returns how many they are.

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use super::calls::{self, AREA, Spans};
-use super::outcome::{tell, threads_name};
-use super::program::{CALLS_PER_TREE, Listener, Nobody, Pace, grow};
+use super::outcome::{print_figure, threads_name};
+use super::program::{CALLS_PER_TREE, Listener, NoListener, Pace, grow};
 use super::words::{ClockOnly, Kept, Ring, TicksOnly};
 use crate::meter::thread_cpu_ns;
 use crate::record::share;
@@ -26,7 +26,7 @@ pub(super) fn measure(folder: &Path) -> io::Result<()> {
     let recorder = calls::start(&folder.join("limits.swv"))?;
     let (spans, ring, copy) = (Spans::new(&recorder)?, Ring::new(), Copy::new());
     let contenders: [(&str, &dyn Fn()); 6] = [
-        ("bare", &|| grow(TREES, Pace::Full, &Nobody)),
+        ("bare", &|| grow(TREES, Pace::Full, &NoListener)),
         ("ours", &|| grow(TREES, Pace::Full, &spans)),
         ("words only", &|| grow(TREES, Pace::Full, &ring)),
         ("memcpy", &|| grow(TREES, Pace::Full, &copy)),
@@ -43,7 +43,7 @@ pub(super) fn measure(folder: &Path) -> io::Result<()> {
     }
     for (samples_of, (name, _)) in samples.iter().zip(&contenders).skip(1) {
         let cost = median_excess(samples_of, &samples[0]).unwrap_or(f64::NAN);
-        tell(LIMITS, "a begin and an end", "ns", name, cost)?;
+        print_figure(LIMITS, "a begin and an end", "ns", name, cost)?;
     }
     calls::stop(&recorder)
 }
@@ -77,7 +77,7 @@ impl Listener for Copy {
 }
 
 /// What general compression makes of the words of the same calls.
-pub(super) fn tell_compressed(calls: usize) -> io::Result<()> {
+pub(super) fn print_compressed(calls: usize) -> io::Result<()> {
     let kept = Kept::default();
     let trees = (calls / CALLS_PER_TREE).max(1);
     grow(trees, Pace::OfPython, &kept);
@@ -87,7 +87,7 @@ pub(super) fn tell_compressed(calls: usize) -> io::Result<()> {
     for (name, length) in [("lz4 of words", lz4), ("zstd of words", zstd)] {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
         let cost = share(length as f64, trees * CALLS_PER_TREE);
-        tell(&format!("{AREA}-bytes"), &threads_name(1), "bytes", name, cost)?;
+        print_figure(&format!("{AREA}-bytes"), &threads_name(1), "bytes", name, cost)?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use std::{env, fs, iter};
 
 use crate::options::{Options, RECORDING};
 use crate::own_library;
-use crate::python::{lines_of, package, told};
+use crate::python::{lines_of, package, reported_figure};
 use crate::report::Case;
 use peers::Python;
 use plan::{PLANS, Plan, Process, Setting};
@@ -62,28 +62,28 @@ impl Stage {
         let setting = Setting { effort: options.effort, folder: self.folder.clone(), library };
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
             writeln!(io::stderr(), "recording: {}", plan.what)?;
-            let told = self.told(plan, &setting)?;
+            let reported = self.reported(plan, &setting)?;
             for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
-                told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
             }
         }
         fs::remove_dir_all(&self.folder)
     }
 
     /// What the processes of all rounds say.
-    fn told(&self, plan: &Plan, setting: &Setting) -> io::Result<Vec<told::Told>> {
+    fn reported(&self, plan: &Plan, setting: &Setting) -> io::Result<Vec<reported_figure::ReportedFigure>> {
         let rounds = iter::repeat_with(|| (plan.processes)(setting)).take(plan.rounds(setting.effort));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for process in rounds.flatten() {
             match &process {
                 Process::Own(job) => {
                     let mut command = Command::new(env::current_exe()?);
-                    told.extend(lines_of(command.arg(RECORDING).args(job), &job.join(" "))?);
+                    reported.extend(lines_of(command.arg(RECORDING).args(job), &job.join(" "))?);
                 }
                 Process::Script(script, arguments) => {
                     let mut command = self.script(script);
                     match lines_of(command.args(arguments), &format!("{script} {}", arguments.join(" "))) {
-                        Ok(lines) => told.extend(lines),
+                        Ok(lines) => reported.extend(lines),
                         Err(error) => {
                             let python = self.python.executable.display();
                             writeln!(io::stderr(), "recording: {script}: {python}: {error}")?;
@@ -92,7 +92,7 @@ impl Stage {
                 }
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
     fn script(&self, name: &str) -> Command {
@@ -115,7 +115,7 @@ pub(crate) fn here(job: &[String]) -> io::Result<()> {
     let numbers = numbers.iter().map(|number| number.parse().map_err(|_| unknown())).collect::<io::Result<Vec<_>>>()?;
     match (what.as_str(), numbers.as_slice()) {
         ("limits", []) => limits::measure(folder),
-        ("compressed", [calls]) => limits::tell_compressed(*calls),
+        ("compressed", [calls]) => limits::print_compressed(*calls),
         ("calls", [threads, calls]) => calls::record(*threads, *calls, folder),
         ("read-calls", [calls]) => read::calls(*calls, folder),
         ("wild-calls", [calls]) => calls::write_wild(*calls, folder),

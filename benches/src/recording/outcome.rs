@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::meter::{Spent, forget_peak};
-use crate::python::told::Told;
+use crate::python::reported_figure::ReportedFigure;
 use crate::record::share;
 
 /// One recording. CPU times are net of the same workload without it.
@@ -52,20 +52,20 @@ impl Outcome {
 
     /// Prints the figures, each for one of so many events where that makes sense.
     #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]
-    pub(super) fn tell(&self, area: &str, case: &str, peer: &str, events: usize) -> io::Result<()> {
-        tell(area, case, "ns", peer, share(self.cpu_ns, events))?;
-        tell(&format!("{area}-total"), case, "ns", peer, share(self.total_ns, events))?;
-        tell(&format!("{area}-bytes"), case, "bytes", peer, share(self.bytes as f64, events))?;
-        tell(&format!("{area}-stop"), case, "ms", peer, self.stop_ns / 1e6)?;
-        tell(&format!("{area}-memory"), case, "MB", peer, self.peak_mb)
+    pub(super) fn print_figure(&self, area: &str, case: &str, peer: &str, events: usize) -> io::Result<()> {
+        print_figure(area, case, "ns", peer, share(self.cpu_ns, events))?;
+        print_figure(&format!("{area}-total"), case, "ns", peer, share(self.total_ns, events))?;
+        print_figure(&format!("{area}-bytes"), case, "bytes", peer, share(self.bytes as f64, events))?;
+        print_figure(&format!("{area}-stop"), case, "ms", peer, self.stop_ns / 1e6)?;
+        print_figure(&format!("{area}-memory"), case, "MB", peer, self.peak_mb)
     }
 }
 
 /// Prints one figure, as the scripts do.
-pub(crate) fn tell(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> io::Result<()> {
-    let told = Told::new(bench, case, unit, peer, cost);
-    let told = told.ok_or_else(|| io::Error::other(format!("unknown: {peer:?} or {unit:?}")))?;
-    writeln!(io::stdout(), "{}", told.to_line())
+pub(crate) fn print_figure(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> io::Result<()> {
+    let reported = ReportedFigure::new(bench, case, unit, peer, cost);
+    let reported = reported.ok_or_else(|| io::Error::other(format!("unknown: {peer:?} or {unit:?}")))?;
+    writeln!(io::stdout(), "{}", reported.to_line())
 }
 
 /// How a case with so many threads is called.

@@ -34,7 +34,7 @@ impl Plan {
     }
 }
 
-/// What processes are told.
+/// The arguments of child processes.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) effort: Effort,

@@ -19,11 +19,11 @@ pub(super) trait Listener {
     fn end(&self);
 }
 
-/// Nobody.
+/// Does nothing.
 #[derive(Debug)]
-pub(super) struct Nobody;
+pub(super) struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn begin(&self, _function: usize) {}
     fn end(&self) {}
 }

@@ -7,7 +7,7 @@ use stackweave_profile::{AggregateOptions, Measure, Profile, Statistics, aggrega
 use stackweave_recording::Recording;
 
 use super::calls::{FILE, WILD_FILE};
-use super::outcome::tell;
+use super::outcome::print_figure;
 use crate::meter::{Spent, forget_peak};
 
 /// A profile of so many calls, with cProfile's statistics.
@@ -21,7 +21,7 @@ pub(super) fn wild_calls(calls: usize, folder: &Path) -> io::Result<()> {
 }
 
 fn statistics(case: &str, calls: usize, path: &Path) -> io::Result<()> {
-    tell_read("recording/read-calls", case, || {
+    measure_read("recording/read-calls", case, || {
         let statistics = Statistics::of(&profile(path, Measure::WallTime)?);
         let found = statistics.functions().map(|(_, function)| function.calls).sum::<u64>();
         must_hold(found, calls)
@@ -33,13 +33,13 @@ pub(super) fn allocated(events: usize, folder: &Path) -> io::Result<()> {
     allocations(Measure::AllocatedBytes, "allocated", events, folder)
 }
 
-/// A profile of the bytes that were not given back.
+/// A profile of the bytes that were not freed.
 pub(super) fn live(events: usize, folder: &Path) -> io::Result<()> {
     allocations(Measure::LiveBytes, "live at the end", events, folder)
 }
 
 fn allocations(measure: Measure, what: &str, events: usize, folder: &Path) -> io::Result<()> {
-    tell_read("recording/read-allocations", &format!("{} M events, {what}", events / 1_000_000), || {
+    measure_read("recording/read-allocations", &format!("{} M events, {what}", events / 1_000_000), || {
         let profile = profile(&folder.join("allocations.swv"), measure)?;
         must_hold(profile.counts().events, events)
     })
@@ -58,11 +58,11 @@ fn must_hold(found: u64, wanted: usize) -> io::Result<()> {
     if enough { Ok(()) } else { Err(io::Error::other(format!("read {found} of {wanted}"))) }
 }
 
-fn tell_read(bench: &str, case: &str, read: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+fn measure_read(bench: &str, case: &str, read: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     forget_peak();
     let before = Spent::by_this_process();
     read()?;
     let after = Spent::by_this_process();
-    tell(bench, case, "ms", "ours", after.cpu_ms - before.cpu_ms)?;
-    tell(&format!("{bench}-memory"), case, "MB", "ours", after.peak_mb - before.peak_mb)
+    print_figure(bench, case, "ms", "ours", after.cpu_ms - before.cpu_ms)?;
+    print_figure(&format!("{bench}-memory"), case, "MB", "ours", after.peak_mb - before.peak_mb)
 }

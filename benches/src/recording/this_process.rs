@@ -1,11 +1,11 @@
 //! Who names the frames of our recordings.
 
-use stackweave_core::{ModuleList, Names, RawFrame, SourceLocation};
+use stackweave_core::{FrameNames, ModuleList, RawFrame, SourceLocation};
 
 #[derive(Debug)]
 pub(super) struct ThisProcess;
 
-impl Names for ThisProcess {
+impl FrameNames for ThisProcess {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         stackweave_capture::locate(frame)
     }

@@ -90,7 +90,7 @@ impl Listener for TicksOnly {
     }
 }
 
-/// Asks the operating system for the time.
+/// Reads the operating system's clock.
 #[derive(Debug)]
 pub(super) struct ClockOnly;
 

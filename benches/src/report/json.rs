@@ -1,4 +1,4 @@
-//! The rows file, and the lines in which another process tells its results.
+//! The rows file, and the lines in which another process reports its results.
 
 use std::fmt::Write;
 

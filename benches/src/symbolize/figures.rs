@@ -1,4 +1,4 @@
-//! What a contender took, as a child process tells it.
+//! The cost of a contender, as a child process reports it.
 
 /// What one contender took. Times are CPU time of all threads.
 #[derive(Clone, Copy, Debug, PartialEq)]

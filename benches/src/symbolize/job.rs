@@ -15,9 +15,9 @@ pub(super) struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) modules: Vec<PathBuf>,
-    /// What the fresh symbolizer is asked for: one address, or none.
+    /// The first query to the fresh symbolizer: one address, or none.
     pub(super) first: Vec<Place>,
-    /// What it is asked for then, and a second time after that.
+    /// The next query, which is then repeated.
     pub(super) next: Vec<Place>,
     /// How many of those each stack has, if they are stacks.
     pub(super) depths: Vec<usize>,

@@ -41,7 +41,7 @@ impl Library {
         format!("{}, {} MiB, {}", self.name(), self.functions.bytes >> 20, self.functions.kind)
     }
 
-    /// Reads it once, so that nobody pays for the disk.
+    /// Reads it once, so that no contender pays for the disk.
     pub(super) fn warm_up(&self) -> io::Result<()> {
         io::copy(&mut fs::File::open(&self.path)?, &mut io::sink()).map(|_| ())
     }

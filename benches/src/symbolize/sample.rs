@@ -1,4 +1,4 @@
-//! Addresses to ask for: inside functions that a file's symbol table names, the same ones in every run.
+//! Addresses to query: inside functions that a file's symbol table names, the same ones in every run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use stackweave_files::MappedFile;
 
-/// A file's functions, and what it can tell about them.
+/// A file's functions, and what it knows about them.
 #[derive(Clone, Debug)]
 pub(super) struct Functions {
     /// Address and size, by address.

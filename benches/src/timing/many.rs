@@ -13,7 +13,7 @@ use super::pairs::{frame, start};
 use crate::meter::{Spent, forget_peak};
 use crate::record::share;
 use crate::recording::calls;
-use crate::recording::outcome::tell;
+use crate::recording::outcome::print_figure;
 
 const BENCH: &str = "timing/many";
 const FILE: &str = "many.swv";
@@ -60,10 +60,10 @@ pub(super) fn record(folder: &Path, pairs: usize) -> io::Result<()> {
     calls::stop(timing.recorder())?;
     let (took, peak_mb) = since(before);
     let case = case(pairs);
-    tell(BENCH, &case, "ns", "ours", share(took, pairs))?;
-    tell("timing/many-memory", &case, "MB", "ours", peak_mb)?;
-    tell("timing/many-memory", &case, "MB", "target", TARGET_MB)?;
-    tell("timing/many-bytes", &case, "bytes", "ours", share(fs::metadata(path)?.len() as f64, pairs))
+    print_figure(BENCH, &case, "ns", "ours", share(took, pairs))?;
+    print_figure("timing/many-memory", &case, "MB", "ours", peak_mb)?;
+    print_figure("timing/many-memory", &case, "MB", "target", TARGET_MB)?;
+    print_figure("timing/many-bytes", &case, "bytes", "ours", share(fs::metadata(path)?.len() as f64, pairs))
 }
 
 /// The same, kept in a list.
@@ -82,9 +82,9 @@ pub(super) fn list(pairs: usize) -> io::Result<()> {
     }
     let (took, peak_mb) = since(before);
     let (case, entry) = (case(pairs), size_of_val(&listed.ended[0]));
-    tell(BENCH, &case, "ns", "Instant, list", share(took, pairs))?;
-    tell("timing/many-memory", &case, "MB", "Instant, list", peak_mb)?;
-    tell("timing/many-bytes", &case, "bytes", "Instant, list", entry as f64)
+    print_figure(BENCH, &case, "ns", "Instant, list", share(took, pairs))?;
+    print_figure("timing/many-memory", &case, "MB", "Instant, list", peak_mb)?;
+    print_figure("timing/many-bytes", &case, "bytes", "Instant, list", entry as f64)
 }
 
 /// Opens the recording, and counts as `cProfile` does.
@@ -99,5 +99,5 @@ pub(super) fn statistics(folder: &Path, pairs: usize) -> io::Result<()> {
     if found != (pairs / DEPTH * DEPTH) as u64 {
         return Err(io::Error::other(format!("read {found} of {pairs} pairs")));
     }
-    tell("timing/statistics", &case(pairs), "ms", "ours", took / 1e6)
+    print_figure("timing/statistics", &case(pairs), "ms", "ours", took / 1e6)
 }

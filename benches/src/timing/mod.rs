@@ -17,7 +17,7 @@ use std::{env, fs, iter};
 
 use crate::options::{Options, TIMING};
 use crate::peers::torch;
-use crate::python::told::{self, Told};
+use crate::python::reported_figure::{self, ReportedFigure};
 use crate::python::{interpreters, lines_of, package};
 use crate::recording::peers::{self, Python};
 use crate::report::Case;
@@ -60,18 +60,18 @@ impl Stage {
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
             writeln!(io::stderr(), "timing: {}", plan.what)?;
-            let told = self.told(plan, options)?;
+            let reported = self.reported(plan, options)?;
             for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
-                told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
             }
         }
         fs::remove_dir_all(&self.folder)
     }
 
     /// What the processes of all rounds say.
-    fn told(&self, plan: &Plan, options: &Options) -> io::Result<Vec<Told>> {
+    fn reported(&self, plan: &Plan, options: &Options) -> io::Result<Vec<ReportedFigure>> {
         let rounds = iter::repeat_with(|| plan.processes(options.effort)).take(plan.rounds(options.effort));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for Process { by, name, arguments } in rounds.flatten() {
             let mut commands = match by {
                 By::Rust => vec![self.own(name)?],
@@ -79,10 +79,10 @@ impl Stage {
                 By::EachPython => interpreters().iter().map(|python| self.script(&python.executable, name)).collect(),
             };
             for command in &mut commands {
-                told.extend(lines_of(command.args(&arguments), &format!("{name} {}", arguments.join(" ")))?);
+                reported.extend(lines_of(command.args(&arguments), &format!("{name} {}", arguments.join(" ")))?);
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
     fn own(&self, job: &str) -> io::Result<Command> {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_count_what_was_told() {
+    fn both_count_the_same_events() {
         let (mut listed, mut totals) = (Listed::default(), Totals::default());
         for name in [1, 2, 1] {
             listed.push(name);

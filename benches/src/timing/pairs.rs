@@ -13,7 +13,7 @@ use super::naive::{Listed, Totals};
 use crate::meter::thread_cpu_ns;
 use crate::record::share;
 use crate::recording::calls;
-use crate::recording::outcome::tell;
+use crate::recording::outcome::print_figure;
 use crate::recording::words::ticks;
 
 const BENCH: &str = "timing/pair";
@@ -79,9 +79,9 @@ pub(super) fn measure(folder: &Path, timings: usize) -> io::Result<()> {
         }
     }
     for (cost, (peer, _)) in least.into_iter().zip(&contenders) {
-        tell(BENCH, CASE, "ns", peer, cost)?;
+        print_figure(BENCH, CASE, "ns", peer, cost)?;
     }
-    tell(BENCH, CASE, "ns", "target", TARGET_NS)?;
+    print_figure(BENCH, CASE, "ns", "target", TARGET_NS)?;
     calls::stop(recorder)
 }
 

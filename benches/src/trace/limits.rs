@@ -11,19 +11,19 @@ use stackweave_cpython::calls::{CallFrame, CallObserver, Entering, HookOptions, 
 
 use crate::recording::words::ticks;
 
-/// Is told, and does nothing.
+/// Observes calls, and does nothing.
 #[derive(Debug)]
 struct Nothing;
 
 impl CallObserver for Nothing {
     #[inline]
     unsafe fn enter<F: CallFrame>(_: Entering, _: F) -> Verdict {
-        Verdict::Tell
+        Verdict::Record
     }
 
     #[inline]
     unsafe fn leave<F: CallFrame>(_: Leaving, _: F) -> Verdict {
-        Verdict::Tell
+        Verdict::Record
     }
 
     #[inline]
@@ -53,13 +53,13 @@ impl CallObserver for Words {
     #[inline]
     unsafe fn enter<F: CallFrame>(_: Entering, frame: F) -> Verdict {
         write(frame.code());
-        Verdict::Tell
+        Verdict::Record
     }
 
     #[inline]
     unsafe fn leave<F: CallFrame>(_: Leaving, frame: F) -> Verdict {
         write(frame.code());
-        Verdict::Tell
+        Verdict::Record
     }
 
     #[inline]

@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::own_library;
 use crate::peers::torch;
 use crate::python::environment::{Environment, Wanted};
-use crate::python::told::{self, Told};
+use crate::python::reported_figure::{self, ReportedFigure};
 use crate::python::{interpreters, lines_of, package};
 use crate::recording::peers;
 use crate::report::Case;
@@ -80,17 +80,17 @@ impl Stage {
             let (python, _) = pair;
             if !wanted(&PROGRAMS).is_empty() {
                 writeln!(io::stderr(), "trace: {}: programs", python.version)?;
-                let told = self.programs(options, pair, &library)?;
-                tables.push_str(&table::of_programs(&python.version, &told));
+                let reported = self.programs(options, pair, &library)?;
+                tables.push_str(&table::of_programs(&python.version, &reported));
                 for bench in wanted(&PROGRAMS) {
-                    told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                    reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
                 }
             }
             if !wanted(&STOPS).is_empty() {
                 writeln!(io::stderr(), "trace: {}: from the last event to a file", python.version)?;
-                let told = self.stops(options, pair)?;
+                let reported = self.stops(options, pair)?;
                 for bench in wanted(&STOPS) {
-                    told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                    reported_figure::cases(bench, &reported).into_iter().try_for_each(&mut *done)?;
                 }
             }
         }
@@ -98,26 +98,31 @@ impl Stage {
         Ok(tables)
     }
 
-    fn programs(&self, options: &Options, pair: &(Python, Environment), library: &Path) -> io::Result<Vec<Told>> {
+    fn programs(
+        &self,
+        options: &Options,
+        pair: &(Python, Environment),
+        library: &Path,
+    ) -> io::Result<Vec<ReportedFigure>> {
         let counts = self.folder.join("counts.json");
         lines_of(self.script(pair, "count.py", "").arg(&counts), "count.py")?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for measured in plan::measured(options.effort, has_torch(&pair.0)) {
             let mut command = self.script(pair, "measure.py", measured.tool);
             command.arg(measured.tool).arg(&counts).arg(&self.folder).arg(library).arg(measured.pairs.to_string());
-            told.extend(lines_of(&mut command, &format!("measure.py {}", measured.tool))?);
+            reported.extend(lines_of(&mut command, &format!("measure.py {}", measured.tool))?);
         }
-        Ok(told)
+        Ok(reported)
     }
 
-    fn stops(&self, options: &Options, pair: &(Python, Environment)) -> io::Result<Vec<Told>> {
-        let mut told = Vec::new();
+    fn stops(&self, options: &Options, pair: &(Python, Environment)) -> io::Result<Vec<ReportedFigure>> {
+        let mut reported = Vec::new();
         for stopped in plan::stopped(options.effort, has_torch(&pair.0)) {
             let mut command = self.script(pair, "stop.py", stopped.tool);
             command.arg(stopped.tool).arg(&self.folder).args([stopped.events, stopped.times].map(|n| n.to_string()));
-            told.extend(lines_of(&mut command, &format!("stop.py {}", stopped.tool))?);
+            reported.extend(lines_of(&mut command, &format!("stop.py {}", stopped.tool))?);
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// torch is in an environment of its own, and so gets the programs by their path.

@@ -44,7 +44,7 @@ pub(super) fn measured(effort: Effort, has_torch: bool) -> Vec<Measured> {
 pub(super) struct Stopped {
     pub(super) tool: &'static str,
     pub(super) events: usize,
-    /// Above 1: told also as if of so many times as many, which would take more memory than a machine may have.
+    /// Above 1: also reported as if there were so many times as many, which would take more memory than a machine may have.
     pub(super) times: usize,
 }
 

@@ -8,9 +8,9 @@ fn folder_of_this_test(name: &str) -> PathBuf {
     folder
 }
 
-/// One program under one tracer, as a process tells it.
+/// One program under one tracer, as a process reports it.
 #[test]
-fn a_script_tells_what_a_tracer_costs() {
+fn a_script_reports_the_cost_of_a_tracer() {
     let Some(python) = interpreters().into_iter().next() else { return };
     let folder = folder_of_this_test("trace");
     let environment = Environment { executable: python.executable.clone(), packages: None, missing: Vec::new() };
@@ -21,10 +21,10 @@ fn a_script_tells_what_a_tracer_costs() {
     fs::write(&counts, r#"{"exceptions": [[4002, 1], [8002, 1]]}"#).unwrap();
     let mut command = stage.script(&pair, "measure.py", "cProfile");
     command.arg("cProfile").arg(&counts).arg(&folder).args(["no library", "1", "exceptions"]);
-    let told = lines_of(&mut command, "measure.py").unwrap();
+    let reported = lines_of(&mut command, "measure.py").unwrap();
     for bench in PROGRAMS {
-        let costs = told.iter().filter_map(|told| told.cost_in(bench, &case, "cProfile"));
-        assert_eq!(costs.filter(|cost| *cost > 0.0).count(), 1, "{bench}: {told:?}");
+        let costs = reported.iter().filter_map(|reported| reported.cost_in(bench, &case, "cProfile"));
+        assert_eq!(costs.filter(|cost| *cost > 0.0).count(), 1, "{bench}: {reported:?}");
     }
     fs::remove_dir_all(&folder).unwrap();
 }

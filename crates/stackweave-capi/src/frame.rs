@@ -1,4 +1,4 @@
-//! A named frame as C sees it.
+//! A named frame, as the C interface represents it.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -6,93 +6,93 @@ use std::sync::Arc;
 
 use stackweave_profile::{Frame, FrameKind};
 
-/// What a frame is a frame of.
+/// The kind of code that a frame runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub enum stackweave_kind {
+pub enum stackweave_frame_kind {
     /// Machine code.
-    STACKWEAVE_KIND_NATIVE = 1,
+    STACKWEAVE_FRAME_NATIVE = 1,
     /// Python code.
-    STACKWEAVE_KIND_PYTHON = 2,
-    /// Code of another interpreter: a registered source's.
-    STACKWEAVE_KIND_SCRIPT = 3,
-    /// What the generated code of the Python frame inside it was made from.
-    STACKWEAVE_KIND_EXTRA = 4,
-    /// A name that somebody gave to what happens, and not code.
-    STACKWEAVE_KIND_LABEL = 5,
+    STACKWEAVE_FRAME_PYTHON = 2,
+    /// Code of another interpreter, which is registered as a frame source.
+    STACKWEAVE_FRAME_SCRIPT = 3,
+    /// The original of the generated code in the Python frame that it calls.
+    STACKWEAVE_FRAME_EXTRA = 4,
+    /// A name that the program gave to an activity, instead of code.
+    STACKWEAVE_FRAME_LABEL = 5,
 }
 
 const _: () = {
     let known = [
-        stackweave_kind::STACKWEAVE_KIND_NATIVE,
-        stackweave_kind::STACKWEAVE_KIND_PYTHON,
-        stackweave_kind::STACKWEAVE_KIND_SCRIPT,
-        stackweave_kind::STACKWEAVE_KIND_EXTRA,
-        stackweave_kind::STACKWEAVE_KIND_LABEL,
+        stackweave_frame_kind::STACKWEAVE_FRAME_NATIVE,
+        stackweave_frame_kind::STACKWEAVE_FRAME_PYTHON,
+        stackweave_frame_kind::STACKWEAVE_FRAME_SCRIPT,
+        stackweave_frame_kind::STACKWEAVE_FRAME_EXTRA,
+        stackweave_frame_kind::STACKWEAVE_FRAME_LABEL,
     ];
     assert!(known.len() == FrameKind::ALL.len());
-    let mut at = 0;
-    while at < known.len() {
-        assert!(known[at] as u32 == FrameKind::ALL[at] as u32, "a kind has one number, in C and here");
-        at += 1;
+    let mut index = 0;
+    while index < known.len() {
+        assert!(known[index] as u32 == FrameKind::ALL[index] as u32, "a kind has the same number in C and in Rust");
+        index += 1;
     }
 };
 
-impl From<FrameKind> for stackweave_kind {
+impl From<FrameKind> for stackweave_frame_kind {
     fn from(kind: FrameKind) -> Self {
         match kind {
-            FrameKind::Python => Self::STACKWEAVE_KIND_PYTHON,
-            FrameKind::Native => Self::STACKWEAVE_KIND_NATIVE,
-            FrameKind::Script => Self::STACKWEAVE_KIND_SCRIPT,
-            FrameKind::Extra => Self::STACKWEAVE_KIND_EXTRA,
-            FrameKind::Label => Self::STACKWEAVE_KIND_LABEL,
+            FrameKind::Python => Self::STACKWEAVE_FRAME_PYTHON,
+            FrameKind::Native => Self::STACKWEAVE_FRAME_NATIVE,
+            FrameKind::Script => Self::STACKWEAVE_FRAME_SCRIPT,
+            FrameKind::Extra => Self::STACKWEAVE_FRAME_EXTRA,
+            FrameKind::Label => Self::STACKWEAVE_FRAME_LABEL,
         }
     }
 }
 
-/// A named frame. Texts are in UTF-8, and valid during the call that they are passed to. A number that is not known is 0:
-/// lines and columns, of all kinds of frames, count from 1.
+/// A named frame. Strings are UTF-8, and valid during the callback that receives them. An unknown number is 0: lines and
+/// columns count from 1 for all kinds of frames.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct stackweave_frame {
-    /// The size of this structure, in bytes, in the library's version.
+    /// The size of this structure in the library's version, in bytes.
     pub size: usize,
-    /// What it is a frame of.
-    pub kind: stackweave_kind,
-    /// Whether the call of this function was inlined into the next frame's.
+    /// The kind of code.
+    pub kind: stackweave_frame_kind,
+    /// Whether the compiler inlined this function into the function of the next frame.
     pub is_inlined: bool,
-    /// The function; its place, such as `libfoo.so+0x1234`, if it has no name. Never null.
+    /// The function, or its module and offset, such as `libfoo.so+0x1234`, if it has no name. Never null.
     pub name: *const c_char,
-    /// The function with the classes and functions around it; null if its language has no such names.
+    /// The function, qualified with its classes and outer functions; null if the language has no qualified names.
     pub qualname: *const c_char,
-    /// The source file; null if it is not known.
+    /// The source file; null if it is unknown.
     pub filename: *const c_char,
-    /// The file name of the module that holds a native frame, without folders; null for others.
+    /// The file name, without folders, of the module of a native frame; null for other frames.
     pub module: *const c_char,
-    /// Where the call, or the instruction, begins.
+    /// The line on which the call or the instruction begins.
     pub line: u32,
-    /// As `line`; for Python in UTF-8 bytes.
+    /// The column at which it begins; in UTF-8 bytes for Python.
     pub column: u32,
-    /// Where it ends.
+    /// The line on which it ends.
     pub end_line: u32,
     /// The column before which it ends.
     pub end_column: u32,
-    /// The address of a native frame; 0 for others.
+    /// The address of a native frame; 0 for other frames.
     pub address: u64,
 }
 
-/// The texts of one frame, each with a null byte behind it.
+/// The strings of one frame, each followed by a null byte.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(Vec<u8>);
+pub(crate) struct FrameTexts(Vec<u8>);
 
-impl Texts {
-    /// The frame for C, valid until the next one is written here.
+impl FrameTexts {
+    /// Converts a frame for C. The result is valid until the next call.
     pub(crate) fn write(&mut self, frame: &Frame) -> stackweave_frame {
         let texts = [Some(&frame.name), frame.qualname.as_ref(), frame.filename.as_ref(), frame.module.as_ref()];
         self.0.clear();
-        let places = texts.map(|text| text.map(|text| self.append(text)));
-        let text = |index: usize| places[index].map_or(ptr::null(), |place| self.0[place..].as_ptr().cast());
-        // Python's columns count from 0, those of DWARF from 1 already.
+        let offsets = texts.map(|text| text.map(|text| self.append(text)));
+        let text = |index: usize| offsets[index].map_or(ptr::null(), |offset| self.0[offset..].as_ptr().cast());
+        // Columns of Python count from 0, columns of DWARF count from 1.
         let from_0 = u32::from(frame.kind != FrameKind::Native);
         let column = |column: Option<u32>| column.map_or(0, |column| column.saturating_add(from_0));
         stackweave_frame {
@@ -111,12 +111,12 @@ impl Texts {
         }
     }
 
-    /// A text that holds a null byte ends there.
+    /// Appends a string up to its first null byte. Returns its offset.
     fn append(&mut self, text: &Arc<str>) -> usize {
-        let place = self.0.len();
+        let offset = self.0.len();
         self.0.extend(text.bytes().take_while(|byte| *byte != 0));
         self.0.push(0);
-        place
+        offset
     }
 }
 
@@ -141,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_and_columns_count_from_one() {
-        let mut texts = Texts::default();
+    fn strings_are_null_terminated_and_columns_count_from_1() {
+        let mut texts = FrameTexts::default();
         let written = texts.write(&frame(FrameKind::Python));
-        // SAFETY: written just now, with null bytes.
+        // SAFETY: the strings were just written, with null bytes.
         let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned();
         assert_eq!([written.name, written.qualname, written.module].map(text), ["f", "C.f", ""]);
         assert!(written.filename.is_null());

@@ -1,4 +1,4 @@
-//! How a host has memory recorded.
+//! The options of a host's memory recording.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,31 +6,31 @@ use std::time::Duration;
 use stackweave_memory::{MemoryOptions, Mode};
 use stackweave_recording::Options;
 
-use crate::border::Fault;
-use crate::growing::Growing;
+use crate::boundary::CallError;
+use crate::sized_struct::SizedStruct;
 use crate::status::stackweave_status::STACKWEAVE_BAD_ARGUMENT;
 
-/// Every event is in the file.
+/// Writes every event to the file.
 pub const STACKWEAVE_MEMORY_HISTORY: u32 = 0;
-/// Only figures for each stack are: a small file.
+/// Writes only figures for each stack, in a small file.
 pub const STACKWEAVE_MEMORY_AGGREGATE: u32 = 1;
-/// Some allocations are, chosen by their bytes, so that estimates are unbiased: for production.
+/// Writes a sample of the allocations, chosen by bytes so that estimates are unbiased. For use in production.
 pub const STACKWEAVE_MEMORY_SAMPLED: u32 = 2;
 
-/// Stacks without native frames.
+/// Omits native frames from stacks.
 pub const STACKWEAVE_MEMORY_NO_NATIVE: u32 = 1;
-/// Blocks are given back with a stack, too.
+/// Records the stacks of frees, too.
 pub const STACKWEAVE_MEMORY_FREE_STACKS: u32 = 2;
-/// Mappings are not recorded.
+/// Does not record mappings.
 pub const STACKWEAVE_MEMORY_NO_MAPPINGS: u32 = 4;
-/// A file that is there already is replaced.
+/// Replaces an existing file.
 pub const STACKWEAVE_MEMORY_OVERWRITE: u32 = 8;
-/// Forked children record nothing.
+/// Does not record forked children.
 pub const STACKWEAVE_MEMORY_NO_FORKS: u32 = 16;
 const ALL_FLAGS: u32 = 31;
-const BUFFERS: usize = 8 << 20;
+const DEFAULT_BUFFER_BYTES: usize = 8 << 20;
 
-/// How memory is recorded. Set with STACKWEAVE_MEMORY_OPTIONS_INIT, and then what is to differ.
+/// How memory is recorded. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_memory_options {
@@ -41,20 +41,20 @@ pub struct stackweave_memory_options {
     /// Any of STACKWEAVE_MEMORY_NO_NATIVE, STACKWEAVE_MEMORY_FREE_STACKS, STACKWEAVE_MEMORY_NO_MAPPINGS,
     /// STACKWEAVE_MEMORY_OVERWRITE, STACKWEAVE_MEMORY_NO_FORKS.
     pub flags: u32,
-    /// How many bytes there are to a sample; 0: 512 KiB.
+    /// The mean number of allocated bytes between samples; 0 for 512 KiB.
     pub sample_every: u64,
-    /// How many innermost frames of a stack are kept; 0: all.
+    /// How many of the innermost frames of a stack are kept; 0 keeps all.
     pub depth: u32,
-    /// A block is temporary if it is given back before its thread has taken more than so many others. 0: as if it were 1.
+    /// A block is temporary if its thread allocates at most this many other blocks before it is freed. 0 means 1.
     pub temporary: u32,
-    /// How many bytes of events may wait for the file before threads do; 0: 8 MiB, beyond which nothing gets
+    /// How many bytes of events are buffered before recording threads wait for the file; 0 for 8 MiB. Larger buffers are not
     /// faster.
-    pub buffers: u64,
+    pub buffer_bytes: u64,
 }
 
-// SAFETY: numbers, the size first.
-unsafe impl Growing for stackweave_memory_options {
-    const FIRST: usize = size_of::<Self>();
+// SAFETY: the structure has only numbers, and the size comes first.
+unsafe impl SizedStruct for stackweave_memory_options {
+    const MIN_SIZE: usize = size_of::<Self>();
 }
 
 impl stackweave_memory_options {
@@ -62,11 +62,11 @@ impl stackweave_memory_options {
         self.flags & flag != 0
     }
 
-    /// What the recorder is to do.
-    pub(crate) fn memory(&self) -> Result<MemoryOptions, Fault> {
-        let bad = |text: &'static str| Err(Fault::new(STACKWEAVE_BAD_ARGUMENT, text));
+    /// Converts the options of the recorder.
+    pub(crate) fn memory(&self) -> Result<MemoryOptions, CallError> {
+        let bad = |message: &'static str| Err(CallError::new(STACKWEAVE_BAD_ARGUMENT, message));
         if self.flags & !ALL_FLAGS != 0 {
-            return bad("a flag of the options is not known");
+            return bad("the options have an unknown flag");
         }
         let mode = match self.mode {
             STACKWEAVE_MEMORY_HISTORY => Mode::History,
@@ -74,7 +74,7 @@ impl stackweave_memory_options {
             STACKWEAVE_MEMORY_SAMPLED => {
                 Mode::Sampled { every: if self.sample_every == 0 { 512 << 10 } else { self.sample_every } }
             }
-            _ => return bad("the mode of the options is not known"),
+            _ => return bad("the options have an unknown mode"),
         };
         Ok(MemoryOptions {
             mode,
@@ -87,31 +87,35 @@ impl stackweave_memory_options {
         })
     }
 
-    /// How it is written.
+    /// Converts the options of the file.
     pub(crate) fn recording(&self, path: PathBuf, memory: &MemoryOptions) -> Options {
         let mut options = Options {
             overwrite: self.has(STACKWEAVE_MEMORY_OVERWRITE),
             follow_forks: !self.has(STACKWEAVE_MEMORY_NO_FORKS),
-            waits_plainly: true,
+            bypass_waiter: true,
             flush_every: Duration::from_millis(200),
             ..Options::new(path)
         };
-        options.memory = if self.buffers == 0 { BUFFERS } else { usize::try_from(self.buffers).unwrap_or(usize::MAX) };
-        let bit = |is_so| if is_so { "1" } else { "0" }.to_owned();
+        options.memory = if self.buffer_bytes == 0 {
+            DEFAULT_BUFFER_BYTES
+        } else {
+            usize::try_from(self.buffer_bytes).unwrap_or(usize::MAX)
+        };
+        let flag = |is_set| if is_set { "1" } else { "0" }.to_owned();
         let (mode, every) = match memory.mode {
             Mode::History => ("history", None),
             Mode::Aggregate => ("aggregate", None),
             Mode::Sampled { every } => ("sampled", Some(every)),
         };
-        let said = [
+        let entries = [
             ("recorder", "memory".to_owned()),
             ("memory.mode", mode.to_owned()),
-            ("memory.native", bit(memory.native)),
-            ("memory.python_allocators", bit(false)),
+            ("memory.native", flag(memory.native)),
+            ("memory.python_allocators", flag(false)),
             ("memory.temporary", memory.temporary.to_string()),
         ];
         let every = every.map(|every| ("memory.sample_every", every.to_string()));
-        options.extra.extend(said.into_iter().chain(every).map(|(name, value)| (name.to_owned(), value)));
+        options.extra.extend(entries.into_iter().chain(every).map(|(name, value)| (name.to_owned(), value)));
         options
     }
 }

@@ -1,4 +1,4 @@
-//! Recording memory for a host.
+//! Records memory for a host.
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -8,67 +8,68 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_memory::{Memory, MemoryError};
 use stackweave_recording::Recorder;
 
-use crate::border::{Fault, call};
-use crate::growing::{self, Growing};
-use crate::memory_block::has_sink;
+use crate::boundary::{CallError, call};
+use crate::host_recording::has_sink;
 use crate::memory_options::stackweave_memory_options;
-use crate::process_resolver::ThisProcess;
+use crate::process_resolver::ProcessNames;
+use crate::sized_struct::{self, SizedStruct};
 use crate::status::stackweave_status::{self, STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUSY, STACKWEAVE_NO_RECORDING};
 
-/// How much memory was used. Set `size` before asking.
+/// How much memory was used. Set `size` before the call.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_memory_usage {
     /// The size of this structure, in bytes.
     pub size: usize,
-    /// How often memory was taken.
+    /// The number of allocations.
     pub allocations: u64,
-    /// The bytes of all that was taken.
+    /// The bytes of all allocations.
     pub bytes: u64,
-    /// Blocks that are not given back.
+    /// The number of blocks that are not freed.
     pub live_blocks: u64,
     /// Their bytes.
     pub live_bytes: u64,
-    /// Blocks that were live when most bytes were.
+    /// The number of blocks that were live at the peak.
     pub peak_blocks: u64,
     /// Their bytes.
     pub peak_bytes: u64,
-    /// Blocks that were given back.
+    /// The number of frees of known blocks.
     pub frees: u64,
-    /// Frees of what was not seen to be taken.
+    /// The number of frees of blocks whose allocation was not recorded.
     pub unknown_frees: u64,
 }
 
-// SAFETY: numbers, the size first.
-unsafe impl Growing for stackweave_memory_usage {
-    const FIRST: usize = size_of::<Self>();
+// SAFETY: the structure has only numbers, and the size comes first.
+unsafe impl SizedStruct for stackweave_memory_usage {
+    const MIN_SIZE: usize = size_of::<Self>();
 }
 
-struct Running {
+struct ActiveRecording {
     memory: Memory,
     recorder: Recorder,
 }
 
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static ACTIVE: Mutex<Option<ActiveRecording>> = Mutex::new(None);
 
-fn running() -> MutexGuard<'static, Option<Running>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+fn active() -> MutexGuard<'static, Option<ActiveRecording>> {
+    ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is asked of a recording that there is not.
-fn none() -> Fault {
-    Fault::new(STACKWEAVE_NO_RECORDING, "memory is not being recorded by stackweave_memory_start")
+/// The error of a call that needs an active recording.
+fn no_recording() -> CallError {
+    CallError::new(STACKWEAVE_NO_RECORDING, "memory is not being recorded by stackweave_memory_start")
 }
 
-/// Begins to record every allocation of the process to a file: malloc and its kin, mappings, and what the host tells by
-/// stackweave_alloc, each with its woven stack. `options`: null for the history of everything. One recording at a time;
-/// STACKWEAVE_BUSY also while another copy of Stackweave in this process records, which gets what the host tells.
+/// Starts to record every allocation of the process to a file: malloc and related functions, mappings, and the blocks that
+/// the host records with stackweave_record_alloc, each with its woven stack. Null `options` record the history of all
+/// memory. Only one recording can be active. Returns STACKWEAVE_BUSY also while another copy of Stackweave in this process
+/// records; that copy receives the host's events.
 ///
-/// The file is read by the stackweave command (`stackweave heap`, `stackweave export`) and by the Python package. If the
-/// process ends without stackweave_memory_stop, the file is ended then.
+/// The file is read by the stackweave command (`stackweave heap`, `stackweave export`) and by the Python package. A process
+/// that exits without calling stackweave_memory_stop completes the file at exit.
 ///
 /// # Safety
-/// `path` is null or a C string; `options` is null, or points to options with a true size.
+/// `path` is null or a C string; `options` is null, or points to options whose size is correct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_memory_start(
     path: *const c_char,
@@ -76,114 +77,114 @@ pub unsafe extern "C" fn stackweave_memory_start(
 ) -> stackweave_status {
     call(|| {
         if path.is_null() {
-            return Err(Fault::null("path"));
+            return Err(CallError::null("path"));
         }
-        let asked = if options.is_null() {
+        let options = if options.is_null() {
             stackweave_memory_options::default()
         } else {
-            let bad = || Fault::new(STACKWEAVE_BAD_ARGUMENT, "the options have a size that is not known");
-            // SAFETY: the caller vouches for them.
-            unsafe { growing::read(options) }.ok_or_else(bad)?
+            let bad = || CallError::new(STACKWEAVE_BAD_ARGUMENT, "the size of the options is wrong");
+            // SAFETY: guaranteed by the caller.
+            unsafe { sized_struct::read(options) }.ok_or_else(bad)?
         };
-        // SAFETY: the caller vouches for the string.
+        // SAFETY: the caller guarantees a C string.
         let path = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
-        start(path, &asked)
+        start(path, &options)
     })
 }
 
-fn start(path: PathBuf, asked: &stackweave_memory_options) -> Result<(), Fault> {
-    let memory_options = asked.memory()?;
-    let mut running = running();
-    if running.is_some() {
-        return Err(Fault::new(STACKWEAVE_BUSY, MemoryError::AlreadyRecording.to_string()));
+fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallError> {
+    let memory_options = options.memory()?;
+    let mut active = active();
+    if active.is_some() {
+        return Err(CallError::new(STACKWEAVE_BUSY, MemoryError::AlreadyRecording.to_string()));
     }
     if has_sink() {
-        return Err(Fault::new(STACKWEAVE_BUSY, "another copy of Stackweave in this process records memory"));
+        return Err(CallError::new(STACKWEAVE_BUSY, "another copy of Stackweave in this process records memory"));
     }
-    let refused = |text: String| Fault::new(STACKWEAVE_NO_RECORDING, text);
-    let options = asked.recording(path, &memory_options);
+    let failed = |message: String| CallError::new(STACKWEAVE_NO_RECORDING, message);
+    let options = options.recording(path, &memory_options);
     let observer = Memory::observer(&memory_options);
     let recorder =
-        Recorder::start_observed(options, stackweave_capture::stacks(), Arc::new(ThisProcess), Some(observer))
-            .map_err(|error| refused(error.to_string()))?;
-    let memory = Memory::start(recorder.clone(), memory_options).map_err(|error| refused(error.to_string()))?;
-    *running = Some(Running { memory, recorder });
+        Recorder::start_observed(options, stackweave_capture::stacks(), Arc::new(ProcessNames), Some(observer))
+            .map_err(|error| failed(error.to_string()))?;
+    let memory = Memory::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
+    *active = Some(ActiveRecording { memory, recorder });
     Ok(())
 }
 
-/// Records no more, and ends the file. STACKWEAVE_NO_RECORDING if there is no recording, or if not all of it could be
-/// written; the last error says why.
+/// Stops recording, and completes the file. Returns STACKWEAVE_NO_RECORDING if there is no recording, or if the file could
+/// not be written completely; the last error gives the reason.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_memory_stop() -> stackweave_status {
     call(|| {
-        let Running { memory, recorder } = running().take().ok_or_else(none)?;
+        let ActiveRecording { memory, recorder } = active().take().ok_or_else(no_recording)?;
         memory.stop();
         let summary = recorder.stop();
-        summary.error.map_or(Ok(()), |error| Err(Fault::new(STACKWEAVE_NO_RECORDING, error)))
+        summary.error.map_or(Ok(()), |error| Err(CallError::new(STACKWEAVE_NO_RECORDING, error)))
     })
 }
 
-/// Leaves out what is allocated until stackweave_memory_resume. What is given back meanwhile is still recorded, so that what is
-/// live stays right.
+/// Stops recording allocations until stackweave_memory_resume. Frees are still recorded, so that the live memory stays
+/// correct.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_memory_pause() -> stackweave_status {
-    call(|| running().as_ref().map(|running| running.memory.pause()).ok_or_else(none))
+    call(|| active().as_ref().map(|active| active.memory.pause()).ok_or_else(no_recording))
 }
 
-/// Goes on after stackweave_memory_pause.
+/// Records allocations again after stackweave_memory_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_memory_resume() -> stackweave_status {
-    call(|| running().as_ref().map(|running| running.memory.resume()).ok_or_else(none))
+    call(|| active().as_ref().map(|active| active.memory.resume()).ok_or_else(no_recording))
 }
 
-/// Writes what is live now, and was at the peak, by stack into the file: what a reader finds if the process is killed. A
-/// recording that is stopped ends with one anyway.
+/// Writes a snapshot of the live memory and of the memory at the peak, by stack, to the file. A reader finds it even if the
+/// process is killed. stackweave_memory_stop always writes a snapshot.
 #[unsafe(no_mangle)]
-pub extern "C" fn stackweave_memory_snapshot() -> stackweave_status {
+pub extern "C" fn stackweave_memory_write_snapshot() -> stackweave_status {
     call(|| {
-        let is_written = running().as_ref().map(|running| running.memory.write_snapshot()).ok_or_else(none)?;
-        is_written.then_some(()).ok_or_else(|| Fault::new(STACKWEAVE_NO_RECORDING, "the recording has ended"))
+        let is_written = active().as_ref().map(|active| active.memory.write_snapshot()).ok_or_else(no_recording)?;
+        is_written.then_some(()).ok_or_else(|| CallError::new(STACKWEAVE_NO_RECORDING, "the recording has ended"))
     })
 }
 
-/// How much memory of a device was used, by now and at its peak; device -1 is the process's own memory. Of one that nobody
-/// has told of, nothing. Waits for the recording's writer.
+/// Writes how much memory of a device is in use and was in use at the peak. Device -1 is the process's own memory. The
+/// figures of a device without events are 0. Waits for the writer of the recording.
 ///
 /// # Safety
-/// `usage` is null, or points to the structure with its true size.
+/// `usage` is null, or points to a structure whose size is correct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_memory_get_usage(
     device: i64,
     usage: *mut stackweave_memory_usage,
 ) -> stackweave_status {
     call(|| {
-        let asked = running().as_ref().map(|running| running.memory.snapshot()).ok_or_else(none)?;
-        let failed = || Fault::new(STACKWEAVE_NO_RECORDING, "the recording keeps no figures any more");
-        let snapshot = asked.ok_or_else(failed)?;
+        let snapshot = active().as_ref().map(|active| active.memory.snapshot()).ok_or_else(no_recording)?;
+        let ended = || CallError::new(STACKWEAVE_NO_RECORDING, "the recording no longer keeps figures");
+        let snapshot = snapshot.ok_or_else(ended)?;
         let totals = snapshot.devices.iter().find(|known| known.device == device).map(|known| known.totals);
         let totals = totals.unwrap_or_default();
-        let of = totals.figures;
-        let answer = stackweave_memory_usage {
+        let figures = totals.figures;
+        let result = stackweave_memory_usage {
             size: 0,
-            allocations: of.allocations,
-            bytes: of.bytes,
-            live_blocks: of.live_blocks,
-            live_bytes: of.live_bytes,
-            peak_blocks: of.peak_blocks,
-            peak_bytes: of.peak_bytes,
+            allocations: figures.allocations,
+            bytes: figures.bytes,
+            live_blocks: figures.live_blocks,
+            live_bytes: figures.live_bytes,
+            peak_blocks: figures.peak_blocks,
+            peak_bytes: figures.peak_bytes,
             frees: totals.frees,
             unknown_frees: totals.unknown_frees,
         };
-        let bad = || Fault::new(STACKWEAVE_BAD_ARGUMENT, "usage is null or its size is not set");
-        // SAFETY: the caller vouches for it.
-        unsafe { growing::write(usage, &answer) }.then_some(()).ok_or_else(bad)
+        let bad = || CallError::new(STACKWEAVE_BAD_ARGUMENT, "usage is null or its size is not set");
+        // SAFETY: guaranteed by the caller.
+        unsafe { sized_struct::write(usage, &result) }.then_some(()).ok_or_else(bad)
     })
 }
 
-/// In a forked child that goes on without another program: its own recording begins, in a file beside its parent's that has the
-/// child's number in its name. Until this is called a child records nothing. To be called on the thread that forked, where
-/// the child may allocate; not if another thread was in one of these calls at the fork.
+/// Starts the recording of a forked child that does not exec. Its file is beside the parent's, with the child's process id
+/// in its name. A child records nothing before this call. Call it on the thread that forked, where the child may allocate.
+/// Do not call it if another thread was in one of the stackweave_memory functions at the fork.
 #[unsafe(no_mangle)]
-pub extern "C" fn stackweave_memory_forked() -> stackweave_status {
-    call(|| running().as_ref().map(|running| running.memory.begin_in_child()).ok_or_else(none))
+pub extern "C" fn stackweave_memory_start_in_child() -> stackweave_status {
+    call(|| active().as_ref().map(|active| active.memory.begin_in_child()).ok_or_else(no_recording))
 }

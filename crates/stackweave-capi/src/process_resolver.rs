@@ -1,18 +1,18 @@
-//! Who names stacks, one for each process.
+//! The resolver that names stacks, one per process.
 
 use stackweave_core::{ModuleList, RawFrame, SourceLocation};
-use stackweave_profile::{Names, Resolver};
+use stackweave_profile::{FrameNames, Resolver};
 use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
 
-use crate::border::Fault;
+use crate::boundary::CallError;
 use crate::extra_frames;
 use crate::status::stackweave_status;
 
-/// This process, in which the stacks were captured.
-pub(crate) struct ThisProcess;
+/// Names frames that were captured in this process.
+pub(crate) struct ProcessNames;
 
-impl Names for ThisProcess {
+impl FrameNames for ProcessNames {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         stackweave_capture::locate(frame)
     }
@@ -31,12 +31,13 @@ impl Names for ThisProcess {
     }
 }
 
-/// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.
-pub(crate) fn resolver() -> Result<&'static Resolver, Fault> {
+/// Returns the resolver of this process. A forked child creates its own, because another thread of the parent may have held a
+/// lock of the parent's resolver at the fork.
+pub(crate) fn resolver() -> Result<&'static Resolver, CallError> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
         let mut options = Options::from_environment()
-            .map_err(|error| Fault::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, error.to_string()))?;
+            .map_err(|error| CallError::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, error.to_string()))?;
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))
     })

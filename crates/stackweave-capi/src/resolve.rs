@@ -1,4 +1,4 @@
-//! Stacks to names.
+//! Names the frames of stacks.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -6,47 +6,49 @@ use std::sync::Arc;
 use stackweave_core::StackId;
 use stackweave_profile::{Frame, write_json};
 
-use crate::border::{Fault, call};
-use crate::frame::{Texts, stackweave_frame};
-use crate::process_resolver::{ThisProcess, resolver};
+use crate::boundary::{CallError, call};
+use crate::frame::{FrameTexts, stackweave_frame};
+use crate::process_resolver::{ProcessNames, resolver};
 use crate::stack::{self, stackweave_stack};
 use crate::status::stackweave_status::{
     self, STACKWEAVE_BUFFER_TOO_SMALL, STACKWEAVE_INTERNAL, STACKWEAVE_STOPPED, STACKWEAVE_UNKNOWN_STACK,
 };
 use crate::strings;
 
-type Stack = Arc<[Arc<Frame>]>;
+type NamedStack = Arc<[Arc<Frame>]>;
 
-/// Called for each frame: of the `stack`-th of the stacks that were asked for, its `frame`-th frame from the innermost.
-/// Anything but 0 ends the call. No lock of the library is held. It must not throw or jump out.
+/// Called for each frame: `stack` is the index of the stack in the call, `frame` the index of the frame from the innermost.
+/// A result other than 0 ends the call. No lock of the library is held. It must not throw or `longjmp`.
 pub type stackweave_frame_callback = Option<
     unsafe extern "C" fn(data: *mut c_void, stack: usize, frame: usize, named: *const stackweave_frame) -> c_int,
 >;
 
+/// Resolves the stacks of a host.
+///
 /// # Safety
 /// `stacks` has `count` elements, or is null.
-unsafe fn resolved(stacks: *const stackweave_stack, count: usize) -> Result<Vec<Stack>, Fault> {
+unsafe fn resolved(stacks: *const stackweave_stack, count: usize) -> Result<Vec<NamedStack>, CallError> {
     if count == 0 {
         return Ok(Vec::new());
     }
     if stacks.is_null() {
-        return Err(Fault::null("stacks"));
+        return Err(CallError::null("stacks"));
     }
-    // SAFETY: the caller vouches for the elements.
+    // SAFETY: the caller guarantees the elements.
     let stacks = unsafe { std::slice::from_raw_parts(stacks, count) };
     let id = |(index, stack): (usize, &stackweave_stack)| {
-        let unknown = || Fault::new(STACKWEAVE_UNKNOWN_STACK, format!("stack {index}, {stack:#x}, is not known"));
-        stack::id(*stack).ok_or_else(unknown)
+        let unknown = || CallError::new(STACKWEAVE_UNKNOWN_STACK, format!("stack {index}, {stack:#x}, is unknown"));
+        stack::id_of(*stack).ok_or_else(unknown)
     };
-    let ids = stacks.iter().enumerate().map(id).collect::<Result<Vec<StackId>, Fault>>()?;
-    Ok(resolver()?.resolve(stackweave_capture::stacks(), &ids, &ThisProcess))
+    let ids = stacks.iter().enumerate().map(id).collect::<Result<Vec<StackId>, CallError>>()?;
+    Ok(resolver()?.resolve(stackweave_capture::stacks(), &ids, &ProcessNames))
 }
 
-/// Names the frames of `count` stacks, all in one batch, which is cheaper than one by one, and calls back for each frame:
-/// the stacks in their order, each innermost first. Calls that were inlined are frames of their own.
+/// Names the frames of `count` stacks in one batch, which is cheaper than one call for each stack, and calls the callback
+/// for each frame: the stacks in their order, each innermost frame first. Each inlined call is a separate frame.
 ///
-/// Reads debug information, allocates and takes locks of its own, and may call sources and extra frames: not to be called
-/// inside an allocator, with a lock held that those take, or in a signal handler. It needs no GIL.
+/// It reads debug information, allocates, takes locks of the library, and may call frame sources and code generators. Do not
+/// call it inside an allocator, with a lock held that these callbacks take, or in a signal handler. It does not need the GIL.
 ///
 /// # Safety
 /// `stacks` has `count` elements, and `callback` may be called with `data`.
@@ -58,15 +60,15 @@ pub unsafe extern "C" fn stackweave_resolve(
     data: *mut c_void,
 ) -> stackweave_status {
     call(|| {
-        let callback = callback.ok_or_else(|| Fault::null("callback"))?;
-        let mut texts = Texts::default();
-        // SAFETY: the caller vouches for the stacks.
+        let callback = callback.ok_or_else(|| CallError::null("callback"))?;
+        let mut texts = FrameTexts::default();
+        // SAFETY: the caller guarantees the elements.
         for (stack_index, stack) in unsafe { resolved(stacks, count)? }.iter().enumerate() {
             for (index, frame) in stack.iter().enumerate() {
                 let named = texts.write(frame);
-                // SAFETY: the caller vouches for the callback.
+                // SAFETY: guaranteed by the caller.
                 if unsafe { callback(data, stack_index, index, &raw const named) } != 0 {
-                    return Err(Fault::new(STACKWEAVE_STOPPED, "the callback asked to stop"));
+                    return Err(CallError::new(STACKWEAVE_STOPPED, "the callback requested to stop"));
                 }
             }
         }
@@ -74,22 +76,24 @@ pub unsafe extern "C" fn stackweave_resolve(
     })
 }
 
+/// Resolves the stacks of a host to JSON.
+///
 /// # Safety
 /// `stacks` has `count` elements, or is null.
-unsafe fn json(stacks: *const stackweave_stack, count: usize) -> Result<Vec<u8>, Fault> {
+unsafe fn json(stacks: *const stackweave_stack, count: usize) -> Result<Vec<u8>, CallError> {
     let mut text = Vec::new();
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     let resolved = unsafe { resolved(stacks, count)? };
-    write_json(&mut text, &resolved).map_err(|error| Fault::new(STACKWEAVE_INTERNAL, error.to_string()))?;
+    write_json(&mut text, &resolved).map_err(|error| CallError::new(STACKWEAVE_INTERNAL, error.to_string()))?;
     Ok(text)
 }
 
-/// As stackweave_resolve, to JSON: a list of stacks, each a list of objects with `name`, `filename`, `line`, `kind`,
-/// `inlined`, and where they are known `qualname`, `column`, `end_line`, `end_column`, `module`, `address`. (There,
-/// Python's columns count from 0, as Python itself counts them.) The text is to be freed by stackweave_free_string.
+/// Resolves stacks as stackweave_resolve does, to JSON: a list of stacks, each a list of objects with `name`, `filename`,
+/// `line`, `kind`, `inlined`, and, where they are known, `qualname`, `column`, `end_line`, `end_column`, `module` and
+/// `address`. Columns of Python count from 0 there, as in Python itself. Free the text with stackweave_free_string.
 ///
 /// # Safety
-/// `stacks` has `count` elements; `text` is null or can be written to.
+/// `stacks` has `count` elements; `text` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_resolve_json(
     stacks: *const stackweave_stack,
@@ -98,22 +102,23 @@ pub unsafe extern "C" fn stackweave_resolve_json(
 ) -> stackweave_status {
     call(|| {
         if text.is_null() {
-            return Err(Fault::null("text"));
+            return Err(CallError::null("text"));
         }
-        // SAFETY: not null, and the caller vouches for both.
+        // SAFETY: `text` is not null; the caller guarantees the rest.
         unsafe {
             text.write(std::ptr::null_mut());
-            text.write(strings::give(&json(stacks, count)?)?);
+            text.write(strings::allocate_string(&json(stacks, count)?)?);
         }
         Ok(())
     })
 }
 
-/// As stackweave_resolve_json, into a buffer of `capacity` bytes, with a null byte at the end. The length of the text,
-/// without that byte, is written to `length`. If it does not fit, the buffer gets an empty text, and the status says so.
+/// Writes the JSON of stackweave_resolve_json to a buffer of `capacity` bytes, with a null byte at the end. `length` receives
+/// the length of the text without that byte. If the text does not fit, an empty text is written and the call returns
+/// STACKWEAVE_BUFFER_TOO_SMALL.
 ///
 /// # Safety
-/// `stacks` has `count` elements, `buffer` `capacity` bytes; `length` is null or can be written to.
+/// `stacks` has `count` elements, `buffer` has `capacity` bytes; `length` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_resolve_json_into(
     stacks: *const stackweave_stack,
@@ -124,22 +129,22 @@ pub unsafe extern "C" fn stackweave_resolve_json_into(
 ) -> stackweave_status {
     call(|| {
         if length.is_null() || (buffer.is_null() && capacity != 0) {
-            return Err(Fault::null(if length.is_null() { "length" } else { "buffer" }));
+            return Err(CallError::null(if length.is_null() { "length" } else { "buffer" }));
         }
-        // SAFETY: the caller vouches for the stacks.
+        // SAFETY: the caller guarantees the elements.
         let text = unsafe { json(stacks, count)? };
-        // SAFETY: not null, and the caller vouches for it.
+        // SAFETY: not null; the caller guarantees the rest.
         unsafe { length.write(text.len()) };
         let fits = text.len() < capacity;
         let written: &[u8] = if fits { &text } else { &[] };
         if capacity != 0 {
-            // SAFETY: the buffer has `capacity` bytes, more than are written.
+            // SAFETY: the buffer has `capacity` bytes, which is more than is written.
             unsafe {
                 buffer.cast::<u8>().copy_from_nonoverlapping(written.as_ptr(), written.len());
                 buffer.add(written.len()).write(0);
             }
         }
         let needed = || format!("the text needs {} bytes, the buffer has {capacity}", text.len() + 1);
-        if fits { Ok(()) } else { Err(Fault::new(STACKWEAVE_BUFFER_TOO_SMALL, needed())) }
+        if fits { Ok(()) } else { Err(CallError::new(STACKWEAVE_BUFFER_TOO_SMALL, needed())) }
     })
 }

@@ -1,125 +1,129 @@
-//! Stacks as C knows them: numbers.
+//! Stacks in the C interface, where they are numbers.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
 use stackweave_core::{RawFrameKind, StackId};
 
-use crate::border::call_quietly;
-use crate::frame::stackweave_kind;
+use crate::boundary::call_signal_safe;
+use crate::frame::stackweave_frame_kind;
+use crate::library_tag;
 use crate::status::stackweave_status::{
     self, STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUFFER_TOO_SMALL, STACKWEAVE_OK, STACKWEAVE_UNKNOWN_STACK,
 };
-use crate::tag;
 
-/// A captured stack: a number. Equal stacks have equal numbers, whichever thread they were captured on. It means
-/// something in this process, and its forked children, and to this copy of the library.
+/// The number of a captured stack. Equal stacks have equal numbers, on all threads. A number is valid in this process and
+/// its forked children, for this copy of the library.
 ///
-/// All captured stacks share their frames in one table, which only grows: a stack that was captured a million
-/// times is kept once. So a number may be copied, compared and forgotten as one likes.
+/// All captured stacks share their frames in one table, which only grows: a stack that was captured a million times is
+/// stored once. So a number can be copied, compared and discarded freely.
 pub type stackweave_stack = u64;
 
 /// No stack.
 pub const STACKWEAVE_NO_STACK: u64 = 0;
 
+/// Returns the number of a stack.
 #[inline]
-pub(crate) fn number(id: StackId) -> stackweave_stack {
-    tag::put(id.get())
+pub(crate) fn number_of(id: StackId) -> stackweave_stack {
+    library_tag::add(id.get())
 }
 
-/// The id with this number, if it is one of a stack.
+/// Returns the id of the stack with this number.
 #[inline]
-pub(crate) fn id(stack: stackweave_stack) -> Option<StackId> {
-    let id = StackId::new(tag::take(stack)?)?;
+pub(crate) fn id_of(stack: stackweave_stack) -> Option<StackId> {
+    let id = StackId::new(library_tag::strip(stack)?)?;
     (id == StackId::EMPTY || stackweave_capture::stacks().parent(id).is_some()).then_some(id)
 }
 
 #[inline]
 fn check(stack: stackweave_stack) -> stackweave_status {
-    call_quietly(|| if id(stack).is_some() { STACKWEAVE_OK } else { STACKWEAVE_UNKNOWN_STACK })
+    call_signal_safe(|| if id_of(stack).is_some() { STACKWEAVE_OK } else { STACKWEAVE_UNKNOWN_STACK })
 }
 
-/// For hosts that count references: says whether `stack` is one, and does nothing else.
+/// Checks whether `stack` is a stack, and has no other effect. For hosts that count references.
 ///
-/// There is nothing to count. No stack holds a reference to an object of an interpreter, and none is ever freed, so
-/// none can be freed too early, twice, or with the wrong lock held. A few nanoseconds; may be called anywhere.
+/// Stacks need no reference counts: a stack holds no reference to an interpreter's object, and is never freed. So it can't be
+/// freed too early, twice, or with the wrong lock held. Costs a few nanoseconds; may be called anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_retain(stack: stackweave_stack) -> stackweave_status {
     check(stack)
 }
 
-/// The counterpart of stackweave_retain; it does as little. Takes no lock and no GIL; may be called anywhere.
+/// The counterpart of stackweave_retain: checks the number, and has no other effect. Takes neither a lock nor the GIL; may
+/// be called anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_release(stack: stackweave_stack) -> stackweave_status {
     check(stack)
 }
 
-/// How many frames a stack has, before calls that were inlined are told apart. May be called anywhere.
+/// Writes the number of frames of a stack, not counting inlined calls. May be called anywhere.
 ///
 /// # Safety
-/// `count` is null or can be written to.
+/// `count` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn stackweave_frame_count(stack: stackweave_stack, count: *mut u32) -> stackweave_status {
-    call_quietly(|| {
+pub unsafe extern "C" fn stackweave_get_frame_count(stack: stackweave_stack, count: *mut u32) -> stackweave_status {
+    call_signal_safe(|| {
         if count.is_null() {
             return STACKWEAVE_BAD_ARGUMENT;
         }
-        let Some(id) = id(stack) else { return STACKWEAVE_UNKNOWN_STACK };
-        // SAFETY: not null, and the caller vouches for it.
+        let Some(id) = id_of(stack) else { return STACKWEAVE_UNKNOWN_STACK };
+        // SAFETY: not null; the caller guarantees the rest.
         unsafe { count.write(stackweave_capture::stacks().len(id)) };
         STACKWEAVE_OK
     })
 }
 
-/// A frame as it was captured, without names.
+/// A captured frame, without names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct stackweave_raw_frame {
-    /// The frame: equal words are the same place in code.
+    /// Identifies the frame: equal words are the same position in code.
     pub word: u64,
-    /// Native: the address the call returns to, or of the instruction that a signal interrupted. A source's: its word.
-    /// Python: the offset of the instruction in its bytecode.
-    pub place: u64,
-    /// What it is a frame of.
-    pub kind: stackweave_kind,
-    /// Native: whether the address is that of the interrupted instruction.
+    /// Native: the return address of the call, or the address of the instruction that a signal interrupted. Frame source: its
+    /// word. Python: the offset of the instruction in the bytecode.
+    pub position: u64,
+    /// The kind of code.
+    pub kind: stackweave_frame_kind,
+    /// Native: whether the address is that of an interrupted instruction.
     pub is_exact: bool,
 }
 
-/// Writes the frames of a stack as they were captured, innermost first, and their number to `count`. If there are more
-/// than `capacity`, the innermost are written. `frames` may be null if `capacity` is 0. May be called anywhere.
+/// Writes the captured frames of a stack, innermost first, and their number to `count`. If the stack has more than `capacity`
+/// frames, the innermost are written. `frames` may be null if `capacity` is 0. May be called anywhere.
 ///
 /// # Safety
-/// `frames` has room for `capacity` frames; `count` is null or can be written to.
+/// `frames` has room for `capacity` frames; `count` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn stackweave_raw_frames(
+pub unsafe extern "C" fn stackweave_get_raw_frames(
     stack: stackweave_stack,
     frames: *mut stackweave_raw_frame,
     capacity: usize,
     count: *mut usize,
 ) -> stackweave_status {
-    call_quietly(|| {
+    call_signal_safe(|| {
         if count.is_null() || (frames.is_null() && capacity != 0) {
             return STACKWEAVE_BAD_ARGUMENT;
         }
-        let Some(id) = id(stack) else { return STACKWEAVE_UNKNOWN_STACK };
+        let Some(id) = id_of(stack) else { return STACKWEAVE_UNKNOWN_STACK };
         let table = stackweave_capture::stacks();
         for (index, frame) in table.frames(id).take(capacity).enumerate() {
-            let (kind, place, is_exact) = match frame.kind() {
+            let (kind, position, is_exact) = match frame.kind() {
                 RawFrameKind::Native(address) => {
-                    (stackweave_kind::STACKWEAVE_KIND_NATIVE, address.address(), address.is_exact())
+                    (stackweave_frame_kind::STACKWEAVE_FRAME_NATIVE, address.address(), address.is_exact())
                 }
                 RawFrameKind::Python { instruction, .. } => {
-                    (stackweave_kind::STACKWEAVE_KIND_PYTHON, u64::from(instruction), false)
+                    (stackweave_frame_kind::STACKWEAVE_FRAME_PYTHON, u64::from(instruction), false)
                 }
-                RawFrameKind::Script { word, .. } => (stackweave_kind::STACKWEAVE_KIND_SCRIPT, word, false),
-                RawFrameKind::Label(label) => (stackweave_kind::STACKWEAVE_KIND_LABEL, label.get().into(), false),
+                RawFrameKind::Script { word, .. } => (stackweave_frame_kind::STACKWEAVE_FRAME_SCRIPT, word, false),
+                RawFrameKind::Label(label) => {
+                    (stackweave_frame_kind::STACKWEAVE_FRAME_LABEL, label.get().into(), false)
+                }
             };
-            let raw = stackweave_raw_frame { word: frame.to_bits(), place, kind, is_exact };
-            // SAFETY: index < capacity, for which the caller vouches.
+            let raw = stackweave_raw_frame { word: frame.to_bits(), position, kind, is_exact };
+            // SAFETY: index < capacity, and the caller guarantees the capacity.
             unsafe { frames.add(index).write(raw) };
         }
         let len = table.len(id) as usize;
-        // SAFETY: not null, and the caller vouches for it.
+        // SAFETY: not null; the caller guarantees the rest.
         unsafe { count.write(len) };
         if len > capacity { STACKWEAVE_BUFFER_TOO_SMALL } else { STACKWEAVE_OK }
     })
@@ -130,13 +134,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_others_are_refused() {
+    fn numbers_convert_to_ids_and_foreign_numbers_are_rejected() {
         let captured = stackweave_capture::capture(&stackweave_capture::Request::default()).stack.unwrap();
-        let stack = number(captured);
-        assert_eq!(id(stack), Some(captured));
-        assert_eq!(id(number(StackId::EMPTY)), Some(StackId::EMPTY));
-        for foreign in [STACKWEAVE_NO_STACK, 1, u64::MAX, stack ^ 1 << 33, tag::put(0), tag::put(u32::MAX)] {
-            assert_eq!(id(foreign), None, "{foreign:#x}");
+        let stack = number_of(captured);
+        assert_eq!(id_of(stack), Some(captured));
+        assert_eq!(id_of(number_of(StackId::EMPTY)), Some(StackId::EMPTY));
+        for foreign in
+            [STACKWEAVE_NO_STACK, 1, u64::MAX, stack ^ 1 << 33, library_tag::add(0), library_tag::add(u32::MAX)]
+        {
+            assert_eq!(id_of(foreign), None, "{foreign:#x}");
             assert_eq!(stackweave_retain(foreign), STACKWEAVE_UNKNOWN_STACK);
             assert_eq!(stackweave_release(foreign), STACKWEAVE_UNKNOWN_STACK);
         }

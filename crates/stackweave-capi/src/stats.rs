@@ -1,11 +1,11 @@
-//! How captures went.
+//! Statistics of captures.
 
-use crate::border::{Fault, call};
-use crate::growing::{self, Growing};
+use crate::boundary::{CallError, call};
 use crate::python;
+use crate::sized_struct::{self, SizedStruct};
 use crate::status::stackweave_status;
 
-/// Totals over all threads since the process began. Set `size` before asking.
+/// Totals over all threads since the process began. Set `size` before the call.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_stats {
@@ -13,37 +13,37 @@ pub struct stackweave_stats {
     pub size: usize,
     /// Captured stacks.
     pub captures: u64,
-    /// Captures whose native walk ended early.
+    /// Captures whose walk of the native frames ended early.
     pub incomplete_native: u64,
     /// Captures whose walk of an interpreter's frames ended early.
     pub incomplete_source: u64,
-    /// Distinct stacks, with those that are only callers of others.
+    /// Distinct stacks, including those that are only the callers of others.
     pub stacks: u64,
-    /// Captures that got no number, for want of memory or of numbers.
+    /// Captures that failed because there was no memory or no number left for a new stack.
     pub refused: u64,
     /// Bytes of address space for all stacks.
     pub stack_bytes: u64,
-    /// Native frames whose rule was known.
+    /// Native frames whose unwind rule was cached.
     pub native_hits: u64,
-    /// Native frames whose rule had to be read from unwind tables.
+    /// Native frames whose unwind rule was read from the unwind tables.
     pub native_misses: u64,
     /// Native frames that needed the general evaluator.
     pub native_unsupported: u64,
-    /// Times that a thread dropped its rules because a library was unloaded.
+    /// How often a thread dropped its cached rules because a library was unloaded.
     pub native_resets: u64,
     /// Distinct Python code objects.
     pub python_codes: u64,
-    /// Bytes of what is kept of them.
+    /// Bytes of the data that is kept of them.
     pub python_code_bytes: u64,
     /// Whether Python is enabled.
     pub python_is_enabled: bool,
-    /// Whether its frames are read directly, and so without the GIL.
+    /// Whether Python frames are read directly from memory, without the GIL.
     pub python_is_direct: bool,
 }
 
-// SAFETY: numbers, the size first.
-unsafe impl Growing for stackweave_stats {
-    const FIRST: usize = size_of::<Self>();
+// SAFETY: the structure has only numbers and flags, and the size comes first.
+unsafe impl SizedStruct for stackweave_stats {
+    const MIN_SIZE: usize = size_of::<Self>();
 }
 
 fn gather() -> stackweave_stats {
@@ -69,15 +69,15 @@ fn gather() -> stackweave_stats {
     python::add_to(stats)
 }
 
-/// Writes the totals to `stats`, as many fields as its size has room for. Takes no lock; not for signal handlers.
+/// Writes the totals to `stats`, up to its size. Takes no lock; not for signal handlers.
 ///
 /// # Safety
-/// `stats` is null, or points to the structure with its true size.
+/// `stats` is null, or points to a structure whose size is correct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_get_stats(stats: *mut stackweave_stats) -> stackweave_status {
     call(|| {
-        let bad = || Fault::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, "stats is null or its size is not set");
-        // SAFETY: the caller vouches for it.
-        unsafe { growing::write(stats, &gather()) }.then_some(()).ok_or_else(bad)
+        let bad = || CallError::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, "stats is null or its size is not set");
+        // SAFETY: guaranteed by the caller.
+        unsafe { sized_struct::write(stats, &gather()) }.then_some(()).ok_or_else(bad)
     })
 }

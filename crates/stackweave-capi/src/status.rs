@@ -1,36 +1,36 @@
-//! How a call went.
+//! The status that each call returns.
 
 use std::ffi::{CStr, c_char};
 
-/// How a call went.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum stackweave_status {
-    /// It did what it says.
+    /// The call succeeded.
     STACKWEAVE_OK = 0,
     /// A null pointer, an unknown flag, or a structure whose size is wrong.
     STACKWEAVE_BAD_ARGUMENT = 1,
-    /// No stack that this copy of the library has captured.
+    /// This copy of the library has not captured this stack.
     STACKWEAVE_UNKNOWN_STACK = 2,
-    /// No handle of a source or of extra frames, or one that was removed.
+    /// The handle is not registered, or was removed.
     STACKWEAVE_UNKNOWN_HANDLE = 3,
-    /// The system has no memory, or there is no number left for a new stack.
+    /// The system has no memory, or no number is left for a new stack.
     STACKWEAVE_NO_MEMORY = 4,
-    /// No Python is initialised in this process, or none that can be read; the last error says why.
+    /// No Python is initialized in this process, or it is not supported; the last error gives the reason.
     STACKWEAVE_NO_PYTHON = 5,
-    /// The answer does not fit; its length was written.
+    /// The result does not fit into the buffer; its length was written.
     STACKWEAVE_BUFFER_TOO_SMALL = 6,
-    /// The callback asked to stop.
+    /// The callback requested to stop.
     STACKWEAVE_STOPPED = 7,
-    /// Not from inside a callback, or not while another thread does the same.
+    /// The call is not allowed in a callback, or while another thread makes it.
     STACKWEAVE_BUSY = 8,
-    /// No more sources, or extra frames, can be registered.
+    /// No more frame sources or code generators can be registered.
     STACKWEAVE_TOO_MANY = 9,
-    /// A fault of the library. The call has done nothing, or a part of what it says.
+    /// An internal error of the library. The call may have been executed partially.
     STACKWEAVE_INTERNAL = 10,
-    /// Dumps were not prepared, or the text could not be written. It says why itself, where it can.
+    /// Dumps were not prepared, or the text could not be written. If possible, the dump's text gives the reason.
     STACKWEAVE_NO_DUMP = 11,
-    /// There is no recording, or it can't be begun, or not all of it could be written; the last error says why.
+    /// There is no recording, it can't be started, or it could not be written completely; the last error gives the reason.
     STACKWEAVE_NO_RECORDING = 12,
 }
 
@@ -69,15 +69,15 @@ impl stackweave_status {
             STACKWEAVE_BUFFER_TOO_SMALL => c"buffer too small",
             STACKWEAVE_STOPPED => c"stopped by the callback",
             STACKWEAVE_BUSY => c"busy",
-            STACKWEAVE_TOO_MANY => c"too many are registered",
-            STACKWEAVE_INTERNAL => c"internal fault",
-            STACKWEAVE_NO_DUMP => c"no dump of the threads",
+            STACKWEAVE_TOO_MANY => c"too many registrations",
+            STACKWEAVE_INTERNAL => c"internal error",
+            STACKWEAVE_NO_DUMP => c"no thread dump",
             STACKWEAVE_NO_RECORDING => c"no recording",
         }
     }
 }
 
-/// A status in a few words, for ever. Any number is allowed. May be called anywhere.
+/// Returns a short description of a status, which is never freed. Any number is allowed. May be called anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_status_text(status: i32) -> *const c_char {
     let known = usize::try_from(status).ok().and_then(|number| ALL.get(number));
@@ -92,7 +92,7 @@ mod tests {
     fn every_number_has_its_text() {
         for (number, status) in (0..).zip(ALL) {
             assert_eq!(status as i32, number);
-            // SAFETY: a C string that lives for ever.
+            // SAFETY: a static C string.
             assert_eq!(unsafe { CStr::from_ptr(stackweave_status_text(number)) }, status.text());
         }
         for number in [-1, 13, i32::MAX, i32::MIN] {

@@ -1,64 +1,64 @@
-//! Texts that the library gives out.
+//! Strings that the library allocates for the host.
 
-#![expect(clippy::cast_ptr_alignment, reason = "a block is as aligned as its layout, and what is freed is checked")]
+#![expect(clippy::cast_ptr_alignment, reason = "the layout aligns allocated strings, and freed ones are checked")]
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_char;
 
-use crate::border::{Fault, call};
+use crate::boundary::{CallError, call};
 use crate::status::stackweave_status;
 
-/// In front of each text.
+/// Precedes each string in memory.
 #[repr(C)]
-struct Header {
+struct StringHeader {
     mark: u64,
-    /// Of the text, with its null byte.
+    /// The length of the string, with its null byte.
     length: usize,
 }
 
-/// That a text is the library's, and has not been freed. Mixed with its address.
+/// Marks a string that the library has allocated and the host has not freed. Combined with its address.
 const MARK: u64 = 0x7374_6163_6b77_7673;
 
 fn layout(length: usize) -> Option<Layout> {
-    Layout::from_size_align(length.checked_add(size_of::<Header>())?, align_of::<Header>()).ok()
+    Layout::from_size_align(length.checked_add(size_of::<StringHeader>())?, align_of::<StringHeader>()).ok()
 }
 
-/// A copy for C, which frees it by [`stackweave_free_string`].
-pub(crate) fn give(text: &[u8]) -> Result<*mut c_char, Fault> {
-    let no_memory = || Fault::new(stackweave_status::STACKWEAVE_NO_MEMORY, "no memory for the text");
+/// Copies a string for the host, which frees it with [`stackweave_free_string`].
+pub(crate) fn allocate_string(text: &[u8]) -> Result<*mut c_char, CallError> {
+    let no_memory = || CallError::new(stackweave_status::STACKWEAVE_NO_MEMORY, "no memory for the text");
     let length = text.len() + 1;
     // SAFETY: the layout is not empty.
-    let block = unsafe { alloc(layout(length).ok_or_else(no_memory)?) }.cast::<Header>();
+    let block = unsafe { alloc(layout(length).ok_or_else(no_memory)?) }.cast::<StringHeader>();
     if block.is_null() {
         return Err(no_memory());
     }
-    // SAFETY: a block for a header and `length` bytes.
+    // SAFETY: the block has room for a header and `length` bytes.
     unsafe {
         let start = block.add(1).cast::<u8>();
-        block.write(Header { mark: MARK ^ start.addr() as u64, length });
+        block.write(StringHeader { mark: MARK ^ start.addr() as u64, length });
         start.copy_from_nonoverlapping(text.as_ptr(), text.len());
         start.add(text.len()).write(0);
         Ok(start.cast())
     }
 }
 
-/// Frees a text that the library gave. Null is allowed. One that is not the library's, or was freed, is refused as far
-/// as that can be told.
+/// Frees a string that the library returned. Null is allowed. Another pointer, or a string that was freed already, is
+/// rejected if that can be detected.
 ///
 /// # Safety
-/// `text` is null, or memory that can be read, with 16 bytes before it.
+/// `text` is null, or points to readable memory with 16 readable bytes before it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stackweave_free_string(text: *mut c_char) -> stackweave_status {
     call(|| {
         if text.is_null() {
             return Ok(());
         }
-        let foreign = || Fault::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, "not a text of this library");
-        let header = text.cast::<Header>();
+        let foreign = || CallError::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, "not a string of this library");
+        let header = text.cast::<StringHeader>();
         if !header.is_aligned() {
             return Err(foreign());
         }
-        // SAFETY: the caller vouches for the memory before the text.
+        // SAFETY: the caller guarantees the memory before the text.
         unsafe {
             let header = header.sub(1);
             if (*header).mark != MARK ^ text.addr() as u64 {
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn stackweave_free_string(text: *mut c_char) -> stackweave
     })
 }
 
-/// The version of the library, for ever: `major.minor.patch`. May be called anywhere.
+/// Returns the version of the library as `major.minor.patch`, which is never freed. May be called anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
@@ -84,19 +84,19 @@ mod tests {
     use std::ffi::CStr;
 
     #[test]
-    fn a_text_is_given_and_taken_back() {
+    fn allocated_strings_can_be_freed() {
         for text in ["", "a", "many letters"] {
-            let given = give(text.as_bytes()).unwrap();
-            // SAFETY: just given.
+            let allocated = allocate_string(text.as_bytes()).unwrap();
+            // SAFETY: just allocated.
             unsafe {
-                assert_eq!(CStr::from_ptr(given).to_str(), Ok(text));
-                assert_eq!(stackweave_free_string(given), stackweave_status::STACKWEAVE_OK);
+                assert_eq!(CStr::from_ptr(allocated).to_str(), Ok(text));
+                assert_eq!(stackweave_free_string(allocated), stackweave_status::STACKWEAVE_OK);
             }
         }
     }
 
     #[test]
-    fn what_is_not_ours_is_refused() {
+    fn foreign_pointers_are_rejected() {
         let mut block = [0_u64; 8];
         let text = block.as_mut_ptr().cast::<c_char>();
         // SAFETY: inside the block, or null.

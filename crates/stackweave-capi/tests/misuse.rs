@@ -1,4 +1,4 @@
-//! What must not be done returns an error, and harms nobody.
+//! Invalid calls return errors, and have no other effect.
 #![expect(clippy::expect_used, reason = "a test that cannot do its work must fail")]
 
 use std::ffi::{CStr, c_void};
@@ -19,31 +19,31 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn capture() -> stackweave_stack {
     let mut stack = STACKWEAVE_NO_STACK;
-    // SAFETY: no request is everything; the output is a local.
+    // SAFETY: a null request requests all frames; the output is a local.
     assert_eq!(unsafe { stackweave_capture(ptr::null(), &raw mut stack, ptr::null_mut()) }, STACKWEAVE_OK);
     stack
 }
 
 fn last_error() -> String {
-    // SAFETY: this thread's text.
+    // SAFETY: the string of this thread.
     unsafe { CStr::from_ptr(stackweave_last_error()) }.to_str().expect("UTF-8").to_owned()
 }
 
-fn request(size: usize, flags: u32) -> stackweave_request {
-    stackweave_request { size, flags, skip: 0, limit: 0 }
+fn request(size: usize, flags: u32) -> stackweave_capture_request {
+    stackweave_capture_request { size, flags, skip: 0, limit: 0 }
 }
 
 #[test]
-fn null_pointers_are_refused() {
+fn null_pointers_are_rejected() {
     let stack = capture();
-    // SAFETY: every function says that these may be null.
+    // SAFETY: the functions allow null for these arguments.
     unsafe {
         assert_eq!(stackweave_capture(ptr::null(), ptr::null_mut(), ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
         let mut out = 0;
-        let from_nothing = stackweave_capture_from_context(ptr::null(), ptr::null(), &raw mut out, ptr::null_mut());
-        assert_eq!(from_nothing, STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_frame_count(stack, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_raw_frames(stack, ptr::null_mut(), 4, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
+        let without_context = stackweave_capture_from_context(ptr::null(), ptr::null(), &raw mut out, ptr::null_mut());
+        assert_eq!(without_context, STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_get_frame_count(stack, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_get_raw_frames(stack, ptr::null_mut(), 4, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
         assert_eq!(stackweave_resolve(&raw const stack, 1, None, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
         assert_eq!(last_error(), "callback is null");
         assert_eq!(stackweave_resolve_json(&raw const stack, 1, ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
@@ -51,34 +51,34 @@ fn null_pointers_are_refused() {
         assert_eq!(stackweave_resolve_json(ptr::null(), 1, &raw mut text), STACKWEAVE_BAD_ARGUMENT);
         assert_eq!(last_error(), "stacks is null");
         let mut length = 0;
-        let into_nothing = stackweave_resolve_json_into(&raw const stack, 1, ptr::null_mut(), 5, &raw mut length);
-        assert_eq!(into_nothing, STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_register_source(ptr::null(), ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
+        let without_buffer = stackweave_resolve_json_into(&raw const stack, 1, ptr::null_mut(), 5, &raw mut length);
+        assert_eq!(without_buffer, STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_register_frame_source(ptr::null(), ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
         assert_eq!(stackweave_register_extra_frames(ptr::null(), ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_locations_add(ptr::null_mut(), ptr::null()), STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_add_location(ptr::null_mut(), ptr::null()), STACKWEAVE_BAD_ARGUMENT);
         assert_eq!(stackweave_get_stats(ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
     }
 }
 
 #[test]
-fn bad_requests_are_refused() {
-    let whole = size_of::<stackweave_request>();
-    for (size, flags) in [(0, 7), (whole - 1, 7), (whole, 0), (whole, 8), (whole, u32::MAX)] {
+fn invalid_requests_are_rejected() {
+    let valid_size = size_of::<stackweave_capture_request>();
+    for (size, flags) in [(0, 7), (valid_size - 1, 7), (valid_size, 0), (valid_size, 8), (valid_size, u32::MAX)] {
         let (request, mut stack) = (request(size, flags), STACKWEAVE_NO_STACK);
-        // SAFETY: the size is at most true.
+        // SAFETY: the size is at most the true size.
         let status = unsafe { stackweave_capture(&raw const request, &raw mut stack, ptr::null_mut()) };
         assert_eq!((status, stack), (STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_NO_STACK), "{size} {flags}");
     }
     let mut stats = stackweave_stats { size: 3, ..stackweave_stats::default() };
-    // SAFETY: the size is at most true.
+    // SAFETY: the size is at most the true size.
     assert_eq!(unsafe { stackweave_get_stats(&raw mut stats) }, STACKWEAVE_BAD_ARGUMENT);
 }
 
 #[test]
-fn foreign_stacks_and_handles_are_refused() {
+fn foreign_stacks_and_handles_are_rejected() {
     let stack = capture();
     assert_eq!(stackweave_retain(stack), STACKWEAVE_OK);
-    // As often as one likes: there is nothing that a release too many could take from anybody.
+    // Repeated releases have no effect on other references.
     for _ in 0..5 {
         assert_eq!(stackweave_release(stack), STACKWEAVE_OK);
     }
@@ -88,17 +88,17 @@ fn foreign_stacks_and_handles_are_refused() {
         assert_eq!(stackweave_release(foreign), STACKWEAVE_UNKNOWN_STACK);
         // SAFETY: the outputs are locals, as long as the calls say.
         unsafe {
-            assert_eq!(stackweave_frame_count(foreign, &raw mut count), STACKWEAVE_UNKNOWN_STACK);
+            assert_eq!(stackweave_get_frame_count(foreign, &raw mut count), STACKWEAVE_UNKNOWN_STACK);
             let mut len = 0;
-            let raw = stackweave_raw_frames(foreign, ptr::null_mut(), 0, &raw mut len);
+            let raw = stackweave_get_raw_frames(foreign, ptr::null_mut(), 0, &raw mut len);
             assert_eq!(raw, STACKWEAVE_UNKNOWN_STACK);
             let mut text = ptr::null_mut();
             let stacks = [stack, foreign];
             assert_eq!(stackweave_resolve_json(stacks.as_ptr(), 2, &raw mut text), STACKWEAVE_UNKNOWN_STACK);
             assert!(text.is_null());
         }
-        assert_eq!(last_error(), format!("stack 1, {foreign:#x}, is not known"));
-        assert_eq!(stackweave_remove_source(foreign), STACKWEAVE_UNKNOWN_HANDLE);
+        assert_eq!(last_error(), format!("stack 1, {foreign:#x}, is unknown"));
+        assert_eq!(stackweave_remove_frame_source(foreign), STACKWEAVE_UNKNOWN_HANDLE);
         assert_eq!(stackweave_remove_extra_frames(foreign), STACKWEAVE_UNKNOWN_HANDLE);
     }
 }
@@ -114,35 +114,40 @@ fn a_process_without_python_has_none() {
 fn raw_frames_are_those_of_the_stack() {
     let stack = capture();
     let (mut count, mut len) = (0, 0);
-    let empty =
-        stackweave_raw_frame { word: 0, place: 0, kind: stackweave_kind::STACKWEAVE_KIND_EXTRA, is_exact: true };
+    let empty = stackweave_raw_frame {
+        word: 0,
+        position: 0,
+        kind: stackweave_frame_kind::STACKWEAVE_FRAME_EXTRA,
+        is_exact: true,
+    };
     let mut frames = vec![empty; 512];
     // SAFETY: the outputs are as long as the calls say.
     unsafe {
-        assert_eq!(stackweave_frame_count(stack, &raw mut count), STACKWEAVE_OK);
-        let status = stackweave_raw_frames(stack, frames.as_mut_ptr(), frames.len(), &raw mut len);
+        assert_eq!(stackweave_get_frame_count(stack, &raw mut count), STACKWEAVE_OK);
+        let status = stackweave_get_raw_frames(stack, frames.as_mut_ptr(), frames.len(), &raw mut len);
         assert_eq!((status, len), (STACKWEAVE_OK, count as usize));
         let mut two = vec![empty; 3];
-        let status = stackweave_raw_frames(stack, two.as_mut_ptr(), 2, &raw mut len);
+        let status = stackweave_get_raw_frames(stack, two.as_mut_ptr(), 2, &raw mut len);
         assert_eq!((status, len), (STACKWEAVE_BUFFER_TOO_SMALL, count as usize));
         assert_eq!((two[0], two[1], two[2]), (frames[0], frames[1], empty));
     }
     for frame in &frames[..len] {
-        assert_eq!(frame.kind, stackweave_kind::STACKWEAVE_KIND_NATIVE);
-        assert_eq!((frame.word, frame.is_exact), (frame.place, false));
+        assert_eq!(frame.kind, stackweave_frame_kind::STACKWEAVE_FRAME_NATIVE);
+        assert_eq!((frame.word, frame.is_exact), (frame.position, false));
     }
 }
 
 #[test]
 fn warm_calls_do_not_allocate() {
-    let (request, mut out) = (request(size_of::<stackweave_request>(), STACKWEAVE_ALL), STACKWEAVE_NO_STACK);
+    let (request, mut out) =
+        (request(size_of::<stackweave_capture_request>(), STACKWEAVE_CAPTURE_ALL), STACKWEAVE_NO_STACK);
     let mut count = 0;
-    assert_eq!(stackweave_prepare(), STACKWEAVE_OK);
+    assert_eq!(stackweave_prepare_thread(), STACKWEAVE_OK);
     let mut round = || {
         // SAFETY: locals.
         unsafe {
             assert_eq!(stackweave_capture(&raw const request, &raw mut out, ptr::null_mut()), STACKWEAVE_OK);
-            assert_eq!(stackweave_frame_count(out, &raw mut count), STACKWEAVE_OK);
+            assert_eq!(stackweave_get_frame_count(out, &raw mut count), STACKWEAVE_OK);
             assert_eq!(stackweave_capture(ptr::null(), ptr::null_mut(), ptr::null_mut()), STACKWEAVE_BAD_ARGUMENT);
         }
         assert_eq!(stackweave_release(out), STACKWEAVE_OK);
@@ -154,10 +159,10 @@ fn warm_calls_do_not_allocate() {
     assert_eq!(requests(), before);
 }
 
-unsafe extern "C" fn no_frames_behind(_: *mut c_void, _: *const i8, _: u32, _: *mut stackweave_locations) {}
+unsafe extern "C" fn no_frames_behind(_: *mut c_void, _: *const i8, _: u32, _: *mut stackweave_location_list) {}
 
-/// All that a forked child may want to do, while the threads that its parent had are not there.
-fn live_on(inherited: stackweave_stack) -> bool {
+/// Makes the calls that a forked child may make, where the threads of its parent are missing. Returns whether they succeed.
+fn use_library(inherited: stackweave_stack) -> bool {
     let own = capture();
     let mut text = ptr::null_mut();
     // SAFETY: locals, and callbacks that do nothing.
@@ -182,10 +187,10 @@ fn live_on(inherited: stackweave_stack) -> bool {
     }
 }
 
-/// In a process that looks no further than exported names: each child begins anew with that.
+/// Runs in a process that resolves only exported names, because each child resolves names again.
 #[test]
-fn a_forked_child_goes_on() {
-    const NAME: &str = "a_forked_child_goes_on";
+fn a_forked_child_can_use_the_library() {
+    const NAME: &str = "a_forked_child_can_use_the_library";
     if child::role().is_none() {
         let mut command = child::command(&child::own_executable(), NAME, "parent");
         let output = child::run_for(command.env("STACKWEAVE_SYMBOLIZE_MODE", "dladdr"), 300);
@@ -198,33 +203,33 @@ fn a_forked_child_goes_on() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    assert!(live_on(inherited));
+                    assert!(use_library(inherited));
                 }
             });
         }
-        let _at_the_end = Done(&is_done);
+        let _stop_threads = StopThreads(&is_done);
         for round in 0..60 {
-            // SAFETY: the child only calls the library, and ends.
+            // SAFETY: the child only calls the library and exits.
             let forked = unsafe { libc::fork() };
             if forked == 0 {
-                // SAFETY: a child that waits for ever is ended by the system.
+                // SAFETY: the alarm ends a child that hangs.
                 unsafe {
                     libc::alarm(60);
-                    libc::_exit(i32::from(!live_on(inherited)));
+                    libc::_exit(i32::from(!use_library(inherited)));
                 }
             }
             let mut status = 0;
-            // SAFETY: our own child.
+            // SAFETY: the child of this process.
             assert_eq!(unsafe { libc::waitpid(forked, &raw mut status, 0) }, forked);
             assert_eq!(status, 0, "round {round}: {status:#x}");
         }
     });
 }
 
-/// Ends the other threads, also when the test fails.
-struct Done<'a>(&'a AtomicBool);
+/// Stops the other threads, even if the test fails.
+struct StopThreads<'a>(&'a AtomicBool);
 
-impl Drop for Done<'_> {
+impl Drop for StopThreads<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Interpreters and code generators of the host: registered, asked, removed.
+//! Frame sources of the host: registration, queries and removal.
 #![expect(clippy::expect_used, reason = "a test that cannot do its work must fail")]
 #![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
@@ -17,20 +17,21 @@ use stackweave::stackweave_status::{
     STACKWEAVE_UNKNOWN_HANDLE,
 };
 use stackweave::{
-    STACKWEAVE_NO_STACK, STACKWEAVE_SCRIPT, stackweave_capture, stackweave_frame, stackweave_free_string,
-    stackweave_locations, stackweave_locations_add, stackweave_register_source, stackweave_remove_source,
-    stackweave_request, stackweave_resolve, stackweave_resolve_json, stackweave_resolve_json_into, stackweave_source,
-    stackweave_stack, stackweave_walk,
+    STACKWEAVE_CAPTURE_SCRIPT, STACKWEAVE_NO_STACK, stackweave_add_location, stackweave_capture,
+    stackweave_capture_request, stackweave_frame, stackweave_frame_source, stackweave_free_string,
+    stackweave_location_list, stackweave_register_frame_source, stackweave_remove_frame_source, stackweave_resolve,
+    stackweave_resolve_json, stackweave_resolve_json_into, stackweave_source_walk, stackweave_stack,
 };
 
-/// Sources are the process's, so tests that run in one process take turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Serializes the tests of one process, because frame sources belong to the process.
+fn lock_sources() -> MutexGuard<'static, ()> {
+    static SOURCES: Mutex<()> = Mutex::new(());
+    SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn capture(flags: u32) -> stackweave_stack {
-    let request = stackweave_request { size: size_of::<stackweave_request>(), flags, skip: 0, limit: 0 };
+    let request =
+        stackweave_capture_request { size: size_of::<stackweave_capture_request>(), flags, skip: 0, limit: 0 };
     let mut stack = STACKWEAVE_NO_STACK;
     // SAFETY: locals.
     let status = unsafe { stackweave_capture(&raw const request, &raw mut stack, ptr::null_mut()) };
@@ -38,10 +39,10 @@ fn capture(flags: u32) -> stackweave_stack {
     stack
 }
 
-fn register(source: &stackweave_source) -> u64 {
+fn register(source: &stackweave_frame_source) -> u64 {
     let mut handle = 0;
-    // SAFETY: its callbacks never go away.
-    assert_eq!(unsafe { stackweave_register_source(source, &raw mut handle) }, STACKWEAVE_OK);
+    // SAFETY: its callbacks are never removed.
+    assert_eq!(unsafe { stackweave_register_frame_source(source, &raw mut handle) }, STACKWEAVE_OK);
     assert_ne!(handle, 0);
     handle
 }
@@ -58,53 +59,53 @@ fn json(stack: stackweave_stack) -> String {
 }
 
 #[test]
-fn a_source_is_asked_until_it_is_removed() {
-    let _turn = alone();
-    let interpreter = Interpreter::new("toy.calc", stackweave_locations_add);
+fn a_source_is_queried_until_it_is_removed() {
+    let _lock = lock_sources();
+    let interpreter = Interpreter::new("toy.calc", stackweave_add_location);
     let handle = register(&interpreter.source());
-    let stack = interpret(7, || interpret(8, || capture(STACKWEAVE_SCRIPT)));
+    let stack = interpret(7, || interpret(8, || capture(STACKWEAVE_CAPTURE_SCRIPT)));
     let object = |word: u32| {
         format!(
             r#"{{"name":"word {word}","filename":"toy.calc","line":{word},"kind":"script","column":2,"inlined":false}}"#
         )
     };
     assert_eq!(json(stack), format!("[[{},{}]]", object(8), object(7)));
-    let again = interpret(7, || interpret(8, || capture(STACKWEAVE_SCRIPT)));
+    let again = interpret(7, || interpret(8, || capture(STACKWEAVE_CAPTURE_SCRIPT)));
     assert_eq!(stack, again);
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
-    assert_eq!(json(interpret(7, || capture(STACKWEAVE_SCRIPT))), "[[]]");
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
+    assert_eq!(json(interpret(7, || capture(STACKWEAVE_CAPTURE_SCRIPT))), "[[]]");
     let unnamed = r#"{"name":"<unknown>","filename":"","line":0,"kind":"script","inlined":false}"#;
-    assert_eq!(json(stack), format!("[[{unnamed},{unnamed}]]"), "no callback runs any more");
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_UNKNOWN_HANDLE);
+    assert_eq!(json(stack), format!("[[{unnamed},{unnamed}]]"), "no callback runs after the removal");
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_UNKNOWN_HANDLE);
 }
 
 #[test]
-fn a_buffer_is_filled_or_its_length_told() {
-    let _turn = alone();
-    let interpreter = Interpreter::new("toy.calc", stackweave_locations_add);
+fn a_buffer_is_filled_or_the_required_length_is_returned() {
+    let _lock = lock_sources();
+    let interpreter = Interpreter::new("toy.calc", stackweave_add_location);
     let handle = register(&interpreter.source());
-    let stack = interpret(1, || capture(STACKWEAVE_SCRIPT));
-    let whole = json(stack);
-    let mut buffer = vec![b'x'; whole.len() + 2];
-    for capacity in [0, 1, whole.len(), whole.len() + 1] {
+    let stack = interpret(1, || capture(STACKWEAVE_CAPTURE_SCRIPT));
+    let complete = json(stack);
+    let mut buffer = vec![b'x'; complete.len() + 2];
+    for capacity in [0, 1, complete.len(), complete.len() + 1] {
         buffer.fill(b'x');
         let mut length = 0;
         // SAFETY: the buffer is longer than `capacity`.
         let status = unsafe {
             stackweave_resolve_json_into(&raw const stack, 1, buffer.as_mut_ptr().cast(), capacity, &raw mut length)
         };
-        assert_eq!(length, whole.len());
-        let fits = capacity > whole.len();
+        assert_eq!(length, complete.len());
+        let fits = capacity > complete.len();
         assert_eq!(status, if fits { STACKWEAVE_OK } else { STACKWEAVE_BUFFER_TOO_SMALL });
-        let written = if fits { whole.as_bytes() } else { b"" };
+        let written = if fits { complete.as_bytes() } else { b"" };
         let expected = [written, if capacity == 0 { b"" } else { b"\0" }].concat();
         assert_eq!(buffer[..expected.len()], expected);
         assert!(buffer[expected.len()..].iter().all(|byte| *byte == b'x'), "written beyond");
     }
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
 }
 
-/// Stops at the second frame.
+/// Requests to stop at the second frame.
 unsafe extern "C" fn stop_at_second(
     data: *mut c_void,
     stack: usize,
@@ -120,74 +121,74 @@ unsafe extern "C" fn stop_at_second(
 }
 
 #[test]
-fn a_callback_may_stop() {
-    let _turn = alone();
-    let interpreter = Interpreter::new("toy.calc", stackweave_locations_add);
+fn a_callback_can_stop_a_resolve_call() {
+    let _lock = lock_sources();
+    let interpreter = Interpreter::new("toy.calc", stackweave_add_location);
     let handle = register(&interpreter.source());
-    let stack = interpret(1, || interpret(2, || interpret(3, || capture(STACKWEAVE_SCRIPT))));
+    let stack = interpret(1, || interpret(2, || interpret(3, || capture(STACKWEAVE_CAPTURE_SCRIPT))));
     let mut count = 0_u32;
-    // SAFETY: the callback gets the count it expects.
+    // SAFETY: the data is the count that the callback expects.
     let status = unsafe { stackweave_resolve(&raw const stack, 1, Some(stop_at_second), (&raw mut count).cast()) };
     assert_eq!((status, count), (STACKWEAVE_STOPPED, 2));
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
 }
 
-/// A source whose data is gone when it is removed.
-struct Mortal {
+/// A source whose data is freed after its removal.
+struct TemporarySource {
     is_alive: AtomicBool,
     walks: AtomicU32,
     locates: AtomicU32,
 }
 
-unsafe extern "C" fn mortal_walk(data: *mut c_void, walk: *mut stackweave_walk) -> usize {
-    // SAFETY: the mortal of the test; a walk with room for one frame.
+unsafe extern "C" fn temporary_walk(data: *mut c_void, walk: *mut stackweave_source_walk) -> usize {
+    // SAFETY: the source of the test; a walk with room for one frame.
     unsafe {
-        let mortal = &*data.cast::<Mortal>();
-        assert!(mortal.is_alive.load(Ordering::SeqCst));
+        let source = &*data.cast::<TemporarySource>();
+        assert!(source.is_alive.load(Ordering::SeqCst));
         (*walk).words.write(5);
         (*walk).activations.write(0);
         thread::yield_now();
-        assert!(mortal.is_alive.load(Ordering::SeqCst), "removed while it was asked for frames");
-        mortal.walks.fetch_add(1, Ordering::Relaxed);
+        assert!(source.is_alive.load(Ordering::SeqCst), "removed during a walk");
+        source.walks.fetch_add(1, Ordering::Relaxed);
     }
     1
 }
 
-unsafe extern "C" fn mortal_locate(data: *mut c_void, _word: u64, _place: *mut stackweave_locations) {
-    // SAFETY: the mortal of the test.
-    let mortal = unsafe { &*data.cast::<Mortal>() };
-    assert!(mortal.is_alive.load(Ordering::SeqCst));
+unsafe extern "C" fn temporary_locate(data: *mut c_void, _word: u64, _locations: *mut stackweave_location_list) {
+    // SAFETY: the source of the test.
+    let source = unsafe { &*data.cast::<TemporarySource>() };
+    assert!(source.is_alive.load(Ordering::SeqCst));
     thread::yield_now();
-    assert!(mortal.is_alive.load(Ordering::SeqCst), "removed while it was asked for names");
-    mortal.locates.fetch_add(1, Ordering::Relaxed);
+    assert!(source.is_alive.load(Ordering::SeqCst), "removed during a query for a name");
+    source.locates.fetch_add(1, Ordering::Relaxed);
 }
 
 #[test]
-fn removing_waits_for_threads_that_ask() {
-    let _turn = alone();
+fn removal_waits_for_threads_in_callbacks() {
+    let _lock = lock_sources();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    json(capture(STACKWEAVE_SCRIPT));
+                    json(capture(STACKWEAVE_CAPTURE_SCRIPT));
                 }
             });
         }
         for _ in 0..40 {
-            let mortal = Mortal { is_alive: AtomicBool::new(true), walks: 0.into(), locates: 0.into() };
-            let handle = register(&stackweave_source {
-                size: size_of::<stackweave_source>(),
-                data: (&raw const mortal).cast_mut().cast(),
-                walk: Some(mortal_walk),
-                locate: Some(mortal_locate),
+            let source = TemporarySource { is_alive: AtomicBool::new(true), walks: 0.into(), locates: 0.into() };
+            let handle = register(&stackweave_frame_source {
+                size: size_of::<stackweave_frame_source>(),
+                data: (&raw const source).cast_mut().cast(),
+                walk: Some(temporary_walk),
+                locate: Some(temporary_locate),
             });
-            while mortal.locates.load(Ordering::Relaxed) < 3 {
+            while source.locates.load(Ordering::Relaxed) < 3 {
                 thread::yield_now();
             }
-            assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
-            mortal.is_alive.store(false, Ordering::SeqCst);
-            assert!(mortal.walks.load(Ordering::Relaxed) > 0);
+            assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
+            source.is_alive.store(false, Ordering::SeqCst);
+            assert!(source.walks.load(Ordering::Relaxed) > 0);
         }
         is_done.store(true, Ordering::Relaxed);
     });
@@ -196,7 +197,7 @@ fn removing_waits_for_threads_that_ask() {
 static OWN_HANDLE: Mutex<u64> = Mutex::new(0);
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-unsafe extern "C" fn no_frames(_data: *mut c_void, walk: *mut stackweave_walk) -> usize {
+unsafe extern "C" fn one_frame(_data: *mut c_void, walk: *mut stackweave_source_walk) -> usize {
     // SAFETY: a walk with room for a frame.
     unsafe {
         (*walk).words.write(1);
@@ -205,27 +206,27 @@ unsafe extern "C" fn no_frames(_data: *mut c_void, walk: *mut stackweave_walk) -
     1
 }
 
-unsafe extern "C" fn removes_itself(_data: *mut c_void, _word: u64, _place: *mut stackweave_locations) {
+unsafe extern "C" fn removes_itself(_data: *mut c_void, _word: u64, _locations: *mut stackweave_location_list) {
     let handle = *OWN_HANDLE.lock().expect("not poisoned");
-    REFUSED.store(stackweave_remove_source(handle) == STACKWEAVE_BUSY, Ordering::SeqCst);
+    REFUSED.store(stackweave_remove_frame_source(handle) == STACKWEAVE_BUSY, Ordering::SeqCst);
 }
 
 #[test]
 fn a_callback_cannot_remove_itself() {
-    let _turn = alone();
-    let handle = register(&stackweave_source {
-        size: size_of::<stackweave_source>(),
+    let _lock = lock_sources();
+    let handle = register(&stackweave_frame_source {
+        size: size_of::<stackweave_frame_source>(),
         data: ptr::null_mut(),
-        walk: Some(no_frames),
+        walk: Some(one_frame),
         locate: Some(removes_itself),
     });
     *OWN_HANDLE.lock().expect("not poisoned") = handle;
-    json(capture(STACKWEAVE_SCRIPT));
+    json(capture(STACKWEAVE_CAPTURE_SCRIPT));
     assert!(REFUSED.load(Ordering::SeqCst));
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
 }
 
-unsafe extern "C" fn too_many_frames(_data: *mut c_void, walk: *mut stackweave_walk) -> usize {
+unsafe extern "C" fn too_many_frames(_data: *mut c_void, walk: *mut stackweave_source_walk) -> usize {
     // SAFETY: a walk with room for `capacity` frames.
     unsafe {
         for index in 0..(*walk).capacity {
@@ -236,48 +237,52 @@ unsafe extern "C" fn too_many_frames(_data: *mut c_void, walk: *mut stackweave_w
     }
 }
 
-unsafe extern "C" fn knows_nothing(_data: *mut c_void, _word: u64, _place: *mut stackweave_locations) {}
+unsafe extern "C" fn knows_nothing(_data: *mut c_void, _word: u64, _locations: *mut stackweave_location_list) {}
 
 #[test]
-fn what_a_source_says_of_too_many_frames_is_not_believed() {
-    let _turn = alone();
-    let handle = register(&stackweave_source {
-        size: size_of::<stackweave_source>(),
+fn a_source_that_reports_too_many_frames_is_cut() {
+    let _lock = lock_sources();
+    let handle = register(&stackweave_frame_source {
+        size: size_of::<stackweave_frame_source>(),
         data: ptr::null_mut(),
         walk: Some(too_many_frames),
         locate: Some(knows_nothing),
     });
-    let request =
-        stackweave_request { size: size_of::<stackweave_request>(), flags: STACKWEAVE_SCRIPT, skip: 0, limit: 0 };
-    let (mut stack, mut stop) = (STACKWEAVE_NO_STACK, stackweave::stackweave_stop::STACKWEAVE_WHOLE);
+    let request = stackweave_capture_request {
+        size: size_of::<stackweave_capture_request>(),
+        flags: STACKWEAVE_CAPTURE_SCRIPT,
+        skip: 0,
+        limit: 0,
+    };
+    let (mut stack, mut stop) = (STACKWEAVE_NO_STACK, stackweave::stackweave_stop_reason::STACKWEAVE_STOP_NONE);
     // SAFETY: locals.
     let status = unsafe { stackweave_capture(&raw const request, &raw mut stack, &raw mut stop) };
     assert_eq!(status, STACKWEAVE_OK);
-    assert_eq!(stop, stackweave::stackweave_stop::STACKWEAVE_STOP_SOURCE_DEPTH_LIMIT);
-    assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
+    assert_eq!(stop, stackweave::stackweave_stop_reason::STACKWEAVE_STOP_SOURCE_DEPTH_LIMIT);
+    assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
 }
 
 #[test]
-fn numbers_of_sources_come_to_an_end() {
-    const NAME: &str = "numbers_of_sources_come_to_an_end";
-    let _turn = alone();
+fn a_process_can_register_256_sources_in_its_lifetime() {
+    const NAME: &str = "a_process_can_register_256_sources_in_its_lifetime";
+    let _lock = lock_sources();
     if stackweave_testkit::child::role().is_none() {
-        // The numbers are the process's for good.
+        // Run in a child process, because the numbers of sources are never reused.
         let executable = stackweave_testkit::child::own_executable();
         let output =
             stackweave_testkit::child::run(&mut stackweave_testkit::child::command(&executable, NAME, "child"));
         assert!(output.status.success(), "{}", stackweave_testkit::child::text(&output));
         return;
     }
-    let interpreter = Interpreter::new("toy.calc", stackweave_locations_add);
+    let interpreter = Interpreter::new("toy.calc", stackweave_add_location);
     let status = |handle: &mut u64| -> stackweave_status {
-        // SAFETY: its callbacks never go away.
-        unsafe { stackweave_register_source(&raw const *Box::leak(Box::new(interpreter.source())), handle) }
+        // SAFETY: its callbacks are never removed.
+        unsafe { stackweave_register_frame_source(&raw const *Box::leak(Box::new(interpreter.source())), handle) }
     };
     for _ in 0..256 {
         let mut handle = 0;
         assert_eq!(status(&mut handle), STACKWEAVE_OK);
-        assert_eq!(stackweave_remove_source(handle), STACKWEAVE_OK);
+        assert_eq!(stackweave_remove_frame_source(handle), STACKWEAVE_OK);
     }
     assert_eq!(status(&mut 0), STACKWEAVE_TOO_MANY);
 }

@@ -1,6 +1,7 @@
-//! What each thread captures into, and what it counts.
+//! The buffers that a thread captures into, and its counters.
 //!
-//! Mapped once per thread, and never touched beyond the depth of its stacks: most of it is never backed by memory.
+//! They are mapped once per thread, and only touched up to the depth of its stacks: most of the memory is never
+//! backed by pages.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe once warm.
 
@@ -12,67 +13,68 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointer};
 use stackweave_unwind::ThreadMemory;
 
+use crate::last_capture::LastCapture;
 use crate::last_stack::LastStack;
-use crate::repeated::Repeated;
 
-/// The most frames of one kind in a stack.
+/// The maximum number of frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
-/// What the Python source keeps between walks, in words: some for each frame.
+/// The memory that the Python source keeps between walks, in words: some for each frame.
 const PYTHON_MEMORY: usize = 4 * DEPTH;
-/// What each of the first other sources keeps.
+/// The memory that each of the first other sources keeps.
 const SCRIPT_MEMORY: usize = 512;
 const SCRIPT_MEMORIES: usize = 15;
 
-/// A thread's buffers. All zeros are a valid value of each part.
-pub(crate) struct Buffers {
+/// The buffers of a thread. All zeros are a valid value of each part.
+pub(crate) struct ThreadBuffers {
     pub(crate) counters: Counters,
-    next: AtomicPtr<Buffers>,
+    next: AtomicPtr<ThreadBuffers>,
     is_listed: AtomicU64,
-    own: UnsafeCell<Own>,
+    own: UnsafeCell<CaptureBuffers>,
 }
 
-/// What other threads may read.
+/// The part that other threads may read.
 pub(crate) struct Counters {
     pub(crate) captures: AtomicU64,
     pub(crate) source_stops: [AtomicU64; SourceStop::ALL.len()],
 }
 
 impl Counters {
-    /// Adds one to a counter that only this thread writes.
+    /// Increments a counter that only this thread writes.
     #[inline(always)]
     pub(crate) fn count(counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 
-/// What only the capture that has the lease touches.
-pub(crate) struct Own {
+/// The part that only the capture with the lease accesses.
+pub(crate) struct CaptureBuffers {
     pub(crate) addresses: [CodeAddress; DEPTH],
     pub(crate) stack_pointers: [StackPointer; DEPTH],
     pub(crate) frames: [RawFrame; DEPTH],
     pub(crate) activations: [StackPointer; DEPTH],
     pub(crate) last: LastStack,
-    pub(crate) repeated: Repeated,
+    pub(crate) last_capture: LastCapture,
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],
 }
 
-impl Own {
-    /// What a walk of the Python source gets, for `room` frames. Without native frames to weave with, the source writes
-    /// straight to where the woven stack goes.
+impl CaptureBuffers {
+    /// Returns the input of a walk of the Python source, for `capacity` frames. If there are no native frames to
+    /// weave with, the source writes directly to the output of the weave.
     #[inline(always)]
-    pub(crate) fn for_python(&mut self, room: usize, is_woven: bool, in_signal_handler: bool) -> SourceWalk<'_> {
+    pub(crate) fn for_python(&mut self, capacity: usize, is_woven: bool, in_signal_handler: bool) -> SourceWalk<'_> {
         let frames = if is_woven { self.last.next() } else { &mut self.frames };
         SourceWalk {
-            frames: &mut frames[..room],
-            activations: &mut self.activations[..room],
+            frames: &mut frames[..capacity],
+            activations: &mut self.activations[..capacity],
             memory: &mut self.python_memory,
             source: 0,
             in_signal_handler,
         }
     }
 
-    /// The same for another source, behind the frames of those before it. The first few may keep something.
+    /// Returns the input of a walk of another source, whose frames follow those of the sources before. The first
+    /// few have memory.
     pub(crate) fn for_script(&mut self, range: Range<usize>, source: u8, in_signal_handler: bool) -> SourceWalk<'_> {
         SourceWalk {
             frames: &mut self.frames[range.clone()],
@@ -85,15 +87,15 @@ impl Own {
 }
 
 /// The buffers of this thread, lent to one capture.
-pub(crate) struct Lent(ThreadMemory);
+pub(crate) struct LentBuffers(ThreadMemory);
 
-static ALL: AtomicPtr<Buffers> = AtomicPtr::new(ptr::null_mut());
+static ALL: AtomicPtr<ThreadBuffers> = AtomicPtr::new(ptr::null_mut());
 
-impl Lent {
-    /// `None` when the kernel has no memory, or the platform can't capture.
+impl LentBuffers {
+    /// Lends the buffers. `None` if the kernel has no memory, or the platform does not support capturing.
     #[inline(always)]
     pub(crate) fn take() -> Option<Self> {
-        let lent = Self(ThreadMemory::lease(size_of::<Buffers>())?);
+        let lent = Self(ThreadMemory::lease(size_of::<ThreadBuffers>())?);
         if lent.buffers().is_listed.load(Ordering::Relaxed) == 0 {
             lent.list();
         }
@@ -106,18 +108,18 @@ impl Lent {
     }
 
     #[inline(always)]
-    pub(crate) fn own(&mut self) -> &mut Own {
-        // SAFETY: the lease keeps everybody else away.
+    pub(crate) fn own(&mut self) -> &mut CaptureBuffers {
+        // SAFETY: no other capture has the lease.
         unsafe { &mut *self.buffers().own.get() }
     }
 
     #[inline(always)]
-    fn buffers(&self) -> &'static Buffers {
-        // SAFETY: memory of this size, of zeros or of what a lease before left, which is never unmapped.
-        unsafe { self.0.as_ptr().cast::<Buffers>().as_ref() }
+    fn buffers(&self) -> &'static ThreadBuffers {
+        // SAFETY: memory of this size, containing zeros or what the last lease wrote, which is never unmapped.
+        unsafe { self.0.as_ptr().cast::<ThreadBuffers>().as_ref() }
     }
 
-    /// Makes the counters known to [`all`].
+    /// Adds the counters to the list of [`all`].
     #[cold]
     #[inline(never)]
     fn list(&self) {
@@ -139,10 +141,10 @@ impl Lent {
     }
 }
 
-/// The counters of every thread that ever captured.
+/// Returns the counters of every thread that has captured.
 pub(crate) fn all() -> impl Iterator<Item = &'static Counters> {
     // SAFETY: the list only grows, and buffers are never unmapped.
-    let follow = |buffers: *mut Buffers| unsafe { buffers.as_ref() };
+    let follow = |buffers: *mut ThreadBuffers| unsafe { buffers.as_ref() };
     core::iter::successors(follow(ALL.load(Ordering::Acquire)), move |buffers| {
         follow(buffers.next.load(Ordering::Acquire))
     })

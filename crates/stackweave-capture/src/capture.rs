@@ -1,4 +1,4 @@
-//! One capture: the native walk, the sources' walks, the weave, the id.
+//! One capture: the native walk, the walks of the sources, the weave, the id.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe once warm.
 
@@ -8,30 +8,30 @@ use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
 use stackweave_unwind::Captured;
 
-use crate::buffers::{Counters, DEPTH, Lent, Own};
+use crate::buffers::{CaptureBuffers, Counters, DEPTH, LentBuffers};
 use crate::request::{Capture, Request, Start};
-use crate::sources::{self, Walked};
-use crate::weave::{Interpreted, Native, weave};
+use crate::sources::{self, WalkedSources};
+use crate::weave::{InterpretedFrames, NativeStack, weave};
 
 static STACKS: StackTable = StackTable::new();
 
-/// How many native frames a start may leave out, before a walk with a small limit is done again without one.
-const MOST_LEFT_OUT: usize = 64;
+/// The number of native frames that a start may omit before a walk with a small limit is repeated without a limit.
+const MAX_OMITTED: usize = 64;
 
-/// What is captured without memory to capture into.
+/// Returns the result of a capture for which there is no memory.
 #[cold]
-fn nothing() -> Capture {
+fn failed_capture() -> Capture {
     let is_unsupported = stackweave_unwind::capture(&mut [], 0).stop == StopReason::UnsupportedPlatform;
     let native_stop = if is_unsupported { StopReason::UnsupportedPlatform } else { StopReason::BadMemory };
     Capture { stack: Some(StackId::EMPTY), native_stop, source_stop: SourceStop::NoMemory, is_cut: false }
 }
 
-/// All stacks captured in this process.
+/// Returns the table of all stacks that were captured in this process.
 pub fn stacks() -> &'static StackTable {
     &STACKS
 }
 
-/// The id of a stack whose frames were obtained in another way, innermost first.
+/// Returns the id of a stack whose frames were obtained differently, innermost first.
 pub fn intern(frames: &[RawFrame]) -> Option<StackId> {
     STACKS.intern(frames)
 }
@@ -41,32 +41,32 @@ pub fn intern(frames: &[RawFrame]) -> Option<StackId> {
 /// Once a thread is warm, this neither allocates nor locks, and is async-signal-safe if the sources are.
 #[inline(never)]
 pub fn capture(request: &Request) -> Capture {
-    let Some(mut lent) = Lent::take() else { return nothing() };
-    let mut room = room_for(request);
+    let Some(mut lent) = LentBuffers::take() else { return failed_capture() };
+    let mut capacity = walk_capacity(request);
     loop {
         let own = lent.own();
-        let walked = sources::walk(request, own, room, false);
+        let walked = sources::walk(request, own, capacity, false);
         let native = if request.native {
-            // The function that this is inlined into, the first frame, is left out.
+            // Skip the first frame: the function into which this is inlined.
             stackweave_unwind::capture_with_stack_pointers(
-                &mut own.addresses[..room],
-                &mut own.stack_pointers[..room],
+                &mut own.addresses[..capacity],
+                &mut own.stack_pointers[..capacity],
                 1,
             )
         } else {
-            NOT_ASKED
+            NOT_REQUESTED
         };
-        if let Some(capture) = own.repeated.find(request, &walked, native) {
+        if let Some(capture) = own.last_capture.find(request, &walked, native) {
             count(&lent, walked);
             return capture;
         }
-        own.repeated.forget();
-        match finish(request, &mut lent, room, walked, native) {
+        own.last_capture.forget();
+        match finish(request, &mut lent, capacity, walked, native) {
             Some(capture) => {
-                lent.own().repeated.keep(request, &walked, native, capture);
+                lent.own().last_capture.keep(request, &walked, native, capture);
                 return capture;
             }
-            None => room = DEPTH,
+            None => capacity = DEPTH,
         }
     }
 }
@@ -74,47 +74,53 @@ pub fn capture(request: &Request) -> Capture {
 /// Captures the stack that a signal interrupted, from its handler.
 ///
 /// # Safety
-/// `context` points to a `ucontext_t` as a signal handler gets it as its third argument, and the handler runs on the
-/// thread that it interrupted.
+/// `context` points to the `ucontext_t` that a signal handler received as its third argument, and the handler runs
+/// on the thread that it interrupted.
 pub unsafe fn capture_from_context(context: *const c_void, request: &Request) -> Capture {
-    let Some(mut lent) = Lent::take() else { return nothing() };
-    let mut room = room_for(request);
+    let Some(mut lent) = LentBuffers::take() else { return failed_capture() };
+    let mut capacity = walk_capacity(request);
     loop {
         let own = lent.own();
-        own.repeated.forget();
-        let walked = sources::walk(request, own, room, true);
+        own.last_capture.forget();
+        let walked = sources::walk(request, own, capacity, true);
         let native = if request.native {
-            let (addresses, stack_pointers) = (&mut own.addresses[..room], &mut own.stack_pointers[..room]);
-            // SAFETY: passed on to the caller.
+            let (addresses, stack_pointers) = (&mut own.addresses[..capacity], &mut own.stack_pointers[..capacity]);
+            // SAFETY: the caller keeps this function's contract, which is the same.
             unsafe { stackweave_unwind::capture_from_context(context, addresses, Some(stack_pointers), 0) }
         } else {
-            NOT_ASKED
+            NOT_REQUESTED
         };
-        match finish(request, &mut lent, room, walked, native) {
+        match finish(request, &mut lent, capacity, walked, native) {
             Some(capture) => return capture,
-            None => room = DEPTH,
+            None => capacity = DEPTH,
         }
     }
 }
 
-const NOT_ASKED: Captured = Captured { len: 0, stop: StopReason::EndOfStack };
+const NOT_REQUESTED: Captured = Captured { len: 0, stop: StopReason::EndOfStack };
 
-/// How many frames of each kind are walked.
+/// Returns how many frames of each kind are walked.
 #[inline(always)]
-fn room_for(request: &Request) -> usize {
-    request.skip.saturating_add(request.limit).saturating_add(MOST_LEFT_OUT).min(DEPTH)
+fn walk_capacity(request: &Request) -> usize {
+    request.skip.saturating_add(request.limit).saturating_add(MAX_OMITTED).min(DEPTH)
 }
 
-/// Weaves, cuts, interns and counts. `None`: too little room was given to the walks.
+/// Weaves, cuts, interns and counts. `None` if the walks had too little capacity.
 #[inline(always)]
-fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, native: Captured) -> Option<Capture> {
+fn finish(
+    request: &Request,
+    lent: &mut LentBuffers,
+    capacity: usize,
+    walked: WalkedSources,
+    native: Captured,
+) -> Option<Capture> {
     let wanted = request.skip.saturating_add(request.limit);
     let own = lent.own();
-    let (len, left_out) = woven(request, own, walked, native);
-    // Where the native stack ends too early, frames of an interpreter stand too close together.
-    let is_short = native.stop == StopReason::DepthLimit && native.len - left_out < wanted
+    let (len, omitted) = weave_frames(request, own, walked, native);
+    // Where the native stack ends too early, an interpreter's frames are woven too close together.
+    let is_short = native.stop == StopReason::DepthLimit && native.len - omitted < wanted
         || walked.stop == SourceStop::DepthLimit && len < wanted;
-    if is_short && room < DEPTH {
+    if is_short && capacity < DEPTH {
         return None;
     }
     let end = wanted.min(len);
@@ -125,31 +131,37 @@ fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, nativ
 }
 
 #[inline(always)]
-fn count(lent: &Lent, walked: Walked) {
+fn count(lent: &LentBuffers, walked: WalkedSources) {
     let counters = lent.counters();
     Counters::count(&counters.captures);
     Counters::count(&counters.source_stops[walked.stop as usize]);
 }
 
-/// Weaves what was walked, and says how many frames that makes, and how many native ones the start leaves out.
+/// Weaves the walked frames. Returns the number of woven frames, and how many native frames the start omits.
 #[inline(always)]
-fn woven(request: &Request, own: &mut Own, walked: Walked, native: Captured) -> (usize, usize) {
+fn weave_frames(
+    request: &Request,
+    own: &mut CaptureBuffers,
+    walked: WalkedSources,
+    native: Captured,
+) -> (usize, usize) {
     if walked.is_woven {
         return (walked.len, 0);
     }
-    let interpreted = Interpreted { frames: &own.frames[..walked.len], activations: &own.activations[..walked.len] };
-    let native = Native {
+    let interpreted =
+        InterpretedFrames { frames: &own.frames[..walked.len], activations: &own.activations[..walked.len] };
+    let native = NativeStack {
         addresses: &own.addresses[..native.len],
         stack_pointers: &own.stack_pointers[..native.len],
-        is_whole: native.stop == StopReason::EndOfStack,
+        is_complete: native.stop == StopReason::EndOfStack,
     };
     let first = first_native(&request.start, &native, interpreted.activations);
     (weave(native.from(first), interpreted, own.last.next()), first)
 }
 
-/// Which native frame the stack starts with.
+/// Returns the index of the native frame with which the stack starts.
 #[inline(always)]
-fn first_native(start: &Start, native: &Native<'_>, activations: &[StackPointer]) -> usize {
+fn first_native(start: &Start, native: &NativeStack<'_>, activations: &[StackPointer]) -> usize {
     match start {
         Start::Caller => 0,
         Start::OutsideOf(range) => {
@@ -170,31 +182,31 @@ mod tests {
 
     use super::*;
 
-    /// How many of three native frames, at 0x100, 0x200 and 0x300, are left out.
-    fn left_out(is_whole: bool, activations: &[u64]) -> usize {
+    /// Returns how many of three native frames, at 0x100, 0x200 and 0x300, are omitted.
+    fn omitted(is_complete: bool, activations: &[u64]) -> usize {
         let addresses = [1, 2, 3].map(CodeAddress::return_address);
         let stack_pointers = [0x100, 0x200, 0x300].map(StackPointer);
-        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole };
+        let native = NativeStack { addresses: &addresses, stack_pointers: &stack_pointers, is_complete };
         let activations: Vec<_> = activations.iter().copied().map(StackPointer).collect();
         first_native(&Start::PythonCaller, &native, &activations)
     }
 
     #[test]
-    fn native_frames_inside_the_innermost_python_frame_are_left_out() {
-        assert_eq!(left_out(true, &[0x210, 0x310]), 1);
-        assert_eq!(left_out(true, &[0, 0x310]), 2);
-        assert_eq!(left_out(true, &[]), 0);
+    fn native_frames_inside_the_innermost_python_frame_are_omitted() {
+        assert_eq!(omitted(true, &[0x210, 0x310]), 1);
+        assert_eq!(omitted(true, &[0, 0x310]), 2);
+        assert_eq!(omitted(true, &[]), 0);
     }
 
     #[test]
-    fn a_native_stack_cut_inside_the_innermost_python_frame_is_left_out() {
-        assert_eq!(left_out(false, &[0x210, 0x900]), 1);
-        assert_eq!(left_out(false, &[0x900]), 3);
+    fn a_native_stack_cut_inside_the_innermost_python_frame_is_omitted() {
+        assert_eq!(omitted(false, &[0x210, 0x900]), 1);
+        assert_eq!(omitted(false, &[0x900]), 3);
     }
 
     #[test]
     fn a_native_stack_that_runs_no_python_is_kept() {
-        assert_eq!(left_out(true, &[0x50]), 0);
-        assert_eq!(left_out(false, &[0x50]), 0);
+        assert_eq!(omitted(true, &[0x50]), 0);
+        assert_eq!(omitted(false, &[0x50]), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Who knows what generated code was made from.
+//! The registered code generators, which know the originals of generated code.
 
 use core::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,7 +7,7 @@ use stackweave_core::{ExtraFrames, SourceLocation};
 
 static REGISTERED: RwLock<Vec<Arc<dyn ExtraFrames>>> = RwLock::new(Vec::new());
 
-/// A code generator that is asked about every Python frame that is resolved, until this is dropped.
+/// A registered code generator. It is called for every Python frame that is resolved, until this is dropped.
 #[must_use = "dropping it removes the code generator"]
 pub struct RegisteredExtraFrames(Arc<dyn ExtraFrames>);
 
@@ -17,7 +17,7 @@ impl fmt::Debug for RegisteredExtraFrames {
     }
 }
 
-/// Adds a code generator.
+/// Registers a code generator.
 pub fn register_extra_frames(extra: Arc<dyn ExtraFrames>) -> RegisteredExtraFrames {
     REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&extra));
     RegisteredExtraFrames(extra)
@@ -29,15 +29,15 @@ impl Drop for RegisteredExtraFrames {
     }
 }
 
-/// Whether any code generator is registered.
+/// Returns whether any code generator is registered.
 pub fn has_extra_frames() -> bool {
     !REGISTERED.read().unwrap_or_else(PoisonError::into_inner).is_empty()
 }
 
-/// The original frames behind a line of generated code, innermost first: of the first registered code generator that
-/// knows the line.
+/// Returns the original frames of a line of generated code, innermost first, from the first registered code
+/// generator that knows the line.
 pub fn frames_behind(filename: &str, line: u32) -> Vec<SourceLocation> {
-    // Called without the lock, since they may call anything, and register others.
+    // Call without the lock, because generators may call anything, and register others.
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
     registered
         .iter()
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_is_asked_until_it_is_removed() {
+    fn a_generator_is_called_until_it_is_removed() {
         let (first, second) = (Arc::new(Generator("a.py")), Arc::new(Generator("b.py")));
         let (first, second) = (register_extra_frames(first), register_extra_frames(second));
         assert_eq!(frames_behind("b.py", 1).len(), 2);

@@ -1,4 +1,4 @@
-//! The last stack of a thread, by which the next is interned for little.
+//! The last stack of a thread, which makes interning the next one cheaper.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -7,30 +7,30 @@ use stackweave_store::{CallerHashes, StackTable};
 
 use crate::buffers::DEPTH;
 
-/// The most frames of a woven stack.
+/// The maximum number of frames of a woven stack.
 pub(crate) const WOVEN_DEPTH: usize = 2 * DEPTH;
 
-/// All zeros are a valid value: no stack yet.
+/// The last woven stack. All zeros are a valid value: no stack yet.
 pub(crate) struct LastStack {
     hashes: CallerHashes<WOVEN_DEPTH>,
-    /// Two stacks in turn: the last, and the one that is being woven.
+    /// Two stacks that alternate: the last one, and the one that is being woven.
     stacks: [[RawFrame; WOVEN_DEPTH]; 2],
-    /// Which of the two is the last.
+    /// The index of the last one.
     last: usize,
-    /// What is left of it, after skipping and cutting.
+    /// The range of the last stack that remains after skipping and cutting.
     start: usize,
     end: usize,
     id: Option<StackId>,
 }
 
 impl LastStack {
-    /// Where to weave the next stack.
+    /// Returns the memory for weaving the next stack.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> &mut [RawFrame] {
         &mut self.stacks[(self.last & 1) ^ 1]
     }
 
-    /// Interns these frames of the stack that was just woven, which is then the last.
+    /// Interns these frames of the stack that was just woven, which becomes the last one.
     #[inline(always)]
     pub(crate) fn intern(&mut self, table: &StackTable, start: usize, end: usize) -> Option<StackId> {
         let (first, second) = self.stacks.split_at(1);
@@ -44,7 +44,7 @@ impl LastStack {
     }
 }
 
-/// How many of the outermost frames two stacks share.
+/// Returns how many of the outermost frames two stacks share.
 #[inline(always)]
 fn common_callers(one: &[RawFrame], other: &[RawFrame]) -> usize {
     const BLOCK: usize = 8;

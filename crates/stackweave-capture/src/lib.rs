@@ -1,8 +1,8 @@
-//! Native and interpreter frames as one woven stack, and that as an integer.
+//! Captures native and interpreter frames as one woven stack, and interns it as an integer.
 //!
-//! [`capture`] walks the calling thread's native stack, asks every registered [`FrameSource`] for its frames, weaves
-//! them by their addresses on the C stack, and interns the result: equal stacks have equal ids, on whichever thread. It
-//! allocates nothing when warm, takes no lock and needs no interpreter's lock.
+//! [`capture`] walks the calling thread's native stack, calls every registered [`FrameSource`] for its frames,
+//! weaves them by their addresses on the C stack, and interns the result: equal stacks have equal ids, independent
+//! of the thread. When warm, it allocates nothing, takes no lock and needs no interpreter's lock.
 //!
 //! ```
 //! use stackweave_capture::{Request, capture, stacks};
@@ -12,20 +12,20 @@
 //! for frame in stacks().frames(stack) {
 //!     println!("{frame:?}");
 //! }
-//! assert_eq!(captured.stop(), None, "the stack is whole");
+//! assert_eq!(captured.stop(), None, "the stack is complete");
 //! ```
 //!
 //! | to | use |
 //! |---|---|
 //! | capture the stack here | [`capture`] |
-//! | capture what a signal interrupted | [`capture_from_context`] |
+//! | capture the stack that a signal interrupted | [`capture_from_context`] |
 //! | add the frames of an interpreter | [`register_source`] |
 //! | map generated code to its original | [`register_extra_frames`] |
 //! | get the frames of a stack | [`stacks`] |
 //! | name an interpreter's frame | [`locate`], [`frames_behind`], [`write_frame`] |
-//! | write down where all threads are, though everything hangs | [`dump_all_threads`], [`Watchdog`] |
-//! | let another process ask for that | [`prepare_answers`], [`question`] |
-//! | weave stacks that something else has read | [`weave`](weave::weave) |
+//! | write the stacks of all threads, even while the process hangs | [`dump_all_threads`], [`Watchdog`] |
+//! | let another process query the stacks | [`prepare_answers`], [`stack_query`] |
+//! | weave stacks that were read differently | [`weave`](weave::weave) |
 
 #![allow(clippy::inline_always, reason = "a capture is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
@@ -38,11 +38,11 @@ mod capture;
 mod dump;
 mod dumping;
 mod extra_frames;
+mod last_capture;
 mod last_stack;
-pub mod question;
-mod repeated;
 mod request;
 mod sources;
+pub mod stack_query;
 mod stats;
 mod watchdog;
 pub mod weave;
@@ -55,7 +55,7 @@ mod platform;
 mod platform;
 
 pub use capture::{capture, capture_from_context, intern, stacks};
-pub use dump::{CantDump, DumpOptions, Dumped};
+pub use dump::{DumpError, DumpOptions, DumpSummary};
 pub use dumping::{dump_all_threads, dump_all_threads_from_context, dump_signal, prepare_answers, prepare_dumps};
 pub use extra_frames::{RegisteredExtraFrames, frames_behind, has_extra_frames, register_extra_frames};
 pub use request::{Capture, Request, Start, Stop};

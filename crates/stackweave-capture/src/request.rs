@@ -1,4 +1,4 @@
-//! What is asked of a capture, and what it answers.
+//! The request for a capture, and its result.
 
 use core::fmt;
 use core::ops::Range;
@@ -8,15 +8,15 @@ use stackweave_core::{SourceStop, StackId, StackPointer, StopReason};
 /// What to capture. The default is everything, from the caller outward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Python frames.
+    /// Whether to capture Python frames.
     pub python: bool,
-    /// Native frames.
+    /// Whether to capture native frames.
     pub native: bool,
-    /// Frames of other interpreters.
+    /// Whether to capture frames of other interpreters.
     pub script: bool,
-    /// How many of the innermost frames to leave out.
+    /// Number of innermost frames to omit.
     pub skip: usize,
-    /// How many frames to keep at most, innermost first.
+    /// Maximum number of frames to keep, innermost first.
     pub limit: usize,
     /// Where the stack begins, before `skip`.
     pub start: Start,
@@ -33,32 +33,33 @@ impl Default for Request {
 pub enum Start {
     /// With the function that calls `capture`.
     Caller,
-    /// With the innermost function whose code is not in this range: a library leaves itself out.
+    /// With the innermost function whose code is not in this range: a library omits its own frames.
     OutsideOf(Range<u64>),
-    /// With the caller of the function whose stack frame holds this address, of a local variable for one: a library
-    /// leaves out the function that it was called by, and all inside it, however they were inlined and linked. As
-    /// `Caller` if no frame holds it.
+    /// With the caller of the function whose stack frame contains this address, for example that of a local
+    /// variable: a library omits the function by which it was called, and all calls inside it, independent of
+    /// inlining and linking. The same as `Caller` if no frame contains it.
     CallerOf(StackPointer),
-    /// With the innermost Python frame: native code inside it, by which it called for the capture, is left out. As
-    /// `Caller` if there is no Python frame.
+    /// With the innermost Python frame: native code inside it, by which it called for the capture, is omitted. The
+    /// same as `Caller` if there is no Python frame.
     PythonCaller,
 }
 
 /// A captured stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// The stack. `None`: it is new, and there is no memory or no number left for it.
+    /// The stack. `None` if it is new, and there is no memory or no number left for it.
     pub stack: Option<StackId>,
-    /// Why the walk of the native stack ended. [`StopReason::EndOfStack`] if it was not asked for.
+    /// Why the walk of the native stack ended. [`StopReason::EndOfStack`] if it was not requested.
     pub native_stop: StopReason,
-    /// Why the walk of an interpreter's frames ended: the first, in the order of registration, that is not whole.
+    /// Why the walk of an interpreter's frames ended: the first incomplete one, in the order of registration.
     pub source_stop: SourceStop,
-    /// Whether frames were cut off by [`Request::limit`].
+    /// Whether frames were omitted because of [`Request::limit`].
     pub is_cut: bool,
 }
 
 impl Capture {
-    /// Why the stack is not whole; `None` if it is. A thread that no interpreter knows is whole without its frames.
+    /// Returns why the stack is incomplete; `None` if it is complete. The stack of a thread without an
+    /// interpreter's state is complete without its frames.
     pub fn stop(&self) -> Option<Stop> {
         if self.is_cut {
             return Some(Stop::Limit);
@@ -73,7 +74,7 @@ impl Capture {
     }
 }
 
-/// Why a stack is not whole.
+/// Why a stack is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stop {
@@ -86,7 +87,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The reason in a few words.
+    /// Returns a short description of the reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Limit => "limit reached",
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_is_whole_unless_something_cut_it() {
+    fn a_stack_is_complete_unless_something_cut_it() {
         let whole = Capture {
             stack: Some(StackId::EMPTY),
             native_stop: StopReason::EndOfStack,

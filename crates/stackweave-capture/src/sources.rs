@@ -1,7 +1,7 @@
-//! Who adds frames: interpreters that registered themselves.
+//! The registered sources of frames.
 //!
-//! A source gets a number for good, since stacks outlive it: when it is removed it is no longer asked for frames, but
-//! still for the names of those it gave.
+//! A source keeps its number forever, because stacks outlive it. After it is removed, it is no longer called for
+//! frames, but still for the names of frames that it wrote.
 
 use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop};
 use stackweave_unwind::ThreadMemory;
 
-use crate::buffers::{DEPTH, Own};
+use crate::buffers::{CaptureBuffers, DEPTH};
 use crate::request::Request;
 use crate::weave::merge_sources;
 
@@ -22,24 +22,24 @@ struct Slot {
 }
 
 static SLOTS: [Slot; MOST] = [const { Slot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
-/// How many numbers were given.
+/// Number of registered sources.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
-/// The number of the Python source that is asked, or that was the last; plus one.
+/// The number of the active or last Python source, plus one.
 static PYTHON: AtomicUsize = AtomicUsize::new(0);
-/// How many other sources are asked.
+/// Number of other active sources.
 static SCRIPTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A source that is asked for its frames in every capture, until this is dropped.
+/// A registered source. It is called for its frames in every capture, until this is dropped.
 ///
-/// Dropping waits until no capture of another thread is asking it. So it must not be dropped with a lock held, the GIL
-/// for one, that the source takes in its walk; nor in a signal handler.
+/// Dropping waits until no capture of another thread is calling it. So it must not be dropped while a lock is held
+/// that the source takes in its walk, such as the GIL, nor in a signal handler.
 #[derive(Debug)]
 #[must_use = "dropping it removes the source"]
 pub struct RegisteredSource {
     number: usize,
 }
 
-/// Adds a source of frames. `None` when 256 have been added, or when it is a second one for Python.
+/// Registers a source of frames. `None` if 256 have been registered, or if it is a second one for Python.
 pub fn register_source(source: Arc<dyn FrameSource>) -> Option<RegisteredSource> {
     let kind = source.kind();
     let number = GIVEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, |given| (given < MOST).then_some(given + 1));
@@ -72,7 +72,7 @@ impl Drop for RegisteredSource {
     }
 }
 
-/// What a frame is that a source wrote, or a label; `None` for native frames, and where the source does not know it.
+/// Describes a source's frame or a label; `None` for native frames, and for frames that the source does not know.
 pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
     if let RawFrameKind::Label(_) = frame.kind() {
         return stackweave_store::locate_label(frame);
@@ -80,8 +80,9 @@ pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
     SLOTS[number_of(frame)?].source.get()?.locate(frame)
 }
 
-/// Writes what a frame is, on one line: a native one by its address, another as its source says it. Allocates nothing and
-/// takes no lock: async-signal-safe if the sources keep [`FrameSource::write`]'s word.
+/// Writes a description of the frame on one line: the address of a native one, the source's description of
+/// another. Allocates nothing and takes no lock: async-signal-safe if the sources keep the contract of
+/// [`FrameSource::write`].
 pub fn write_frame(frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
     match number_of(frame).and_then(|number| SLOTS[number].source.get()) {
         Some(source) => source.write(frame, out),
@@ -92,7 +93,8 @@ pub fn write_frame(frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
     }
 }
 
-/// Writes the parts of a frame, for a program to read, and whether its source knows them: [`FrameSource::write_parts`].
+/// Writes the parts of a frame for a program to read, and returns whether its source knows them:
+/// [`FrameSource::write_parts`].
 pub fn write_parts(frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
     match number_of(frame).and_then(|number| SLOTS[number].source.get()) {
         Some(source) => source.write_parts(frame, out),
@@ -100,7 +102,7 @@ pub fn write_parts(frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fm
     }
 }
 
-/// Which source has written a frame.
+/// Returns the number of the source that has written a frame.
 fn number_of(frame: RawFrame) -> Option<usize> {
     match frame.kind() {
         RawFrameKind::Native(_) | RawFrameKind::Label(_) => None,
@@ -109,49 +111,55 @@ fn number_of(frame: RawFrame) -> Option<usize> {
     }
 }
 
-/// What the sources have written.
+/// The result of the walks of all sources.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Walked {
-    /// How many frames.
+pub(crate) struct WalkedSources {
+    /// Number of frames.
     pub(crate) len: usize,
-    /// The first reason that is not the end of a stack.
+    /// The first reason other than the end of a stack.
     pub(crate) stop: SourceStop,
-    /// Whether they are where the woven stack goes, and not in `Own::frames`.
+    /// Whether the frames are in the output of the weave, and not in `CaptureBuffers::frames`.
     pub(crate) is_woven: bool,
-    /// Whether other interpreters than Python were asked.
+    /// Whether interpreters other than Python were called.
     pub(crate) has_scripts: bool,
-    /// Whether Python's are those of the last walk.
+    /// Whether Python's frames are the same as in the last walk.
     pub(crate) is_unchanged: bool,
 }
 
-/// Asks the sources that the request wants, at most `room` frames of each.
+/// Calls the sources that the request includes, for at most `capacity` frames of each.
 #[inline(always)]
-pub(crate) fn walk(request: &Request, own: &mut Own, room: usize, in_signal_handler: bool) -> Walked {
+pub(crate) fn walk(
+    request: &Request,
+    own: &mut CaptureBuffers,
+    capacity: usize,
+    in_signal_handler: bool,
+) -> WalkedSources {
     let has_scripts = request.script && SCRIPTS.load(Ordering::Acquire) != 0;
-    let mut walked = Walked { is_woven: !request.native && !has_scripts, has_scripts, ..Walked::default() };
+    let mut walked =
+        WalkedSources { is_woven: !request.native && !has_scripts, has_scripts, ..WalkedSources::default() };
     if request.python
         && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
         && let Some(source) = active(number)
     {
-        let result = source.walk(own.for_python(room, walked.is_woven, in_signal_handler));
-        (walked.len, walked.stop) = (result.len.min(room), result.stop);
+        let result = source.walk(own.for_python(capacity, walked.is_woven, in_signal_handler));
+        (walked.len, walked.stop) = (result.len.min(capacity), result.stop);
         walked.is_unchanged = result.is_unchanged;
     }
     if has_scripts {
-        walk_scripts(own, room, in_signal_handler, &mut walked);
+        walk_scripts(own, capacity, in_signal_handler, &mut walked);
     }
     walked
 }
 
 #[cold]
 #[inline(never)]
-fn walk_scripts(own: &mut Own, room: usize, in_signal_handler: bool, walked: &mut Walked) {
+fn walk_scripts(own: &mut CaptureBuffers, capacity: usize, in_signal_handler: bool, walked: &mut WalkedSources) {
     for number in 0..GIVEN.load(Ordering::Acquire) {
         let Some(source) = active(number).filter(|source| source.kind() == SourceKind::Script) else { continue };
         let middle = walked.len;
-        let room = room.min(DEPTH - middle);
-        let result = source.walk(own.for_script(middle..middle + room, number as u8, in_signal_handler));
-        walked.len += result.len.min(room);
+        let capacity = capacity.min(DEPTH - middle);
+        let result = source.walk(own.for_script(middle..middle + capacity, number as u8, in_signal_handler));
+        walked.len += result.len.min(capacity);
         if walked.stop == SourceStop::EndOfStack {
             walked.stop = result.stop;
         }

@@ -1,4 +1,4 @@
-//! How captures went.
+//! Statistics of captures.
 
 use core::sync::atomic::Ordering;
 
@@ -8,26 +8,26 @@ use stackweave_store::StackTableStats;
 use crate::buffers;
 use crate::capture::stacks;
 
-/// Totals over all threads since the process began.
+/// Totals of all threads since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Captured stacks.
+    /// Number of captured stacks.
     pub captures: u64,
-    /// Captures by why the walk of interpreters' frames ended, indexed by `SourceStop as usize`.
+    /// Number of captures by why the walk of interpreters' frames ended, indexed by `SourceStop as usize`.
     pub source_stops: [u64; SourceStop::ALL.len()],
     /// The table of stacks.
     pub stacks: StackTableStats,
 }
 
 impl Stats {
-    /// For how many captures the walk of interpreters' frames ended for `reason`.
+    /// Returns the number of captures whose walk of interpreters' frames ended for `reason`.
     pub fn stopped_by(&self, reason: SourceStop) -> u64 {
         self.source_stops[reason as usize]
     }
 }
 
-/// Totals over all threads since the process began.
+/// Returns the totals of all threads since the process began.
 pub fn stats() -> Stats {
     let mut total = Stats { stacks: stacks().stats(), ..Stats::default() };
     for counters in buffers::all() {

@@ -1,24 +1,24 @@
-//! Platforms without dumps: the twin of `linux`, where each call says so.
+//! Platforms without dumps: every function of `linux` fails or does nothing.
 
 use core::ffi::{c_int, c_void};
 
-use crate::dump::{CantDump, DumpOptions, Dumped};
+use crate::dump::{DumpError, DumpOptions, DumpSummary};
 use crate::watchdog::WatchdogOptions;
 
-pub(crate) fn prepare_dumps() -> Result<(), CantDump> {
-    Err(CantDump::UnsupportedPlatform)
+pub(crate) fn prepare_dumps() -> Result<(), DumpError> {
+    Err(DumpError::UnsupportedPlatform)
 }
 
-pub(crate) fn prepare_answers() -> Result<(), CantDump> {
-    Err(CantDump::UnsupportedPlatform)
+pub(crate) fn prepare_answers() -> Result<(), DumpError> {
+    Err(DumpError::UnsupportedPlatform)
 }
 
-pub(crate) fn signal() -> Result<c_int, CantDump> {
-    Err(CantDump::UnsupportedPlatform)
+pub(crate) fn signal() -> Result<c_int, DumpError> {
+    Err(DumpError::UnsupportedPlatform)
 }
 
-pub(crate) fn dump_all_threads(_fd: c_int, _options: &DumpOptions) -> Result<Dumped, CantDump> {
-    Err(CantDump::UnsupportedPlatform)
+pub(crate) fn dump_all_threads(_fd: c_int, _options: &DumpOptions) -> Result<DumpSummary, DumpError> {
+    Err(DumpError::UnsupportedPlatform)
 }
 
 /// # Safety
@@ -27,17 +27,17 @@ pub(crate) unsafe fn dump_all_threads_from_context(
     _fd: c_int,
     _context: *const c_void,
     _options: &DumpOptions,
-) -> Result<Dumped, CantDump> {
-    Err(CantDump::UnsupportedPlatform)
+) -> Result<DumpSummary, DumpError> {
+    Err(DumpError::UnsupportedPlatform)
 }
 
-/// A thread that watches. There is none on this platform.
+/// The thread of a watchdog. It does not exist on this platform.
 #[derive(Debug)]
 pub(crate) struct WatchThread(());
 
 impl WatchThread {
-    pub(crate) fn start(_fd: c_int, _options: WatchdogOptions) -> Result<Self, CantDump> {
-        Err(CantDump::UnsupportedPlatform)
+    pub(crate) fn start(_fd: c_int, _options: WatchdogOptions) -> Result<Self, DumpError> {
+        Err(DumpError::UnsupportedPlatform)
     }
 
     pub(crate) fn reset(&self) {}

@@ -1,51 +1,52 @@
-//! A thread that dumps all others when nobody has shown a sign of life for too long.
+//! A thread that dumps all others if it is not reset in time.
 
 use core::ffi::c_int;
 use core::time::Duration;
 
-use crate::dump::CantDump;
+use crate::dump::DumpError;
 use crate::platform::WatchThread;
 
-/// What a [`Watchdog`] waits for, and what it does then.
+/// The options of a [`Watchdog`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchdogOptions {
     /// How long it waits for [`Watchdog::reset`].
     pub timeout: Duration,
-    /// Whether it dumps again after each further `timeout`. Otherwise once, until the next [`Watchdog::reset`].
+    /// Whether it dumps again after each further `timeout`. Otherwise it dumps once, until the next
+    /// [`Watchdog::reset`].
     pub repeat: bool,
-    /// Whether it ends the process after the dump, at once and with status 1.
+    /// Whether it ends the process after the dump, immediately and with status 1.
     pub exit: bool,
 }
 
-/// A thread of its own that waits, and then calls [`dump_all_threads`](crate::dump_all_threads). It belongs to no
-/// interpreter, blocks every signal but the dump's, and ends when this is dropped.
+/// A thread that waits, and then calls [`dump_all_threads`](crate::dump_all_threads). It belongs to no
+/// interpreter, blocks every signal except the one for dumps, and ends when this is dropped.
 ///
-/// A forked child has no such thread: there every method does nothing.
+/// The thread does not exist in a forked child: there, no method has an effect.
 #[derive(Debug)]
 pub struct Watchdog(WatchThread);
 
 impl Watchdog {
-    /// Begins to wait. The descriptor is duplicated, so the caller may close its own.
-    pub fn start(fd: c_int, options: WatchdogOptions) -> Result<Self, CantDump> {
+    /// Starts waiting. The descriptor is duplicated, so that the caller may close its own.
+    pub fn start(fd: c_int, options: WatchdogOptions) -> Result<Self, DumpError> {
         WatchThread::start(fd, options).map(Self)
     }
 
-    /// A sign of life: the time begins anew.
+    /// Restarts the timeout.
     pub fn reset(&self) {
         self.0.reset();
     }
 
-    /// Ends the thread. A dump that is being written is waited for.
+    /// Ends the thread. Waits for a dump that is being written.
     pub fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// How often it has dumped.
+    /// Returns the number of its dumps.
     pub fn dumps(&self) -> u64 {
         self.0.dumps()
     }
 
-    /// Whether there is a thread that waits: it was not cancelled, and this is not a forked child.
+    /// Returns whether the thread is waiting: it was not cancelled, and this is not a forked child.
     pub fn is_running(&self) -> bool {
         self.0.is_running()
     }

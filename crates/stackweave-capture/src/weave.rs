@@ -1,8 +1,8 @@
-//! Two stacks of one thread into one, by where their frames lie on the C stack.
+//! Weaves two stacks of one thread into one, by the addresses of their frames on the C stack.
 //!
-//! A native frame owns the stack from its stack pointer up to its caller's. An interpreter's frame has an address on
-//! the C stack that belongs to the native frame which runs it, so it stands just inside that frame. Neither symbols nor
-//! knowledge of the interpreter's code are needed.
+//! A native frame owns the stack from its stack pointer up to its caller's. An interpreter's frame has an address
+//! on the C stack that belongs to the native frame which runs it, so its place is just inside that frame. This
+//! needs neither symbols nor knowledge of the interpreter's code.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -10,24 +10,24 @@ use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer}
 
 /// A native stack, innermost first.
 #[derive(Clone, Copy, Debug)]
-pub struct Native<'a> {
-    /// Where each frame is.
+pub struct NativeStack<'a> {
+    /// The address of each frame.
     pub addresses: &'a [CodeAddress],
-    /// The stack pointer in each frame.
+    /// The stack pointer of each frame.
     pub stack_pointers: &'a [StackPointer],
-    /// Whether the outermost frame is the last there is.
-    pub is_whole: bool,
+    /// Whether the stack is complete up to its outermost frame.
+    pub is_complete: bool,
 }
 
-impl Native<'_> {
-    /// Without the innermost `count` frames.
+impl NativeStack<'_> {
+    /// Returns the stack without the innermost `count` frames.
     #[must_use]
     #[inline(always)]
     pub fn from(&self, count: usize) -> Self {
         Self { addresses: &self.addresses[count..], stack_pointers: &self.stack_pointers[count..], ..*self }
     }
 
-    /// The native frame, from `from` on, whose part of the stack holds `activation`.
+    /// Returns the native frame, beginning at `from`, whose part of the stack contains `activation`.
     #[inline(always)]
     pub fn runner_of(&self, activation: StackPointer, from: usize) -> Option<usize> {
         let mut inner = from;
@@ -38,44 +38,45 @@ impl Native<'_> {
             }
             (inner, start) = (index, *end);
         }
-        // Where the outermost frame ends is not known. If it is not the last, what is above it may be anybody's.
-        (self.is_whole && start <= activation).then_some(inner)
+        // The end of the outermost frame is not known. If the stack is incomplete, the memory above may belong to
+        // other frames.
+        (self.is_complete && start <= activation).then_some(inner)
     }
 
-    /// How many frames are inside `activation`, which none of them runs: all, if the stack was cut before it came there;
-    /// none of a whole stack, which is another one.
+    /// Returns how many frames are inside an `activation` that none of them runs: all of them, if the stack was
+    /// cut before it; none, if the stack is complete, because the activation is on another stack.
     #[cold]
     pub fn inside(&self, activation: StackPointer) -> usize {
         match self.stack_pointers.last() {
-            Some(outermost) if !self.is_whole && *outermost <= activation => self.stack_pointers.len(),
+            Some(outermost) if !self.is_complete && *outermost <= activation => self.stack_pointers.len(),
             _ => 0,
         }
     }
 }
 
-/// Frames of interpreters, innermost first, and where they run.
+/// Frames of interpreters, innermost first, and their activations.
 #[derive(Clone, Copy, Debug)]
-pub struct Interpreted<'a> {
+pub struct InterpretedFrames<'a> {
     /// The frames.
     pub frames: &'a [RawFrame],
-    /// An address on the C stack that belongs to the native frame which runs each; 0 where that is not known.
+    /// An address on the C stack for each, which belongs to the native frame that runs it; 0 if it is not known.
     pub activations: &'a [StackPointer],
 }
 
-/// Writes both stacks as one to `woven`, which has room for both, and says how many frames that makes.
+/// Writes both stacks as one to `woven`, which has room for both, and returns the number of frames.
 ///
-/// Without a native frame that runs them (the native stack was cut off, or is on another stack), frames stand just
-/// inside what runs the next frames that have one; at the outer end if there are none.
+/// Frames without a native frame that runs them (the native stack was cut, or they are on another stack) are put
+/// just inside the native frame that runs the next frames outward; at the outer end if there is none.
 #[inline(always)]
-pub fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawFrame]) -> usize {
-    let Interpreted { frames, activations } = interpreted;
+pub fn weave(native: NativeStack<'_>, interpreted: InterpretedFrames<'_>, woven: &mut [RawFrame]) -> usize {
+    let InterpretedFrames { frames, activations } = interpreted;
     let mut output = Output { woven, len: 0 };
     let (mut done, mut written) = (0, 0);
     while written < frames.len() {
         let activation = activations[written];
         let end = group_end(activations, written);
         if activation == StackPointer(0) {
-            // Not known, and the first: innermost of all.
+            // The first frame, with an unknown activation: innermost of all.
             output.interpreted(&frames[written..end]);
             written = end;
         } else if let Some(runner) = native.runner_of(activation, done) {
@@ -83,7 +84,7 @@ pub fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawF
             output.interpreted(&frames[written..end]);
             (done, written) = (runner, end);
         } else {
-            let rest = Interpreted { frames: &frames[written..], activations: &activations[written..] };
+            let rest = InterpretedFrames { frames: &frames[written..], activations: &activations[written..] };
             return weave_the_rest(native, rest, output, done);
         }
     }
@@ -91,11 +92,16 @@ pub fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawF
     output.len
 }
 
-/// As `weave`, when a group of frames has no runner: it waits for the next group that has one.
+/// Continues `weave` when a group of frames has no runner: it is written before the next group that has one.
 #[cold]
 #[inline(never)]
-fn weave_the_rest(native: Native<'_>, rest: Interpreted<'_>, mut output: Output<'_>, mut done: usize) -> usize {
-    let Interpreted { frames, activations } = rest;
+fn weave_the_rest(
+    native: NativeStack<'_>,
+    rest: InterpretedFrames<'_>,
+    mut output: Output<'_>,
+    mut done: usize,
+) -> usize {
+    let InterpretedFrames { frames, activations } = rest;
     let mut written = 0;
     let mut next = 0;
     while next < frames.len() {
@@ -112,7 +118,7 @@ fn weave_the_rest(native: Native<'_>, rest: Interpreted<'_>, mut output: Output<
     output.len
 }
 
-/// Where the frames end that stand at one place with the one at `start`.
+/// Returns the end of the group of frames that have the same place as the one at `start`.
 #[inline(always)]
 fn group_end(activations: &[StackPointer], start: usize) -> usize {
     let activation = activations[start];
@@ -146,8 +152,8 @@ impl Output<'_> {
     }
 }
 
-/// Merges the frames of a further source, from `middle` on, into those before it. The order within each source stays. In
-/// place, for few frames: other interpreters are rare.
+/// Merges the frames of another source, which begin at `middle`, into those before. Keeps the order within each
+/// source. Works in place, for few frames: other interpreters are rare.
 #[cold]
 #[inline(never)]
 pub fn merge_sources(frames: &mut [RawFrame], activations: &mut [StackPointer], middle: usize, inside: Option<CodeId>) {
@@ -175,17 +181,17 @@ pub fn merge_sources(frames: &mut [RawFrame], activations: &mut [StackPointer], 
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, reason = "frames are named by one letter")]
+#[expect(clippy::cast_possible_truncation, reason = "frames have names of one letter")]
 mod tests {
     use super::*;
 
-    /// Native frames `a`, `b`, ... at 0x100, 0x200, ...
+    /// Returns native frames `a`, `b`, ... at 0x100, 0x200, ...
     fn native(count: u64) -> (Vec<CodeAddress>, Vec<StackPointer>) {
         let addresses = (0..count).map(|index| CodeAddress::return_address(u64::from(b'a') + index)).collect();
         (addresses, (1..=count).map(|index| StackPointer(index * 0x100)).collect())
     }
 
-    /// Interpreter frames `0`, `1`, ...
+    /// Returns interpreter frames `0`, `1`, ...
     fn frames(count: usize) -> Vec<RawFrame> {
         (0..count as u64).map(|index| RawFrame::script(1, u64::from(b'0') + index)).collect()
     }
@@ -194,12 +200,12 @@ mod tests {
         activations.iter().copied().map(StackPointer).collect()
     }
 
-    fn weave_all(stack_pointers: &[StackPointer], is_whole: bool, activations: &[u64]) -> String {
+    fn weave_all(stack_pointers: &[StackPointer], is_complete: bool, activations: &[u64]) -> String {
         let addresses = native(stack_pointers.len() as u64).0;
-        let native = Native { addresses: &addresses, stack_pointers, is_whole };
+        let native = NativeStack { addresses: &addresses, stack_pointers, is_complete };
         let (frames, activations) = (frames(activations.len()), places(activations));
         let mut output = vec![RawFrame::default(); 64];
-        let len = weave(native, Interpreted { frames: &frames, activations: &activations }, &mut output);
+        let len = weave(native, InterpretedFrames { frames: &frames, activations: &activations }, &mut output);
         letters(&output[..len])
     }
 
@@ -218,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_stand_just_inside_the_native_frame_that_runs_them() {
+    fn frames_are_woven_just_inside_the_native_frame_that_runs_them() {
         assert_eq!(woven(4, &[0x210, 0x210, 0x3f8]), "a01b2cd");
         assert_eq!(woven(4, &[0x100, 0x200, 0x300]), "0a1b2cd");
         assert_eq!(woven(3, &[0x900]), "ab0c");
@@ -232,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_unknown_place_follow_the_one_before_or_come_first() {
+    fn frames_without_activation_follow_the_previous_one_or_come_first() {
         assert_eq!(woven(3, &[0, 0, 0]), "012abc");
         assert_eq!(woven(3, &[0x210, 0, 0]), "a012bc");
         assert_eq!(woven(3, &[0, 0x210, 0]), "0a12bc");
     }
 
     #[test]
-    fn frames_that_nothing_runs_wait_for_the_next_that_something_runs() {
+    fn frames_without_runner_precede_the_next_frame_with_one() {
         assert_eq!(woven(3, &[0x50, 0x210]), "a01bc");
         assert_eq!(woven(3, &[0x210, 0x50, 0x60]), "a0bc12");
         assert_eq!(woven(3, &[0x50]), "abc0");
@@ -252,11 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn frames_beyond_a_native_stack_that_was_cut_come_after_it() {
+    fn frames_beyond_a_cut_native_stack_follow_it() {
         assert_eq!(weave_all(&native(3).1, false, &[0x210, 0x310, 0x900]), "a0bc12");
     }
 
-    /// The frames of two sources, Python's and another with letters from `5`.
+    /// Returns the merged frames of two sources: Python's, and another whose frames have digits from `5`.
     fn merged(first: &[u64], second: &[u64], inside: Option<u32>) -> String {
         let python =
             |index: usize| CodeId::new(u32::from(b'0') + index as u32).map(|code| RawFrame::python(code, 0, false));
@@ -276,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_may_stand_inside_a_python_frame() {
+    fn frames_can_be_put_inside_a_python_frame() {
         assert_eq!(merged(&[0x210, 0x210, 0x410], &[0, 0], Some(u32::from(b'1'))), "05612");
         assert_eq!(merged(&[0x210, 0x210, 0x410], &[0, 0], Some(u32::from(b'2'))), "01562");
         assert_eq!(merged(&[0x210, 0x410], &[0, 0], Some(77)), "5601");

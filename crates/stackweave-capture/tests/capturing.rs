@@ -1,6 +1,6 @@
-//! Captures of this thread, with an interpreter of our own that knows where its frames run.
+//! Captures of this thread, with an interpreter of the test that knows where its frames run.
 
-#![expect(clippy::items_after_statements, reason = "each test takes its turn first")]
+#![expect(clippy::items_after_statements, reason = "each test takes the lock first")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -12,22 +12,22 @@ use stackweave_capture::{
     Capture, FrameSource, RawFrame, Request, SourceStop, StackId, Start, Stop, StopReason, capture, locate,
     register_source, stacks, stats,
 };
-use stackweave_core::{Position, RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer};
+use stackweave_core::{Position, RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalkResult, StackPointer};
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 thread_local! {
-    /// The frames of our interpreter on this thread, outermost first.
+    /// The frames of the test's interpreter on this thread, outermost first.
     static RUNNING: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
     static NUMBER: Cell<u8> = const { Cell::new(0) };
 }
 
-/// Sources are the process's, so tests that run in one process take turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Sources are process-wide, so tests that run in one process take this lock.
+fn lock_tests() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Interpreter;
@@ -37,7 +37,7 @@ impl FrameSource for Interpreter {
         SourceKind::Script
     }
 
-    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
         NUMBER.set(walk.source);
         RUNNING.with_borrow(|running| {
             let len = running.len().min(walk.frames.len());
@@ -46,7 +46,7 @@ impl FrameSource for Interpreter {
                 walk.activations[index] = StackPointer(*activation);
             }
             let stop = if len < running.len() { SourceStop::DepthLimit } else { SourceStop::EndOfStack };
-            SourceWalked { len, stop, ..SourceWalked::default() }
+            SourceWalkResult { len, stop, ..SourceWalkResult::default() }
         })
     }
 
@@ -57,7 +57,7 @@ impl FrameSource for Interpreter {
     }
 }
 
-/// Runs `words`, innermost last, in one activation of the interpreter, and then `body` inside it.
+/// Runs `words`, innermost last, in one activation of the interpreter, and calls `body` inside it.
 #[inline(never)]
 fn interpret<R>(words: &[u64], body: impl FnOnce() -> R) -> R {
     let here = 0_u8;
@@ -73,7 +73,7 @@ fn frames(captured: Capture) -> Vec<RawFrame> {
     captured.stack.map(|stack| stacks().frames(stack).collect()).unwrap_or_default()
 }
 
-/// The words of script frames, `.` for one or more native frames between them.
+/// Returns the words of script frames, with `.` for one or more native frames between them.
 fn shape(captured: Capture) -> String {
     let mut shape = String::new();
     for frame in frames(captured) {
@@ -92,7 +92,7 @@ fn script_only() -> Request {
 
 #[test]
 fn frames_are_woven_and_named_until_their_source_is_removed() {
-    let _turn = alone();
+    let _lock = lock_tests();
     let source = register_source(Arc::new(Interpreter)).unwrap();
     let captured = interpret(&[1, 2], || interpret(&[3], || capture(&Request::default())));
     assert_eq!(shape(captured), ".3.21.");
@@ -109,8 +109,8 @@ fn frames_are_woven_and_named_until_their_source_is_removed() {
 }
 
 #[test]
-fn the_native_stack_begins_with_the_caller_and_is_what_the_unwinder_says() {
-    let _turn = alone();
+fn the_native_stack_begins_with_the_caller_and_equals_the_unwinders() {
+    let _lock = lock_tests();
     #[inline(never)]
     fn both() -> (Capture, Vec<RawFrame>) {
         let captured = capture(&Request::default());
@@ -129,7 +129,7 @@ fn the_native_stack_begins_with_the_caller_and_is_what_the_unwinder_says() {
 
 #[test]
 fn skip_and_limit_count_woven_frames() {
-    let _turn = alone();
+    let _lock = lock_tests();
     let source = register_source(Arc::new(Interpreter)).unwrap();
     let words: Vec<u64> = (1..=200).collect();
     let take = |request: &Request| interpret(&words, || interpret(&[300, 400], || capture(request)));
@@ -137,7 +137,8 @@ fn skip_and_limit_count_woven_frames() {
     for (skip, limit) in [(0, 1), (0, 5), (2, 3), (5, 100), (0, 150), (whole.len() - 1, 10), (whole.len() + 5, 10)] {
         let captured = take(&Request { skip, limit, ..Request::default() });
         let expected: Vec<_> = whole.iter().skip(skip).take(limit).copied().collect();
-        // The call site in this test differs from the first one's: compare from the frames they share.
+        // The call site in this test differs from that of the first capture: compare from the frames that they
+        // share.
         let same = |a: &[RawFrame], b: &[RawFrame]| {
             a.len() == b.len()
                 && a.iter().zip(b).all(|(a, b)| a == b || !matches!(b.kind(), RawFrameKind::Script { .. }))
@@ -149,8 +150,8 @@ fn skip_and_limit_count_woven_frames() {
 }
 
 #[test]
-fn a_library_leaves_itself_out() {
-    let _turn = alone();
+fn a_library_can_omit_itself() {
+    let _lock = lock_tests();
     #[inline(never)]
     fn library(range: std::ops::Range<u64>) -> Capture {
         let captured = capture(&Request { start: Start::OutsideOf(range), ..Request::default() });
@@ -164,8 +165,8 @@ fn a_library_leaves_itself_out() {
 }
 
 #[test]
-fn a_library_leaves_out_all_inside_its_first_function() {
-    let _turn = alone();
+fn a_library_can_omit_all_calls_inside_its_first_function() {
+    let _lock = lock_tests();
     #[inline(never)]
     fn inner(start: Start, depth: u32) -> Capture {
         let captured =
@@ -191,7 +192,7 @@ fn a_library_leaves_out_all_inside_its_first_function() {
 
 #[test]
 fn equal_stacks_have_one_id_on_every_thread() {
-    let _turn = alone();
+    let _lock = lock_tests();
     fn ids() -> Vec<StackId> {
         (0..50).map(|_| capture(&Request::default()).stack.unwrap()).collect()
     }
@@ -202,7 +203,7 @@ fn equal_stacks_have_one_id_on_every_thread() {
 
 #[test]
 fn a_warm_capture_does_not_allocate() {
-    let _turn = alone();
+    let _lock = lock_tests();
     let source = register_source(Arc::new(Interpreter)).unwrap();
     interpret(&[1, 2, 3], || {
         for round in 0..3 {
@@ -219,8 +220,8 @@ fn a_warm_capture_does_not_allocate() {
 }
 
 #[test]
-fn removing_a_source_waits_for_captures_that_ask_it() {
-    let _turn = alone();
+fn removing_a_source_waits_for_captures_that_call_it() {
+    let _lock = lock_tests();
     struct Slow {
         is_inside: AtomicBool,
         may_leave: AtomicBool,
@@ -230,14 +231,14 @@ fn removing_a_source_waits_for_captures_that_ask_it() {
         fn kind(&self) -> SourceKind {
             SourceKind::Script
         }
-        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalked {
+        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalkResult {
             self.is_inside.store(true, Ordering::SeqCst);
             while !self.may_leave.load(Ordering::SeqCst) {
                 thread::yield_now();
             }
             thread::sleep(std::time::Duration::from_millis(20));
             self.left.store(true, Ordering::SeqCst);
-            SourceWalked::default()
+            SourceWalkResult::default()
         }
         fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
             None
@@ -257,8 +258,8 @@ fn removing_a_source_waits_for_captures_that_ask_it() {
 }
 
 #[test]
-fn a_source_may_capture_and_may_remove_itself_from_inside() {
-    let _turn = alone();
+fn a_source_may_capture_and_remove_itself_inside_its_walk() {
+    let _lock = lock_tests();
     static INNER: AtomicU32 = AtomicU32::new(0);
     thread_local!(static DEPTH: Cell<u32> = const { Cell::new(0) });
     struct Nested;
@@ -266,7 +267,7 @@ fn a_source_may_capture_and_may_remove_itself_from_inside() {
         fn kind(&self) -> SourceKind {
             SourceKind::Script
         }
-        fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+        fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
             walk.frames[0] = RawFrame::script(walk.source, 77);
             walk.activations[0] = StackPointer(0);
             if DEPTH.get() == 0 {
@@ -275,7 +276,7 @@ fn a_source_may_capture_and_may_remove_itself_from_inside() {
                 INNER.store(inner.stack.map_or(0, StackId::get), Ordering::SeqCst);
                 DEPTH.set(0);
             }
-            SourceWalked { len: 1, stop: SourceStop::EndOfStack, ..SourceWalked::default() }
+            SourceWalkResult { len: 1, stop: SourceStop::EndOfStack, ..SourceWalkResult::default() }
         }
         fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
             None
@@ -285,13 +286,13 @@ fn a_source_may_capture_and_may_remove_itself_from_inside() {
     let outer = capture(&Request::default());
     assert_eq!(shape(outer), "77.");
     let inner = StackId::new(INNER.load(Ordering::SeqCst)).unwrap();
-    assert!(stacks().len(inner) > stacks().len(outer.stack.unwrap()), "the inner one also holds the source's walk");
+    assert!(stacks().len(inner) > stacks().len(outer.stack.unwrap()), "the inner one also contains the source's walk");
     drop(registered);
 }
 
 #[test]
 fn stats_count_captures_and_their_ends() {
-    let _turn = alone();
+    let _lock = lock_tests();
     let before = stats();
     for _ in 0..10 {
         assert_eq!(capture(&script_only()).native_stop, StopReason::EndOfStack);
@@ -303,14 +304,14 @@ fn stats_count_captures_and_their_ends() {
 
 #[test]
 fn a_second_python_source_is_refused() {
-    let _turn = alone();
+    let _lock = lock_tests();
     struct Python;
     impl FrameSource for Python {
         fn kind(&self) -> SourceKind {
             SourceKind::Python
         }
-        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalked {
-            SourceWalked { stop: SourceStop::NoThreadState, ..SourceWalked::default() }
+        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalkResult {
+            SourceWalkResult { stop: SourceStop::NoThreadState, ..SourceWalkResult::default() }
         }
         fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
             None
@@ -322,7 +323,7 @@ fn a_second_python_source_is_refused() {
     drop(register_source(Arc::new(Python)).unwrap());
 }
 
-/// An interpreter that says whether its frames are those of its last walk.
+/// An interpreter that reports whether its frames are the same as in its last walk.
 struct Careful;
 
 thread_local! {
@@ -334,7 +335,7 @@ impl FrameSource for Careful {
         SourceKind::Python
     }
 
-    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
         let running = RUNNING.with_borrow(Clone::clone);
         for (index, (word, activation)) in running.iter().rev().enumerate() {
             walk.frames[index] = RawFrame::script(0, *word);
@@ -342,7 +343,7 @@ impl FrameSource for Careful {
         }
         let is_unchanged = LAST.with_borrow(|last| *last == running);
         LAST.set(running.clone());
-        SourceWalked { len: running.len(), stop: SourceStop::EndOfStack, inside: None, is_unchanged }
+        SourceWalkResult { len: running.len(), stop: SourceStop::EndOfStack, inside: None, is_unchanged }
     }
 
     fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
@@ -351,8 +352,8 @@ impl FrameSource for Careful {
 }
 
 #[test]
-fn a_capture_that_is_made_again_is_the_same_and_any_other_is_not() {
-    let _turn = alone();
+fn a_repeated_capture_has_the_same_stack_and_others_do_not() {
+    let _lock = lock_tests();
     let source = register_source(Arc::new(Careful)).unwrap();
     let requests = [
         Request::default(),

@@ -1,4 +1,4 @@
-//! Dumps of all threads of this process: what they show, and what can't stop them.
+//! Dumps of all threads of this process: their contents, and that nothing can block them.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dumping::{Asleep, FullPipe, MemoryFile, alone, asleep_in, dump, in_child, native_offsets, script, threads_in};
+use dumping::{
+    FullPipe, MemoryFile, SleepingThread, dump, in_child, lock_tests, native_offsets, script, sleep_function_range,
+    threads_in,
+};
 use stackweave_capture::{
-    CantDump, DumpOptions, RawFrame, Start, Watchdog, WatchdogOptions, dump_all_threads, dump_all_threads_from_context,
-    prepare_dumps, register_source, write_frame,
+    DumpError, DumpOptions, RawFrame, Start, Watchdog, WatchdogOptions, dump_all_threads,
+    dump_all_threads_from_context, prepare_dumps, register_source, write_frame,
 };
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 use stackweave_testkit::signals::{SignalStack, in_handler};
@@ -21,35 +24,35 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn each_thread_is_written_with_the_function_it_is_in() {
-    let _turn = alone();
-    let sleeper = Asleep::start("sleeps");
+    let _lock = lock_tests();
+    let sleeper = SleepingThread::start("sleeps");
     let (dumped, text) = dump(&DumpOptions::default());
     let dumped = dumped.unwrap();
     assert_eq!((dumped.threads, dumped.answered), (threads_in(&text).len(), threads_in(&text).len()), "{text}");
     let thread = &threads_in(&text)["sleeps"];
     assert!(thread[0].ends_with(", no Python frames:"), "{text}");
     assert!(thread[1].starts_with("  | libc.so.6+0x"), "{text}");
-    let (start, end) = asleep_in();
+    let (start, end) = sleep_function_range();
     assert!(native_offsets(thread).iter().any(|offset| (start..end).contains(offset)), "{start:#x} {text}");
-    assert!(text.contains(", which asks"));
+    assert!(text.contains(", the calling thread"));
     sleeper.wake();
 }
 
 #[test]
-fn the_calling_thread_can_be_left_out() {
-    let _turn = alone();
-    let sleeper = Asleep::start("sleeps");
+fn the_calling_thread_can_be_omitted() {
+    let _lock = lock_tests();
+    let sleeper = SleepingThread::start("sleeps");
     let (all, _) = dump(&DumpOptions::default());
     let (others, text) = dump(&DumpOptions { calling_thread: None, ..DumpOptions::default() });
     assert_eq!(others.unwrap().threads + 1, all.unwrap().threads);
-    assert!(!text.contains(", which asks") && threads_in(&text).contains_key("sleeps"), "{text}");
+    assert!(!text.contains(", the calling thread") && threads_in(&text).contains_key("sleeps"), "{text}");
     sleeper.wake();
 }
 
 #[test]
-fn a_hundred_threads_answer_again_and_again_and_nobody_allocates() {
-    let _turn = alone();
-    let threads: Vec<_> = (0..100).map(|number| Asleep::start(&format!("thread {number}"))).collect();
+fn a_hundred_threads_reply_repeatedly_without_allocations() {
+    let _lock = lock_tests();
+    let threads: Vec<_> = (0..100).map(|number| SleepingThread::start(&format!("thread {number}"))).collect();
     let file = MemoryFile::new();
     for _ in 0..10 {
         let before = requests();
@@ -62,14 +65,14 @@ fn a_hundred_threads_answer_again_and_again_and_nobody_allocates() {
     for number in 0..100 {
         assert_eq!(text.matches(&format!("\"thread {number}\"")).count(), 10);
     }
-    // Each asserts that it has not allocated since it fell asleep.
-    threads.into_iter().for_each(Asleep::wake);
+    // Each thread asserts that it has not allocated since it fell asleep.
+    threads.into_iter().for_each(SleepingThread::wake);
 }
 
 #[test]
-fn a_thread_that_blocks_signals_is_named_and_gets_no_heap_of_them() {
-    let _turn = alone();
-    let (deaf, sleeper) = (Asleep::start_deaf("deaf"), Asleep::start("sleeps"));
+fn a_thread_that_blocks_signals_is_listed_and_gets_only_one() {
+    let _lock = lock_tests();
+    let (blocking, sleeper) = (SleepingThread::start_blocking_signals("deaf"), SleepingThread::start("sleeps"));
     let waiting = dumping::waiting_signals();
     for _ in 0..5 {
         let options = DumpOptions { timeout: Duration::from_millis(100), ..DumpOptions::default() };
@@ -79,17 +82,18 @@ fn a_thread_that_blocks_signals_is_named_and_gets_no_heap_of_them() {
         assert!(threads_in(&text)["deaf"][0].contains("has not answered: it blocks signal"), "{text}");
         assert!(threads_in(&text)["sleeps"].len() > 2);
     }
-    // The kernel counts the signals of all processes of the user: those of others come and go, a heap of ours would stay.
-    let is_no_heap = || dumping::waiting_signals() <= waiting + 1;
-    assert!(dumping::comes_true(is_no_heap), "{} signals wait, {waiting} before", dumping::waiting_signals());
-    deaf.wake();
+    // The kernel counts the signals of all processes of the user: those of other processes come and go, ours would
+    // stay.
+    let is_one = || dumping::waiting_signals() <= waiting + 1;
+    assert!(dumping::becomes_true(is_one), "{} signals wait, {waiting} before", dumping::waiting_signals());
+    blocking.wake();
     sleeper.wake();
 }
 
 #[test]
 fn a_signal_handler_can_dump_on_either_stack() {
-    let _turn = alone();
-    let sleeper = Asleep::start("sleeps");
+    let _lock = lock_tests();
+    let sleeper = SleepingThread::start("sleeps");
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
         let file = MemoryFile::new();
         let (fd, mut outcome) = (file.fd(), None);
@@ -103,42 +107,42 @@ fn a_signal_handler_can_dump_on_either_stack() {
         let (dumped, allocated) = outcome.unwrap();
         let (dumped, text) = (dumped.unwrap(), file.text());
         assert_eq!((dumped.answered, allocated), (dumped.threads, 0), "{text}");
-        let own = threads_in(&text).into_values().find(|lines| lines[0].contains(", which asks")).unwrap();
-        assert!(own[1].starts_with("  | libc.so.6+0x"), "what raised the signal: {text}");
+        let own = threads_in(&text).into_values().find(|lines| lines[0].contains(", the calling thread")).unwrap();
+        assert!(own[1].starts_with("  | libc.so.6+0x"), "the function that raised the signal: {text}");
         assert!(!own.iter().any(|line| line.contains("cut here")), "{text}");
     }
     sleeper.wake();
 }
 
 #[test]
-fn a_loader_that_hangs_hinders_nobody() {
-    let _turn = alone();
+fn a_hanging_loader_does_not_block_dumps() {
+    let _lock = lock_tests();
     // Threads that have never captured: their first capture is in the handler.
-    let cold: Vec<_> = (0..20).map(|number| Asleep::start(&format!("cold {number}"))).collect();
+    let cold: Vec<_> = (0..20).map(|number| SleepingThread::start(&format!("cold {number}"))).collect();
     let stuck = dumping::StuckInLoader::start();
     let (dumped, text) = dump(&DumpOptions { calling_thread: None, ..DumpOptions::default() });
     let dumped = dumped.unwrap();
     assert_eq!(dumped.answered, dumped.threads, "{text}");
     assert!(threads_in(&text)["stuck in loader"].len() > 2, "{text}");
     stuck.release();
-    cold.into_iter().for_each(Asleep::wake);
+    cold.into_iter().for_each(SleepingThread::wake);
 }
 
 #[test]
-fn a_second_dump_says_that_it_is_not_its_turn_and_a_forked_child_takes_it() {
-    let _turn = alone();
+fn a_concurrent_dump_fails_and_a_forked_child_can_dump() {
+    let _lock = lock_tests();
     let full = FullPipe::new();
     let fd = full.fd();
-    let (tell, task) = std::sync::mpsc::channel();
+    let (sender, task) = std::sync::mpsc::channel();
     let first = std::thread::spawn(move || {
-        // SAFETY: has no conditions.
-        tell.send(unsafe { libc::gettid() }).unwrap();
+        // SAFETY: `gettid` has no preconditions.
+        sender.send(unsafe { libc::gettid() }).unwrap();
         dump_all_threads(fd, &DumpOptions::default())
     });
     let task = task.recv().unwrap();
     dumping::wait_for(|| dumping::is_in_write(task));
     let (second, text) = dump(&DumpOptions::default());
-    assert_eq!(second, Err(CantDump::Busy));
+    assert_eq!(second, Err(DumpError::Busy));
     assert_eq!(text, "Stackweave: no dump of the threads: another dump is being written\n");
     let dumped_in_child = in_child(|| {
         let dumped = dump_all_threads(MemoryFile::new().fd(), &DumpOptions::default());
@@ -151,12 +155,12 @@ fn a_second_dump_says_that_it_is_not_its_turn_and_a_forked_child_takes_it() {
 }
 
 #[test]
-fn a_signal_that_was_taken_over_is_not_sent() {
-    let _turn = alone();
+fn a_signal_with_a_replaced_handler_is_not_sent() {
+    let _lock = lock_tests();
     let signal = dumping::highest_handled_signal();
     let before = dumping::replace_handler(signal, libc::SIG_DFL);
     let (dumped, text) = dump(&DumpOptions::default());
-    assert_eq!(dumped, Err(CantDump::SignalTaken));
+    assert_eq!(dumped, Err(DumpError::SignalReplaced));
     assert!(text.contains("has another handler now"), "{text}");
     dumping::replace_handler(signal, libc::SIG_IGN);
     prepare_dumps().unwrap();
@@ -165,14 +169,14 @@ fn a_signal_that_was_taken_over_is_not_sent() {
 }
 
 #[test]
-fn errors_of_the_descriptor_are_told() {
-    let _turn = alone();
-    assert_eq!(dump_all_threads(-1, &DumpOptions::default()), Err(CantDump::NotWritten(libc::EBADF)));
+fn errors_of_the_descriptor_are_returned() {
+    let _lock = lock_tests();
+    assert_eq!(dump_all_threads(-1, &DumpOptions::default()), Err(DumpError::NotWritten(libc::EBADF)));
 }
 
 #[test]
 fn sources_write_their_frames_and_long_stacks_are_cut() {
-    let _turn = alone();
+    let _lock = lock_tests();
     let source = register_source(Arc::new(script::Interpreter)).unwrap();
     script::WORD.store(7, Ordering::SeqCst);
     let options = DumpOptions { calling_thread: Some(Start::Caller), frames: 2, ..DumpOptions::default() };
@@ -180,7 +184,7 @@ fn sources_write_their_frames_and_long_stacks_are_cut() {
     dumped.unwrap();
     script::WORD.store(0, Ordering::SeqCst);
     drop(source);
-    let own = threads_in(&text).into_values().find(|lines| lines[0].contains(", which asks")).unwrap();
+    let own = threads_in(&text).into_values().find(|lines| lines[0].contains(", the calling thread")).unwrap();
     assert_eq!(own[1], "  File \"a script\", line 7 in word", "{text}");
     assert!(own[3].ends_with(" more frames)") && own.len() == 4, "{text}");
     let mut word = String::new();
@@ -189,8 +193,8 @@ fn sources_write_their_frames_and_long_stacks_are_cut() {
 }
 
 #[test]
-fn a_watchdog_dumps_once_and_again_after_a_sign_of_life() {
-    let _turn = alone();
+fn a_watchdog_dumps_once_and_again_after_a_reset() {
+    let _lock = lock_tests();
     let file = MemoryFile::new();
     let options = WatchdogOptions { timeout: Duration::from_millis(1), repeat: false, exit: false };
     let watchdog = Watchdog::start(file.fd(), options.clone()).unwrap();
@@ -200,31 +204,31 @@ fn a_watchdog_dumps_once_and_again_after_a_sign_of_life() {
     watchdog.cancel();
     assert!(!watchdog.is_running());
     let text = file.text();
-    assert_eq!(text.matches("Stackweave: no sign of life for 1ms\n").count(), 2);
-    assert!(!text.contains("stackweave-dog"), "it leaves itself out: {text}");
+    assert_eq!(text.matches("Stackweave: watchdog not reset for 1ms\n").count(), 2);
+    assert!(!text.contains("stackweave-dog"), "it omits itself: {text}");
 
     let repeating = Watchdog::start(file.fd(), WatchdogOptions { repeat: true, ..options }).unwrap();
     dumping::wait_for(|| repeating.dumps() > 3);
 }
 
 #[test]
-fn a_watchdog_that_waits_is_cancelled_answers_dumps_and_is_not_in_a_forked_child() {
-    let _turn = alone();
+fn a_waiting_watchdog_can_be_cancelled_replies_to_dumps_and_is_not_in_a_forked_child() {
+    let _lock = lock_tests();
     let file = MemoryFile::new();
     let options = WatchdogOptions { timeout: Duration::MAX, repeat: true, exit: true };
     let watchdog = Watchdog::start(file.fd(), options).unwrap();
     assert!(watchdog.is_running());
-    // A new thread gives itself its name.
+    // A new thread sets its name itself.
     dumping::wait_for(|| threads_in(&dump(&DumpOptions::default()).1).contains_key("stackweave-dog"));
     let (dumped, text) = dump(&DumpOptions::default());
     assert!(dumped.is_ok_and(|dumped| dumped.answered == dumped.threads), "{text}");
     assert!(threads_in(&text)["stackweave-dog"].len() > 2, "{text}");
-    let is_gone = in_child(|| {
+    let has_ended = in_child(|| {
         watchdog.reset();
         watchdog.cancel();
         !watchdog.is_running()
     });
-    assert!(is_gone);
+    assert!(has_ended);
     watchdog.cancel();
     assert_eq!((watchdog.dumps(), file.text()), (0, String::new()));
 }

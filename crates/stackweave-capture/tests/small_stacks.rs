@@ -1,7 +1,7 @@
 //! Handlers run on the alternate stack, as runtimes with small stacks require, and need little of it.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![expect(clippy::unwrap_used, reason = "what can't be had fails the test")]
+#![expect(clippy::unwrap_used, reason = "a failed preparation fails the test")]
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -11,18 +11,18 @@ use std::thread;
 
 use stackweave_capture::DumpOptions;
 
-#[allow(dead_code, reason = "other tests use the rest")]
+#[allow(dead_code, reason = "other tests use the remaining items")]
 mod dumping;
 
-use dumping::{alone, dump, wait_for};
+use dumping::{dump, lock_tests, wait_for};
 
 const PAGE: usize = 4096;
-/// A goroutine has 2 to 8 KB.
+/// The size of the small stack. A goroutine has 2 to 8 KB.
 const SMALL: usize = 2 * PAGE;
-/// What Go has for signals.
+/// The size of Go's alternate stacks.
 const ALTERNATE: usize = 32 << 10;
 
-/// Memory with an inaccessible page below.
+/// Mapped memory with an inaccessible page below.
 struct Memory {
     start: *mut c_void,
     bytes: usize,
@@ -30,7 +30,7 @@ struct Memory {
 
 impl Memory {
     fn map(bytes: usize) -> Self {
-        // SAFETY: a new mapping of its own.
+        // SAFETY: a new mapping.
         let start = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(ptr::null_mut(), PAGE + bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -48,7 +48,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is of this size, and its test is over.
+        // SAFETY: the mapping has this size, and its test is over.
         unsafe { libc::munmap(self.start, PAGE + self.bytes) };
     }
 }
@@ -56,18 +56,18 @@ impl Drop for Memory {
 static MAY_WAKE: AtomicBool = AtomicBool::new(false);
 static ASLEEP: AtomicUsize = AtomicUsize::new(0);
 
-/// What runs on the small stack.
+/// The function on the small stack.
 #[inline(never)]
 extern "C" fn sleep_on_a_small_stack() {
     ASLEEP.fetch_add(1, Ordering::SeqCst);
     let long = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     while !MAY_WAKE.load(Ordering::SeqCst) {
-        // SAFETY: a whole timespec.
+        // SAFETY: a complete timespec.
         unsafe { libc::nanosleep(&raw const long, ptr::null_mut()) };
     }
 }
 
-/// Runs on a small stack, with an alternate stack of so many bytes; 0: none.
+/// Runs on a small stack, with an alternate stack of this size; 0: none.
 fn run_on_a_small_stack(alternate: usize) {
     let (small, alternate) = (Memory::map(SMALL), (alternate > 0).then(|| Memory::map(alternate)));
     let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
@@ -86,7 +86,7 @@ fn run_on_a_small_stack(alternate: usize) {
     }
 }
 
-/// Where the function is in this program, generously.
+/// Returns whether an offset in this program is in the function, generously.
 fn is_asleep_in(offset: u64) -> bool {
     let address = sleep_on_a_small_stack as *const () as u64;
     let modules = stackweave_unwind::modules();
@@ -95,10 +95,10 @@ fn is_asleep_in(offset: u64) -> bool {
 }
 
 #[test]
-fn threads_on_small_stacks_answer_with_whole_stacks() {
-    let _turn = alone();
-    // The smallest that the kernel allows leaves a handler next to nothing.
-    // SAFETY: has no conditions.
+fn threads_on_small_stacks_reply_with_complete_stacks() {
+    let _lock = lock_tests();
+    // The smallest stack that the kernel allows leaves almost nothing to a handler.
+    // SAFETY: `sysconf` has no preconditions.
     let smallest = usize::try_from(unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) }).unwrap();
     let alternates = [ALTERNATE, SMALL.max(smallest + 1024)];
     let start = |alternate| {
@@ -115,7 +115,8 @@ fn threads_on_small_stacks_answer_with_whole_stacks() {
         assert_eq!(sleeping.len(), alternates.len(), "{text}");
         for block in sleeping {
             let lines: Vec<String> = block.lines().map(str::to_owned).collect();
-            // What glibc begins a context with has no unwind entry: the function is the last but one of the stack.
+            // The function in which glibc begins a context has no unwind entry: the sleeping function is the last
+            // but one of the stack.
             assert!(dumping::native_offsets(&lines).into_iter().any(is_asleep_in), "{block}");
         }
     }
@@ -126,11 +127,11 @@ fn threads_on_small_stacks_answer_with_whole_stacks() {
 }
 
 #[test]
-fn every_handler_that_is_put_in_asks_for_the_alternate_stack() {
-    let _turn = alone();
+fn every_installed_handler_uses_the_alternate_stack() {
+    let _lock = lock_tests();
     let ours: Vec<_> = (1..=64)
         .filter_map(|signal| {
-            // SAFETY: an all-zero `sigaction` is a place for the answer, and nothing is changed.
+            // SAFETY: an all-zero `sigaction` is valid, and nothing is changed.
             let mut action: libc::sigaction = unsafe { zeroed() };
             // SAFETY: as above.
             let done = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };

@@ -1,4 +1,4 @@
-//! What can be asked of the command.
+//! The arguments of the command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use stackweave_core::FrameKind;
 use stackweave_export::SizeLimit;
 
-/// Record what a Python program does, and show what it cost: Python and native code in one stack.
+/// Record what a Python program does and what it costs: Python and native code in one stack.
 #[derive(Debug, Parser)]
 #[command(name = "stackweave", version, disable_help_subcommand = true)]
-#[command(after_help = "stackweave help COMMAND tells more, with examples.\n\
+#[command(after_help = "stackweave help COMMAND shows details and examples.\n\
     A RECORDING is a file (.swv), or a folder with one file for each process.")]
 pub(crate) struct Program {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_possible_values = true)]
-    #[arg(help = "When colours are used: auto, always or never [default: auto]", hide_default_value = true)]
+    #[arg(help = "When to use colours: auto, always or never [default: auto]", hide_default_value = true)]
     pub(crate) color: ColourChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -31,121 +31,121 @@ pub(crate) struct Program {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a Python program, and record every call that it makes
+    /// Run a Python program and record every call that it makes
     #[command(disable_help_flag = true)]
     Trace(RunPython),
-    /// Run a Python program, and record every allocation that it makes
+    /// Run a Python program and record every allocation that it makes
     #[command(disable_help_flag = true)]
     Memory(RunPython),
-    /// Run a Python program, and record calls and memory together, in one file
+    /// Run a Python program and record calls and memory together, in one file
     #[command(disable_help_flag = true)]
-    Run(RunPython),
-    /// Run a Python program, and record what torch.compile does in it
+    Record(RunPython),
+    /// Run a Python program and record what torch.compile does in it
     #[command(disable_help_flag = true)]
     Dynamo(RunPython),
-    /// Show where all threads of a running process are, Python and native code in one stack
+    /// Show the current stack of every thread of a running process, Python and native code in one stack
     Stacks(Stacks),
     /// Watch a recording while it is made
     Live(Live),
-    /// Tell what is in a recording, and whether it is whole
+    /// Describe a recording, and report what is missing in it
     #[command(after_help = examples::INFO)]
     Info(Info),
-    /// Show how much memory a program took, who took it, and what is left
+    /// Show how much memory a program allocated, where, and what it did not free
     #[command(after_help = examples::HEAP)]
     Heap(Heap),
-    /// Show how long phases took, in all and in each run: of a compiler, a planner, a build
+    /// Show how long phases took, in total and in each run: of a compiler, a planner, a build
     #[command(after_help = examples::PHASES)]
     Phases(Phases),
-    /// Show who called whom, and what it cost
+    /// Show the call tree with the cost of each path
     #[command(after_help = examples::TREE)]
     Tree(Tree),
-    /// Show the functions that cost most
+    /// Show the functions with the highest cost
     #[command(after_help = examples::TOP)]
     Top(Top),
-    /// Draw a flame graph in the terminal: who called whom, as wide as it cost
+    /// Draw a flame graph in the terminal
     #[command(after_help = examples::FLAME)]
     Flame(Flame),
-    /// Show what costs more, or less, than before
+    /// Show which costs changed between two recordings
     #[command(after_help = examples::DIFF)]
     Diff(Diff),
-    /// Write one page with all of it: flame graphs, timeline, functions, memory, sources
+    /// Write one page with everything: flame graphs, timeline, functions, memory, source files
     #[command(after_help = examples::REPORT)]
     Report(Report),
     /// Write a recording in the format of a viewer
     #[command(after_help = examples::EXPORT)]
     Export(Export),
-    /// Put the recordings of many processes or machines into one file
+    /// Merge the recordings of many processes or machines into one file
     #[command(after_help = examples::MERGE)]
     Merge(Merge),
-    /// Tell how well stacks are captured here, and what would help
+    /// Report how well stacks can be captured here, and what would improve it
     #[command(disable_help_flag = true)]
     Doctor(RunPython),
-    /// Write completions of commands, options and files for a shell
+    /// Write shell completions for commands, options and files
     #[command(after_help = examples::COMPLETIONS)]
     Completions(Completions),
-    /// Tell more about a command, with examples
+    /// Show the help of a command, with examples
     Help(Help),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Help {
-    /// The command; if not given, all are listed
+    /// The command; without it, all commands are listed
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
 }
 
-/// The rest is for the Python package, which knows what can be recorded.
+/// The arguments after `--python` are parsed by the Python package, which defines the options of the recorders.
 #[derive(Debug, Args)]
 pub(crate) struct RunPython {
-    #[arg(long, value_name = "PYTHON", help = "The Python that runs it; if not given, STACKWEAVE_PYTHON, or python3")]
+    #[arg(long, value_name = "PYTHON", help = "The Python that runs it; by default STACKWEAVE_PYTHON, or python3")]
     pub(crate) python: Option<PathBuf>,
-    /// Options, and the program: script.py, -m module or -c code, and its arguments
+    /// Options, and the program: script.py, -m module or -c code, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS AND PROGRAM")]
     pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Recordings to look at
+    /// Recordings to describe
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// Write JSON, for programs
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Tree {
-    /// Recordings to look at, together
+    /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    #[command(flatten, next_help_heading = "What is looked at")]
+    #[command(flatten, next_help_heading = "Selection")]
     pub(crate) selection: Selection,
     /// Show at most this many levels
     #[arg(long, value_name = "LEVELS")]
     pub(crate) depth: Option<usize>,
-    /// Leave out what has less than this share of the total, in percent
+    /// Leave out paths with less than this share of the total, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub(crate) min: f64,
-    /// Write JSON, for programs
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Top {
-    /// Recordings to look at, together
+    /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    #[command(flatten, next_help_heading = "What is looked at")]
+    #[command(flatten, next_help_heading = "Selection")]
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) number: usize,
-    /// What the functions are ordered by
-    #[arg(long, value_enum, default_value_t = Sort::Own)]
+    /// The column to sort by
+    #[arg(long, value_enum, default_value_t = Sort::SelfCost)]
     pub(crate) sort: Sort,
-    /// Write JSON, for programs
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -156,52 +156,52 @@ pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     /// The recording after it
     pub(crate) after: PathBuf,
-    #[command(flatten, next_help_heading = "What is looked at")]
+    #[command(flatten, next_help_heading = "Selection")]
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) number: usize,
-    /// Compare shares of the total: the two ran for different times
+    /// Compare shares of the total, for recordings of different length
     #[arg(long)]
     pub(crate) shares: bool,
-    /// Compare paths of calls, and not functions
+    /// Compare call paths instead of functions
     #[arg(long)]
     pub(crate) paths: bool,
     #[command(flatten)]
     pub(crate) gate: GateLimits,
-    /// Write JSON, for programs
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What a gate allows.
+/// The limits of a gate.
 #[derive(Debug, Args)]
 pub(crate) struct GateLimits {
-    /// Fail, with status 3, if what is selected grew by more than this
+    /// Fail, with status 3, if the selected total grew by more than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub(crate) fail_above: Option<f64>,
-    /// Fail, with status 3, if a function itself grew by more than this of all that was selected before
+    /// Fail, with status 3, if the self cost of a function grew by more than this share of the total before
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub(crate) fail_above_each: Option<f64>,
-    /// Let gates compare recordings that are cut, not closed, damaged or lack events
+    /// Let gates compare recordings that are truncated, not closed, damaged or lack events
     #[arg(long)]
     pub(crate) allow_incomplete: bool,
 }
 
-/// Whether a report has the texts of source files with it.
+/// Whether a report contains the texts of source files.
 #[derive(Debug, Args)]
-pub(crate) struct Sources {
-    /// Put the texts of source files into a report, even if the recording is of another user or machine; if not given,
-    /// they are put in if this user made the recording on this machine
+pub(crate) struct SourceTextOptions {
+    /// Include the texts of source files, even if the recording is from another user or machine; by default they are
+    /// included if this user made the recording on this machine
     #[arg(long, overrides_with = "no_sources")]
     pub(crate) sources: bool,
-    /// Leave out the texts of source files from a report
+    /// Leave out the texts of source files
     #[arg(long, overrides_with = "sources")]
     pub(crate) no_sources: bool,
 }
 
-impl Sources {
-    /// What was chosen, if anything was.
+impl SourceTextOptions {
+    /// Returns the choice of the user, if there is one.
     pub(crate) const fn chosen(&self) -> Option<bool> {
         match (self.sources, self.no_sources) {
             (true, _) => Some(true),
@@ -216,28 +216,29 @@ pub(crate) struct Report {
     /// Recordings to show, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The file to write, - for standard output; if not given, the recording's name with .html. An older report is replaced
+    /// The file to write, - for standard output; by default the recording's name with .html. An older report is
+    /// replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Show what changed since this recording
     #[arg(long, value_name = "RECORDING")]
     pub(crate) before: Option<PathBuf>,
-    /// What it is called; if not given, the command line of the program
+    /// The title; by default the command line of the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     #[command(flatten)]
-    pub(crate) sources: Sources,
-    /// Open it in a browser: that of BROWSER, or the desktop's
+    pub(crate) sources: SourceTextOptions,
+    /// Open the report in the browser that BROWSER names, or in that of the desktop
     #[arg(long)]
     pub(crate) open: bool,
-    /// Replace the file if it is there, whatever it holds
-    #[arg(short, long)]
-    pub(crate) force: bool,
-    /// Stop past this size, like 4GB (none: no limit); if not given, 1 GiB
+    /// Replace the file if it exists, even if it is not a report
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Stop beyond this size, like 4GB (none: no limit); by default 1 GiB
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<SizeLimit>,
-    #[command(flatten, next_help_heading = "What is looked at")]
-    pub(crate) extent: Extent,
+    #[command(flatten, next_help_heading = "Selection")]
+    pub(crate) scope: Scope,
 }
 
 #[derive(Debug, Args)]
@@ -245,122 +246,126 @@ pub(crate) struct Export {
     /// Recordings to export, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The format: report, pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json,
-    /// parquet; of memory pytorch, allocations, memory-curve; if not given, the name of the output tells it
+    /// The format: report, pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox,
+    /// json, parquet; for memory pytorch, allocations, memory-curve; by default the suffix of the output's name selects
+    /// it
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// The file to write, - for standard output; for parquet, a folder; if not given, the recording's name with the format's end
+    /// The file to write, - for standard output; for parquet a folder; by default the recording's name with the
+    /// format's suffix
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it is there; a folder only if it is an older export with nothing else in it
-    #[arg(short, long)]
-    pub(crate) force: bool,
-    /// Stop past this size, like 4GB (none: no limit); if not given, what readers of the format can open
+    /// Replace the file if it exists; a folder only if it is an older export with nothing else in it
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Stop beyond this size, like 4GB (none: no limit); by default what readers of the format can open
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<SizeLimit>,
-    /// What it is called; if not given, the command line of the program
+    /// The title; by default the command line of the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Draw a flame graph in the order of time, and do not merge what is equal
+    /// Draw a flame graph in the order of time, without merging equal stacks
     #[arg(long)]
     pub(crate) time_order: bool,
-    /// Show in a report, and by the colours of a flame graph, what changed since this recording
+    /// Show what changed since this recording: in a report, or by the colours of a flame graph
     #[arg(long, value_name = "RECORDING")]
     pub(crate) before: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sources: Sources,
-    #[command(flatten, next_help_heading = "What is looked at")]
+    pub(crate) sources: SourceTextOptions,
+    #[command(flatten, next_help_heading = "Selection")]
     pub(crate) selection: Selection,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Heap {
-    /// Recordings to look at, together
+    /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// What is shown
+    /// The view
     #[arg(long, value_enum, default_value_t = HeapView::Summary)]
     pub(crate) view: HeapView,
-    /// Write JSON, for programs
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// Show this many stacks, threads or tags
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
     pub(crate) number: usize,
-    /// The memory of this device, and not the process's own; the first one, if there is only memory of devices
+    /// The memory of this device instead of the process's heap; by default the first device if only devices were
+    /// recorded
     #[arg(long, value_name = "NUMBER")]
     pub(crate) device: Option<u32>,
-    /// Only what was taken under this tag
+    /// Only blocks that were allocated under this tag
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// A block is temporary if its thread took at most this many others until it was freed; if not given, as recorded
+    /// A block is temporary if its thread allocated at most this many others before it was freed; by default as
+    /// recorded
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1024))]
     pub(crate) temporary: Option<u32>,
-    #[command(flatten, next_help_heading = "What is looked at")]
-    pub(crate) part: Part,
+    #[command(flatten, next_help_heading = "Selection")]
+    pub(crate) filters: Filters,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Phases {
-    /// Recordings to look at, together
+    /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
     /// Show all runs, and nothing else
     #[arg(long)]
     pub(crate) runs: bool,
-    /// Write JSON, for programs: all of it, whatever the number
+    /// Write JSON, with all phases and runs whatever the number
     #[arg(long)]
     pub(crate) json: bool,
     /// Show this many runs, and this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) number: usize,
-    /// What the functions are ordered by
-    #[arg(long, value_enum, default_value_t = PhaseSort::Own)]
+    /// The column to sort the functions by
+    #[arg(long, value_enum, default_value_t = PhaseSort::SelfCost)]
     pub(crate) sort: PhaseSort,
-    #[command(flatten, next_help_heading = "What is looked at")]
-    pub(crate) part: Part,
+    #[command(flatten, next_help_heading = "Selection")]
+    pub(crate) filters: Filters,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
-    /// Recordings to put together; damaged parts are left out
+    /// Recordings to merge; damaged parts are left out
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
     /// The file to write, - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replace the file if it is there
-    #[arg(short, long)]
-    pub(crate) force: bool,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub(crate) overwrite: bool,
 }
 
-/// Which part of a recording is looked at, and how.
+/// The part of a recording that a command shows, and the measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What is counted: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed soon); if
-    /// not given, what the recording is about
+    /// What is counted: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed
+    /// soon); by default the main measure of the recording
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
-    pub(crate) measure: Option<Counted>,
-    /// Of measures of memory: this device's, and not the process's own
+    pub(crate) measure: Option<MeasureChoice>,
+    /// For measures of memory: this device instead of the process's heap
     #[arg(long, value_name = "NUMBER")]
     pub(crate) device: Option<u32>,
-    #[command(flatten, next_help_heading = "What is looked at")]
-    pub(crate) part: Part,
+    #[command(flatten, next_help_heading = "Selection")]
+    pub(crate) filters: Filters,
 }
 
-/// Processes, threads, times and frames.
+/// Filters of processes, threads, times and frames.
 #[derive(Debug, Args)]
-pub(crate) struct Part {
-    /// Show the internals of the interpreter and of libraries too
+pub(crate) struct Filters {
+    /// Show frames inside the interpreter and libraries too
     #[arg(long)]
     pub(crate) all: bool,
-    #[command(flatten, next_help_heading = "What is looked at")]
-    pub(crate) extent: Extent,
+    #[command(flatten, next_help_heading = "Selection")]
+    pub(crate) scope: Scope,
     /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or
-    /// file:*/nn/*; function:=f is exactly f
+    /// file:*/nn/*; function:=f matches exactly f
     #[arg(long, value_name = "PATTERN")]
     pub(crate) only: Vec<String>,
-    /// No functions that match
+    /// Hide functions that match
     #[arg(long, value_name = "PATTERN")]
     pub(crate) hide: Vec<String>,
     /// Only frames of this kind
@@ -368,16 +373,16 @@ pub(crate) struct Part {
     pub(crate) kind: Vec<FrameKind>,
 }
 
-/// Processes, threads and times.
+/// Filters of processes, threads and times.
 #[derive(Debug, Args)]
-pub(crate) struct Extent {
+pub(crate) struct Scope {
     /// Only this process
     #[arg(long, value_name = "PID")]
     pub(crate) process: Vec<u32>,
-    /// Only this thread, by its name or number
+    /// Only this thread, by name or number
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Vec<String>,
-    /// Only from this time on, since the recording began: 1.5s, 200ms
+    /// Only from this time on, since the start of the recording: 1.5s, 200ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) from: Option<Duration>,
     /// Only up to this time
@@ -386,32 +391,32 @@ pub(crate) struct Extent {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Counted {
-    /// Wall time, in what began and ended
+pub(crate) enum MeasureChoice {
+    /// Wall time of calls and spans
     Time,
     /// How often functions were called: the same on every machine
     Calls,
-    /// Stacks that were seen
+    /// Sampled stacks
     Samples,
-    /// Bytes that were allocated
+    /// Allocated bytes
     Bytes,
     /// Allocations
     Allocations,
-    /// Bytes that were still allocated at the end
+    /// Bytes that were live at the end
     Live,
-    /// Bytes that were allocated when the program had most
+    /// Bytes that were live at the peak
     Peak,
-    /// Bytes that were freed again soon
+    /// Bytes that were freed soon after their allocation
     Temporary,
 }
 
-/// A kind of frames, by its name; the one that most people want is listed first.
+/// Returns the parser of a kind of frames; the most common kind is listed first.
 fn frame_kind() -> impl TypedValueParser<Value = FrameKind> {
     let names = PossibleValuesParser::new(["python", "native", "script", "extra", "label"]);
-    names.try_map(|name| FrameKind::from_name(&name).ok_or("no kind of frames"))
+    names.try_map(|name| FrameKind::from_name(&name).ok_or("not a kind of frames"))
 }
 
-/// A number of seconds, or with a unit.
+/// Parses a time in seconds, or with a unit.
 fn time(text: &str) -> Result<Duration, String> {
     let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)];
     let (number, seconds) =
@@ -420,7 +425,7 @@ fn time(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(value * seconds).map_err(|_| "a time can't be negative".to_owned())
 }
 
-/// A number that is not negative, with or without its sign.
+/// Parses a number that is not negative, with or without a percent sign.
 fn percent(text: &str) -> Result<f64, String> {
     let value = text.trim_end_matches('%').trim().parse::<f64>().ok();
     value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| "write a number like 5 or 2.5".to_owned())

@@ -1,4 +1,4 @@
-//! Shows a page in the user's browser, and does not wait for that.
+//! Opens a page in the user's browser, without waiting for it.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Opens an address with what `BROWSER` says (several, with colons between them, of which the first that is there counts), or
-/// as the desktop does.
+/// Opens an address with a command of `BROWSER` (commands are separated by colons; the first that exists is used), or
+/// with the default program of the desktop.
 pub(crate) fn open(address: &str) -> Result<(), Failure> {
-    let said = std::env::var_os("BROWSER").unwrap_or_default();
-    let said = said.to_string_lossy().into_owned();
-    let browsers = said.split(':').filter(|browser| !browser.trim().is_empty()).chain(["xdg-open"]);
+    let commands = std::env::var_os("BROWSER").unwrap_or_default();
+    let commands = commands.to_string_lossy().into_owned();
+    let browsers = commands.split(':').filter(|browser| !browser.trim().is_empty()).chain(["xdg-open"]);
     for browser in browsers {
         match start(&words(browser, address)) {
             Ok(()) => return Ok(()),
@@ -22,7 +22,7 @@ pub(crate) fn open(address: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("there is no browser to open {address} with: BROWSER can name one")))
 }
 
-/// A command with the address in the place of `%s`, or behind it.
+/// Splits a command into words, with the address in place of `%s` or at the end.
 fn words(browser: &str, address: &str) -> Vec<String> {
     let mut words: Vec<String> = browser.split_whitespace().map(|word| word.replace("%s", address)).collect();
     if !browser.contains("%s") {
@@ -31,7 +31,7 @@ fn words(browser: &str, address: &str) -> Vec<String> {
     words
 }
 
-/// Starts a command that outlives this one, and says nothing here.
+/// Starts a command that outlives this process, with its output discarded.
 fn start(words: &[String]) -> io::Result<()> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let mut command = Command::new(program);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_where_the_browser_wants_it() {
+    fn the_address_replaces_the_placeholder_or_follows_the_command() {
         assert_eq!(words("firefox", "file:///a"), ["firefox", "file:///a"]);
         assert_eq!(words("chromium --app=%s --new", "file:///a"), ["chromium", "--app=file:///a", "--new"]);
     }

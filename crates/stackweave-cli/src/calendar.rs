@@ -1,8 +1,8 @@
-//! Moments as people write them.
+//! Dates and times as text.
 
 use chrono::DateTime;
 
-/// Returns nanoseconds since 1970 as a date and a time of the day, in UTC.
+/// Formats nanoseconds since 1970 as a date and a time of the day, in UTC.
 pub(crate) fn utc(wall_ns: i64) -> String {
     match DateTime::from_timestamp(wall_ns.div_euclid(1_000_000_000), 0) {
         Some(moment) if wall_ns >= 0 => moment.to_string(),
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_those_of_the_calendar() {
+    fn timestamps_become_calendar_dates() {
         let cases = [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),

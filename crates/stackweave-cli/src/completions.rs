@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Completions) -> Result<(), Failure> {
     show(&[], |out| io::Write::write_all(out, &text))
 }
 
-/// The command with the options that only the Python package knows.
+/// Returns the command with the options of the Python package's commands.
 fn command() -> Command {
     let command = Program::command();
     let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
@@ -33,7 +33,7 @@ fn command() -> Command {
     })
 }
 
-/// Bash is told the names of arguments as if they were words to type; files are completed where there are none.
+/// Removes the names of arguments, which bash would offer as words; without them it completes files.
 fn without_names(script: &[u8]) -> Vec<u8> {
     let script = String::from_utf8_lossy(script);
     let line = |line: &str| match line.trim_start().strip_prefix("opts=\"") {

@@ -1,4 +1,4 @@
-//! `stackweave diff`: what costs more, or less, than before.
+//! `stackweave diff`: which costs changed between two recordings.
 
 use std::path::Path;
 
@@ -18,18 +18,18 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
         each: arguments.gate.fail_above_each,
         allows_incomplete: arguments.gate.allow_incomplete,
     };
-    let has_filter = !arguments.selection.part.view().filter.is_empty();
+    let has_filter = !arguments.selection.filters.view().filter.is_empty();
     if arguments.shares && gate.total.is_some() && !has_filter {
         return Err(Failure::new(
-            "the shares of everything are 100 % always: --fail-above needs --only beside --shares",
+            "shares of the whole recording always add up to 100 %: --fail-above needs --only beside --shares",
         ));
     }
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
-    let view = arguments.selection.part.view();
+    let view = arguments.selection.filters.view();
     let sides = [before.profile.view(&view), after.profile.view(&view)];
     let diff = ProfileDiff::of(&sides[0], &sides[1], arguments.shares);
-    let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure chooses what both count")))?;
+    let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure selects one that both have")))?;
     let selected = Sides { diff: &diff, selected: sides.each_ref().map(|side| side.total() - side.without_frame()) };
     let checked = [checked(&arguments.before, &before, &sides[0]), checked(&arguments.after, &after, &sides[1])];
     let verdict = gate.judge(&selected, checked);
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
         show(&remarks, |out| write_diff(out, &diff, &options))
     };
     match shown {
-        // That nobody reads the table to its end does not make the gate pass.
+        // The gate is judged even if the reader of the table has stopped reading.
         Ok(()) | Err(Failure::Closed) => {}
         failed => return failed,
     }

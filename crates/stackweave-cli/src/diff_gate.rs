@@ -1,50 +1,50 @@
-//! Whether a cost has grown too much: for machines that watch a program from change to change.
+//! Gates: whether a cost grew by more than a limit, for continuous integration.
 
 use std::path::Path;
 
 use stackweave_core::printable;
 use stackweave_profile::{Change, Diff, FunctionId};
 
-/// How much may grow, in percent.
+/// The limits, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Gate {
-    /// What is selected, altogether.
+    /// How much the selected total may grow.
     pub(crate) total: Option<f64>,
-    /// What each function costs itself, in percent of what was selected before.
+    /// How much the self cost of each function may grow, in percent of the selected total before.
     pub(crate) each: Option<f64>,
-    /// Whether recordings are compared that are known not to have all that happened.
+    /// Whether incomplete recordings are compared.
     pub(crate) allows_incomplete: bool,
 }
 
-/// Two profiles, and what each costs as far as functions that are seen cost it.
+/// Two profiles, with the costs of the visible functions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides<'a> {
     pub(crate) diff: &'a Diff,
     pub(crate) selected: [i64; 2],
 }
 
-/// What a gate has found.
+/// The result of a gate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Verdict {
-    pub(crate) is_asked: bool,
-    /// What grew by too much, or why that can't be known; `None` if nothing did.
+    pub(crate) is_requested: bool,
+    /// What grew by too much, or why that can't be checked; `None` if nothing did.
     pub(crate) sentence: Option<String>,
-    /// Whether it can't be known.
+    /// Whether the gate could not be checked.
     pub(crate) is_unknown: bool,
 }
 
-/// One of the two recordings, and what a gate has to know about it.
+/// One of the two recordings, with what a gate needs to know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checked<'a> {
     pub(crate) path: &'a Path,
-    /// Whether there is any function in what is selected of it.
+    /// Whether the selection contains any function.
     pub(crate) has_functions: bool,
-    /// Why it is not all that happened, if it is known not to be.
+    /// Why events are missing, if they are.
     pub(crate) incomplete: Option<&'a str>,
 }
 
 impl Sides<'_> {
-    /// What is selected.
+    /// Returns the change of the selected total.
     pub(crate) fn total(&self) -> Change {
         self.diff.change(Some(self.selected[0]), Some(self.selected[1]))
     }
@@ -53,24 +53,24 @@ impl Sides<'_> {
         if self.diff.is_normalised() { format!("{:.1} %", cost * 100.0) } else { self.diff.measure().text(cost) }
     }
 
-    fn own(&self, before: Option<i64>, after: Option<i64>) -> Change {
+    fn change(&self, before: Option<i64>, after: Option<i64>) -> Change {
         self.diff.change(before, after)
     }
 
-    /// The function whose own cost grew most.
+    /// Returns the function whose self cost grew most.
     fn most_grown(&self) -> Option<(FunctionId, Change)> {
-        let own = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.own);
+        let own = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
         let changes = self.diff.by_function().iter();
-        let changes = changes.map(|of| (of.function, self.own(own(of.before), own(of.after))));
+        let changes = changes.map(|of| (of.function, self.change(own(of.before), own(of.after))));
         let most = changes.max_by(|(_, a), (_, b)| a.difference().total_cmp(&b.difference()));
         most.filter(|(_, change)| change.difference() > 0.0)
     }
 
-    fn grown(&self, what: &str, change: Change) -> String {
+    fn grown(&self, subject: &str, change: Change) -> String {
         let (before, after) = (self.text(change.before), self.text(change.after));
         match change.ratio() {
-            Some(ratio) => format!("{what} grew by {:.1} %, from {before} to {after}", (ratio - 1.0) * 100.0),
-            None => format!("{what} grew from nothing to {after}"),
+            Some(ratio) => format!("{subject} grew by {:.1} %, from {before} to {after}", (ratio - 1.0) * 100.0),
+            None => format!("{subject} grew from nothing to {after}"),
         }
     }
 
@@ -80,37 +80,37 @@ impl Sides<'_> {
 }
 
 impl Gate {
-    /// Returns whether both hold, and if not which does not. What can't be checked does not hold.
+    /// Checks both limits, and returns which one is exceeded. A gate that can't be checked does not pass.
     pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> Verdict {
         if self.total.is_none() && self.each.is_none() {
             return Verdict::default();
         }
         if let Some(sentence) = self.unchecked(checked) {
-            return Verdict { is_asked: true, sentence: Some(sentence), is_unknown: true };
+            return Verdict { is_requested: true, sentence: Some(sentence), is_unknown: true };
         }
         let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
-        Verdict { is_asked: true, sentence, is_unknown: false }
+        Verdict { is_requested: true, sentence, is_unknown: false }
     }
 
-    /// Returns why the gate can't be checked. What is new has grown from nothing; but what is gone was perhaps renamed, and from
-    /// then on a gate would pass whatever happens.
+    /// Returns why the gate can't be checked. A function that is new has grown from nothing; but one that disappeared
+    /// may have been renamed, and then the gate would always pass.
     fn unchecked(&self, checked: [Checked<'_>; 2]) -> Option<String> {
         if !self.allows_incomplete
             && let Some((side, why)) = checked.iter().find_map(|side| Some((side, side.incomplete?)))
         {
             let (path, why) = (side.path.display(), why.trim_end_matches('.'));
             return Some(format!(
-                "the gate can't be checked, as {path} is incomplete: {why}; --allow-incomplete compares it all the same"
+                "the gate can't be checked, because {path} is incomplete: {why}; --allow-incomplete compares it anyway"
             ));
         }
         let [before, after] = checked.map(|side| side.path.display());
         match checked.map(|side| side.has_functions) {
             [_, true] => None,
             [false, false] => Some(format!(
-                "the gate can't be checked, as nothing is selected in {before} and {after}: are --only, --hide, --kind, --from and --to right?"
+                "the gate can't be checked, because nothing is selected in {before} and {after}: are --only, --hide, --kind, --from and --to right?"
             )),
             [true, false] => Some(format!(
-                "the gate can't be checked, as what is selected in {before} is not in {after}: was it renamed, or did the program not run?"
+                "the gate can't be checked, because what is selected in {before} is not in {after}: was it renamed, or did the program not run?"
             )),
         }
     }
@@ -136,13 +136,13 @@ impl Gate {
         if !exceeds(change.difference(), sides.total().before, limit) {
             return None;
         }
-        let what = format!("{} of {} itself", sides.diff.measure().describe(), sides.name(function));
-        let grown = sides.grown(&what, change);
-        Some(format!("{grown}, and --fail-above-each allows {limit} % of all that there was before"))
+        let subject = format!("self {} of {}", sides.diff.measure().describe(), sides.name(function));
+        let grown = sides.grown(&subject, change);
+        Some(format!("{grown}, and --fail-above-each allows {limit} % of the total before"))
     }
 }
 
-/// Whether it grew by more than so many percent; from nothing, anything is more.
+/// Returns whether a cost grew by more than a number of percent; from 0, any growth is more.
 fn exceeds(grown: f64, before: f64, percent: f64) -> bool {
     grown > 0.0 && grown > before * percent / 100.0
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_than_the_limit_is_too_much() {
+    fn growth_beyond_the_limit_exceeds_it() {
         assert!(exceeds(11.0, 100.0, 10.0) && !exceeds(10.0, 100.0, 10.0) && !exceeds(-50.0, 100.0, 10.0));
         assert!(exceeds(1.0, 0.0, 50.0) && !exceeds(0.0, 0.0, 0.0) && exceeds(0.1, 100.0, 0.0));
     }

@@ -1,4 +1,4 @@
-//! What costs more or less than before, for programs.
+//! Changed costs, as JSON.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::diff_gate::{Sides, Verdict};
 use crate::json_values::{cost, function, unit};
 use crate::text::DiffOptions;
 
-/// Writes the functions, or the paths, that changed most, and what a gate has said.
+/// Writes the functions or the paths that changed most, and the result of the gate.
 pub(crate) fn write(
     out: &mut dyn Write,
     sides: &Sides<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn write(
         "selected": change(diff, sides.total()),
         "remarks": remarks,
     });
-    if verdict.is_asked {
+    if verdict.is_requested {
         whole["gate"] = json!({"passed": verdict.sentence.is_none(), "sentence": verdict.sentence});
     }
     if options.by_path {
@@ -44,10 +44,10 @@ fn rows(mut rows: Vec<(Change, Map<String, Value>)>, limit: usize) -> Value {
 }
 
 fn functions(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
-    let side = |of: Option<CallStatistics>| of.map(|of| (of.calls, of.own, of.total));
+    let side = |of: Option<CallStatistics>| of.map(|of| (of.calls, of.self_cost, of.total));
     let row = |of: &FunctionDiff| {
         let mut row = function(diff.functions().function(of.function));
-        let changed = diff.change(of.before.map(|cost| cost.own), of.after.map(|cost| cost.own));
+        let changed = diff.change(of.before.map(|cost| cost.self_cost), of.after.map(|cost| cost.self_cost));
         put_sides(diff, &mut row, [side(of.before), side(of.after)], changed);
         (changed, row)
     };
@@ -55,7 +55,7 @@ fn functions(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
 }
 
 fn paths(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
-    let side = |of: Option<Cost>| of.map(|of| (of.calls, of.own, of.total));
+    let side = |of: Option<Cost>| of.map(|of| (of.calls, of.self_cost, of.total));
     let row = |node: &DiffNode| {
         let mut row = function(diff.functions().function_of(node.frame));
         row.insert("callers".to_owned(), callers(diff, node));
@@ -66,7 +66,7 @@ fn paths(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
     diff.nodes().iter().skip(1).map(row).collect()
 }
 
-/// The names of who called, the outermost first.
+/// Returns the names of the callers, outermost first.
 fn callers(diff: &Diff, node: &DiffNode) -> Value {
     let mut names = Vec::new();
     let mut next = node.parent;
@@ -88,10 +88,10 @@ fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64
     row.insert("change".to_owned(), change(diff, changed));
 }
 
-/// `before` and `after` as the diff tells them: in the unit, or as shares.
+/// Writes `before` and `after` like the text: in the unit, or as shares.
 fn change(diff: &Diff, of: Change) -> Value {
     let value = |number: f64| -> Value {
-        #[expect(clippy::cast_possible_truncation, reason = "it was made of a whole number")]
+        #[expect(clippy::cast_possible_truncation, reason = "it was converted from an integer")]
         if diff.is_normalised() { json!(number) } else { cost(diff.measure(), number.round() as i64) }
     };
     json!({"before": value(of.before), "after": value(of.after), "difference": value(of.difference()), "ratio": of.ratio()})

@@ -1,54 +1,54 @@
-//! Commands that people really type, below the help of each command.
+//! Examples below the help of each command.
 
 pub(crate) const INFO: &str = "\
 Examples:
-  stackweave info train.4242.swv          what is in it, and whether anything is missing
+  stackweave info train.4242.swv          its contents, and what is missing
   stackweave info runs/                   each process of a folder
-  stackweave info --json train.swv        the same for programs";
+  stackweave info --json train.swv        the same as JSON";
 
 pub(crate) const HEAP: &str = "\
 Examples:
   stackweave heap train.4242.swv          peak, leaks, temporary blocks, sizes, the curve over time
-  stackweave heap --view leaks train.swv  who took what was never freed
+  stackweave heap --view leaks train.swv  leak candidates, by stack
   stackweave heap --view peak -n 30 --only file:*/models/* train.swv
-                                          who had most at the peak, of these files only";
+                                          live at the peak, from these files only";
 
 pub(crate) const PHASES: &str = "\
 Examples:
-  stackweave phases compile.swv           each run, and the functions that cost most
+  stackweave phases compile.swv           each run, and the slowest functions
   stackweave phases --runs compile.swv    all runs, one line each
-  stackweave phases --json compile.swv    all of it for programs";
+  stackweave phases --json compile.swv    everything as JSON";
 
 pub(crate) const TREE: &str = "\
 Examples:
-  stackweave tree train.4242.swv          who called whom
+  stackweave tree train.4242.swv          the call tree
   stackweave tree --depth 6 --min 5 train.swv
-                                          the first levels, and only what has 5 % or more
-  stackweave tree --measure live mem.swv  who took what was not freed
+                                          the first levels, without paths below 5 %
+  stackweave tree --measure live mem.swv  where live memory was allocated
   stackweave tree --only file:*/models/* --thread loader train.swv";
 
 pub(crate) const TOP: &str = "\
 Examples:
-  stackweave top train.4242.swv           the functions that cost most themselves
+  stackweave top train.4242.swv           the functions with the highest self time
   stackweave top --sort total -n 40 train.swv
-                                          with all that they called
+                                          sorted by total time
   stackweave top --from 10s --to 12s --kind python train.swv
-                                          in two seconds of the run, Python only
-  stackweave top --json train.swv         the same for programs";
+                                          two seconds of the run, Python frames only
+  stackweave top --json train.swv         the same as JSON";
 
 pub(crate) const FLAME: &str = "\
 Examples:
-  stackweave flame train.4242.swv         as wide and as high as the screen
+  stackweave flame train.4242.swv         fits the screen
   stackweave flame --root Trainer.step train.swv
-                                          only what this function did
-  stackweave flame --bottom-up train.swv  from what costs to who called it
+                                          only below this function
+  stackweave flame --bottom-up train.swv  from the functions to their callers
   stackweave flame --measure peak --width 200 --depth 100 mem.swv | less -R";
 
 pub(crate) const DIFF: &str = "\
 Examples:
-  stackweave diff before.swv after.swv    what costs more, or less
+  stackweave diff before.swv after.swv    the functions that changed most
   stackweave diff --shares --paths before.swv after.swv
-                                          by path, of runs of different length
+                                          by call path, for runs of different length
   stackweave diff --measure calls --fail-above 2 main.swv branch.swv
                                           fails (status 3) if there are over 2 % more calls
   stackweave diff --measure peak --only file:*/models/* --fail-above 10 main.swv branch.swv";
@@ -58,7 +58,7 @@ Examples:
   stackweave report train.4242.swv        writes train.4242.html, which needs no network
   stackweave report --open run.swv        and opens it
   stackweave report after.swv --before before.swv -o change.html
-                                          with what changed";
+                                          shows what changed";
 
 pub(crate) const EXPORT: &str = "\
 Examples:
@@ -72,7 +72,7 @@ pub(crate) const MERGE: &str = "\
 Examples:
   stackweave merge out.swv out.4243.swv -o all.swv
                                           a program and its child
-  stackweave merge runs/ -o all.swv       all recordings of a folder";
+  all recordings in a folder";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:

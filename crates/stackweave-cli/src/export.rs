@@ -1,4 +1,4 @@
-//! `stackweave export`: a recording in the format of a viewer.
+//! `stackweave export`: converts a recording to the format of a viewer.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use stackweave_profile::Measure;
 use stackweave_recording::Recording;
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Counted, Export};
+use crate::arguments::{Export, MeasureChoice};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::opening::open;
@@ -17,37 +17,37 @@ use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
-    if matches!(arguments.selection.measure, Some(Counted::Calls)) {
+    if matches!(arguments.selection.measure, Some(MeasureChoice::Calls)) {
         return Err(Failure::arguments(
-            "exports have calls beside time: leave out --measure; top, tree, flame and diff count calls",
+            "exports contain calls and time: leave out --measure; top, tree, flame and diff count calls",
         ));
     }
-    let given = arguments.output.as_deref().map(output::place);
+    let given = arguments.output.as_deref().map(output::path);
     let output = given.unwrap_or_else(|| beside(&arguments.recordings[0], format));
     output::check(&output)?;
-    let recording = arguments.selection.part.extent.recording(&arguments.recordings)?;
+    let recording = arguments.selection.filters.scope.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
-    let is_said = arguments.selection.part.has_view();
+    let is_said = arguments.selection.filters.has_view();
     let options = ExportOptions {
         part: arguments.selection.options()?,
-        view: is_said.then(|| arguments.selection.part.view()),
+        view: is_said.then(|| arguments.selection.filters.view()),
         title: arguments.title.clone(),
         time_order: arguments.time_order,
         sources: arguments.sources.chosen(),
         texts: Vec::new(),
         before: before.as_ref(),
-        overwrite: arguments.force,
+        overwrite: arguments.overwrite,
         max_size: arguments.max_size.unwrap_or_default(),
     };
-    let said = export_to(&recording, format, &output, &options)?;
-    say(said);
+    let message = export_to(&recording, format, &output, &options)?;
+    say(message);
     Ok(())
 }
 
-/// What helps against an export that is too large.
+/// Advice for an export that is too large.
 const SMALLER: &str = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
 
-/// Writes a file, says what could not be read, and returns the sentence about what was written.
+/// Writes a file, prints what could not be read, and returns the sentence about what was written.
 pub(crate) fn export_to(
     recording: &Recording,
     format: Format,
@@ -62,26 +62,26 @@ pub(crate) fn export_to(
     let done = done.map_err(|error| match error {
         ExportError::Exists(path) => output::exists(&path),
         ExportError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
-        ExportError::Write(..) => Failure::new(format!("{error}; --output names another place")),
+        ExportError::Write(..) => Failure::new(format!("{error}; choose another path with --output")),
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
     })?;
-    for sentence in done.missing.iter().cloned().chain(done.sources.left_out()) {
+    for sentence in done.missing.iter().cloned().chain(done.sources.left_out_text()) {
         say(format_args!("stackweave: {sentence}"));
     }
-    if let Some(sentence) = done.sources.put_in() {
+    if let Some(sentence) = done.sources.included_text() {
         say(sentence);
     }
     let size = Measure::AllocatedBytes.text(cast(done.bytes));
     Ok(format!("Wrote {} ({format}, {size}).", output::name(output)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 const fn cast(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// The format that is asked for, or that the name of the output says.
+/// Returns the requested format, or that of the output's suffix.
 fn format(arguments: &Export) -> Result<Format, Failure> {
     if let Some(name) = &arguments.format {
         return name.parse().map_err(Failure::arguments);
@@ -93,11 +93,11 @@ fn format(arguments: &Export) -> Result<Format, Failure> {
     };
     Format::of_path(output).ok_or_else(|| {
         let (path, names) = (output.display(), Format::names());
-        Failure::arguments(format!("the name of {path} does not say a format; --format takes {names}"))
+        Failure::arguments(format!("{path} has no suffix of a format; --format takes {names}"))
     })
 }
 
-/// The recording's name with the format's end, in the folder where the command runs.
+/// Returns the recording's name with the format's suffix, in the current folder.
 pub(crate) fn beside(recording: &Path, format: Format) -> PathBuf {
     let name = recording.file_stem().unwrap_or("recording".as_ref()).to_string_lossy();
     PathBuf::from(format!("{name}{}", format.suffix()))

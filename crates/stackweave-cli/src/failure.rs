@@ -1,20 +1,20 @@
-//! Why a command could not do what it was asked for.
+//! Failures of a command.
 
 use std::fmt::{self, Display};
 use std::io;
 
 use stackweave_core::printable;
 
-/// One sentence for the user.
+/// A failure with one sentence for the user.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong, and the sentence says what.
+    /// The command failed, for the reason that the sentence gives.
     Sentence(String),
-    /// What was asked for can't be: the arguments are wrong, whatever is in the recording.
+    /// The arguments are wrong, whatever the recording contains.
     Arguments(String),
-    /// All was done, and what was found is not what is allowed.
+    /// The command succeeded, and a gate did not pass.
     Gate(String),
-    /// Nobody reads the output any more: that is no failure, and needs no word.
+    /// The reader of the output closed it: no failure, and no message.
     Closed,
 }
 
@@ -23,7 +23,7 @@ impl Failure {
         Self::Sentence(printable(&sentence.to_string()))
     }
 
-    /// The arguments are wrong.
+    /// Wrong arguments.
     pub(crate) fn arguments(sentence: impl Display) -> Self {
         Self::Arguments(sentence.to_string())
     }
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     pub(crate) const fn status(&self) -> u8 {
         match self {
             Self::Sentence(_) => 1,

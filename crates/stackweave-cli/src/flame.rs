@@ -6,43 +6,43 @@ use clap::Args;
 use stackweave_profile::Pattern;
 
 use crate::arguments::Selection;
-use crate::below::write_below;
 use crate::failure::Failure;
 use crate::flame_json;
 use crate::screen::{Screen, show, show_json};
+use crate::table_notes::write_table_notes;
 use crate::text::{FlameOptions, FlameShape, FlameTree, write_flame};
 
 #[derive(Debug, Args)]
 pub(crate) struct Flame {
-    /// Recordings to look at, together
+    /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true, value_hint = clap::ValueHint::FilePath)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// Only what this function did, from there on: a part of its name, or a pattern as of --only
+    /// Only the calls below this function: a part of its name, or a pattern as of --only
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) root: Option<Pattern>,
-    /// Begin with what cost something itself, and go on to who called it
+    /// Start with self costs and continue with the callers
     #[arg(long)]
     pub(crate) bottom_up: bool,
-    /// Show at most this many levels; if not given, as many as the screen has lines
+    /// Show at most this many levels; by default as many as fit the screen
     #[arg(long, value_name = "LEVELS")]
     pub(crate) depth: Option<usize>,
-    /// How many columns it takes; if not given, those of the screen, or 100
+    /// The width in columns; by default that of the screen, or 100
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=10_000))]
     pub(crate) width: Option<u16>,
-    /// Write JSON, for programs: the form of d3-flame-graph
+    /// Write JSON in the format of d3-flame-graph
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten, next_help_heading = "What is looked at")]
+    #[command(flatten, next_help_heading = "Selection")]
     pub(crate) selection: Selection,
 }
 
 const WIDTH: usize = 100;
-/// Lines that are not levels: the whole, the notes, and the next prompt.
-const BESIDES: usize = 3;
+/// Lines that are not levels: the total, the notes and the next prompt.
+const OTHER_LINES: usize = 3;
 
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let mut selected = arguments.selection.profile(&arguments.recordings)?;
-    let view = arguments.selection.part.view();
+    let view = arguments.selection.filters.view();
     let profile = selected.profile.view(&view);
     let screen = Screen::of_output();
     let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
@@ -63,24 +63,24 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
         return show_json(|out| flame_json::write(out, &tree, &selected.remarks));
     }
     let options = FlameOptions { width, palette: screen.palette() };
-    let lines = screen.height.map(|height| height.saturating_sub(BESIDES).max(1));
+    let lines = screen.height.map(|height| height.saturating_sub(OTHER_LINES).max(1));
     shape.max_depth = arguments.depth.or(lines);
-    // What is drawn may be a part of the whole, which is known only now.
+    // Filters may leave only a part of the total, which is known only now.
     let whole = FlameTree::of(&profile, &FlameShape { max_depth: Some(0), least: i64::MAX, ..shape.clone() });
     check_root(arguments, &whole)?;
     shape.least = options.least(whole.boxes[0].value);
     let tree = FlameTree::of(&profile, &shape);
     show(&selected.remarks, |out| {
         write_flame(out, &tree, &options)?;
-        write_below(out, &selected, &view)
+        write_table_notes(out, &selected, &view)
     })
 }
 
 fn check_root(arguments: &Flame, tree: &FlameTree) -> Result<(), Failure> {
     match &arguments.root {
-        Some(_) if tree.boxes[0].value == 0 => Err(Failure::new(
-            "nothing that is shown has a function like that of --root; stackweave top lists the functions",
-        )),
+        Some(_) if tree.boxes[0].value == 0 => {
+            Err(Failure::new("no function that is shown matches --root; stackweave top lists the functions"))
+        }
         _ => Ok(()),
     }
 }

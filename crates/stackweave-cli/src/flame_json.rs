@@ -1,4 +1,4 @@
-//! A flame graph for programs: the nested form that d3-flame-graph reads.
+//! A flame graph as JSON, in the nested form that d3-flame-graph reads.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use crate::json_tree::{Nested, write_nested};
 use crate::json_values::{raw_unit, text};
 use crate::text::FlameTree;
 
-/// Readers of JSON have limits, and Python's takes some 990 that are nested; each level is two of them.
+/// Readers of JSON limit the nesting: Python's to about 990. Each level nests twice.
 pub(crate) const MOST_LEVELS: usize = 400;
 
-/// Writes `name`, `value` and `children` of each box. Costs are whole numbers, of what `unit` says.
+/// Writes `name`, `value` and `children` of each box. Costs are integers, in the unit of `unit`.
 pub(crate) fn write(out: &mut dyn Write, tree: &FlameTree, remarks: &[String]) -> io::Result<()> {
     write_nested(out, &Boxes { tree, remarks }, 0)?;
     writeln!(out)
@@ -23,12 +23,12 @@ struct Boxes<'a> {
 }
 
 impl Nested for Boxes<'_> {
-    fn children(&self, place: usize) -> &[usize] {
-        &self.tree.boxes[place].children
+    fn children(&self, index: usize) -> &[usize] {
+        &self.tree.boxes[index].children
     }
 
-    fn fields(&self, place: usize) -> Vec<(&'static str, serde_json::Value)> {
-        let of = &self.tree.boxes[place];
+    fn fields(&self, index: usize) -> Vec<(&'static str, serde_json::Value)> {
+        let of = &self.tree.boxes[index];
         let Some(function) = of.function else {
             return vec![
                 ("name", json!("all")),

@@ -1,4 +1,4 @@
-//! `stackweave heap`: how much memory a program took, who took it, and what is left.
+//! `stackweave heap`: how much memory a program allocated, where, and what it did not free.
 
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
 use stackweave_symbolize::{Options, Symbolizer};
@@ -11,16 +11,16 @@ use crate::screen::{Screen, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
-    let recording = arguments.part.extent.recording(&arguments.recordings)?;
+    let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let query = MemoryQuery {
-        range: arguments.part.extent.range()?,
-        threads: arguments.part.extent.thread.clone(),
+        range: arguments.filters.scope.range()?,
+        threads: arguments.filters.scope.thread.clone(),
         tags: arguments.tag.clone(),
         devices: arguments.device.map(i64::from).into_iter().collect(),
         temporary: arguments.temporary,
     };
     if query.range.is_some() && recording.processes().iter().all(has_no_history) {
-        return Err(Failure::new("there are only sums, and no history: --from and --to need one"));
+        return Err(Failure::new("the recording has totals and no history: --from and --to need a history"));
     }
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Reading", recording.bytes());
@@ -28,20 +28,20 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     drop(progress);
     let mut report = read.map_err(Failure::new)?;
     report.add_devices(recording.processes(), &query, Some(&symbolizer)).map_err(Failure::new)?;
-    let is_all = query.range.is_none() && !query.chooses_rows();
+    let is_all = query.range.is_none() && !query.filters_rows();
     let has_devices = report.devices.len() > 1 || !report.device_memory.is_empty();
     if arguments.view == HeapView::Devices && report.device_memory.is_empty() {
         return Err(Failure::new("no memory of a device was recorded; stackweave.torch.cuda_memory records it"));
     }
     let has_device = arguments.device.is_none_or(|device| report.has_device(device.into()));
     if (report.is_empty() && is_all && !has_devices) || !has_device {
-        return Err(Failure::new(why_nothing(arguments.device, &report)));
+        return Err(Failure::new(why_empty(arguments.device, &report)));
     }
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
     let Screen { width, colour, .. } = Screen::of_output();
     let options =
-        HeapOptions { view: arguments.view, limit: arguments.number, frames: arguments.part.view(), width, colour };
+        HeapOptions { view: arguments.view, limit: arguments.number, frames: arguments.filters.view(), width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {
@@ -49,8 +49,8 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     }
 }
 
-/// Why there is nothing to show.
-fn why_nothing(device: Option<u32>, report: &MemoryReport) -> String {
+/// Returns why there is nothing to show.
+fn why_empty(device: Option<u32>, report: &MemoryReport) -> String {
     let is_of_memory = report.processes.iter().any(|process| process.header.is_some());
     match (device, report.remarks.first()) {
         (Some(device), _) => format!("no memory of a device {device} was recorded"),

@@ -1,4 +1,4 @@
-//! How much memory a program took, for programs.
+//! Memory figures as JSON.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures, ProcessMem
 use crate::heap_json_devices;
 use crate::text::{HeapOptions, HeapView};
 
-/// Writes what a view shows; the summary has all of it. Times are seconds since the recording began.
+/// Writes what the view shows; the summary has all views. Times are in seconds since the start of the recording.
 pub(crate) fn write(
     out: &mut dyn Write,
     report: &MemoryReport,
@@ -106,11 +106,12 @@ fn named(of: &NamedFigures) -> Value {
 }
 
 fn stacks(profile: &Profile, limit: usize) -> Value {
-    let stack = |stack: &StackRow| json!({"bytes": stack.own, "blocks": stack.blocks, "stack": frames(profile, stack)});
+    let stack =
+        |stack: &StackRow| json!({"bytes": stack.self_cost, "blocks": stack.blocks, "stack": frames(profile, stack)});
     top_stacks(profile).iter().take(limit).map(stack).collect()
 }
 
-/// The frames of a stack, innermost first.
+/// Returns the frames of a stack, innermost first.
 pub(crate) fn frames(profile: &Profile, stack: &StackRow) -> Value {
     let frame = |frame: &stackweave_profile::FrameIndex| {
         let (frame, functions) = (profile.functions().frame(*frame), profile.functions());

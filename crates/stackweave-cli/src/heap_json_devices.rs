@@ -1,4 +1,4 @@
-//! The memory of devices, for programs.
+//! The memory of devices, as JSON.
 
 use serde_json::{Value, json};
 use stackweave_profile::memory::{
@@ -9,14 +9,14 @@ use stackweave_profile::{Profile, View};
 use crate::heap_json::{frames, seconds};
 use crate::text::HeapOptions;
 
-/// What is known of each device: of all of them, whichever is looked at.
+/// Returns the figures of every device, whichever is selected.
 pub(crate) fn devices(report: &MemoryReport, options: &HeapOptions) -> Value {
     report.device_memory.iter().map(|memory| device(memory, &options.frames)).collect()
 }
 
 fn device(memory: &DeviceMemory, view: &View) -> Value {
     let of = &memory.history;
-    let failed = |(place, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(place), view);
+    let failed = |(index, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(index), view);
     json!({
         "device": of.device,
         "pid": memory.pid,
@@ -58,7 +58,7 @@ fn state(of: &DeviceState) -> Value {
         "reason": match of.reason {
             0 => "end",
             1 => "out of memory",
-            _ => "asked",
+            _ => "requested",
         },
         "segments": of.segments,
         "blocks": of.blocks,

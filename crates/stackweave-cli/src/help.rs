@@ -1,4 +1,4 @@
-//! The page that shows all commands, by what they are for.
+//! The help page with all commands, by purpose.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use clap::{Arg, ArgAction, ColorChoice, Command};
 
 use crate::screen::ColourChoice;
 
-/// What commands are for, and which. Each command is in one of them.
+/// The groups of commands. Each command is in one of them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Record", &["run", "trace", "memory", "dynamo"]),
-    ("Look", &["top", "tree", "flame", "heap", "phases", "diff", "info", "live"]),
+    ("Record", &["record", "trace", "memory", "dynamo"]),
+    ("Inspect", &["top", "tree", "flame", "heap", "phases", "diff", "info", "live"]),
     ("Share", &["report", "export", "merge"]),
-    ("Find faults, set up", &["stacks", "doctor", "completions", "help"]),
+    ("Diagnose, set up", &["stacks", "doctor", "completions", "help"]),
 ];
 
 const HEAD: &str = "\x1b[1;4m";
 const WORD: &str = "\x1b[1m";
-const BACK: &str = "\x1b[0m";
+const RESET: &str = "\x1b[0m";
 
-/// The command with its page of commands.
+/// Adds the help page to the command.
 pub(crate) fn with_page(command: Command, colour: ColourChoice) -> Command {
     let choice = match colour {
         ColourChoice::Auto => ColorChoice::Auto,
@@ -33,33 +33,33 @@ pub(crate) fn with_page(command: Command, colour: ColourChoice) -> Command {
     command.help_template(page).color(choice).max_term_width(WIDTH)
 }
 
-/// Texts are not wider, however wide the screen is.
+/// The maximum width of help texts, however wide the screen is.
 const WIDTH: usize = 100;
 
-/// One help, and a short one, whether `-h` or `--help` asks for it.
+/// Gives `-h` and `--help` the same short help.
 fn with_short_help(command: Command) -> Command {
     if command.is_disable_help_flag_set() {
         return command;
     }
-    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help("Print this");
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help("Print help");
     command.disable_help_flag(true).arg(help)
 }
 
 fn page(command: &Command) -> StyledStr {
-    let mut page = format!("{{about-with-newline}}\n{HEAD}Usage:{BACK} {WORD}stackweave{BACK} COMMAND [OPTIONS]\n");
+    let mut page = format!("{{about-with-newline}}\n{HEAD}Usage:{RESET} {WORD}stackweave{RESET} COMMAND [OPTIONS]\n");
     for (title, names) in GROUPS {
-        let _ = write!(page, "\n{HEAD}{title}:{BACK}\n");
+        let _ = write!(page, "\n{HEAD}{title}:{RESET}\n");
         for one in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = one.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(page, "  {WORD}{:<13}{BACK}{about}", one.get_name());
+            let _ = writeln!(page, "  {WORD}{:<13}{RESET}{about}", one.get_name());
         }
     }
-    let _ = write!(page, "\n{HEAD}Options:{BACK}\n{{options}}{{after-help}}");
+    let _ = write!(page, "\n{HEAD}Options:{RESET}\n{{options}}{{after-help}}");
     page.into()
 }
 
-/// `help COMMAND` as that command's own `--help`.
-pub(crate) fn asked_otherwise(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `help COMMAND` to that command's `--help`.
+pub(crate) fn with_help_flag(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|word| word == "help") {
         arguments.remove(1);
         arguments.truncate(2);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_fits_a_screen() {
+    fn the_page_fits_on_a_screen() {
         let mut command = with_page(Program::command(), ColourChoice::Never);
         let page = command.render_help().to_string();
         assert!(page.lines().count() <= 40, "{page}");
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn help_of_a_command_is_its_own() {
-        let asked = |words: &[&str]| {
-            let words = asked_otherwise(words.iter().map(OsString::from).collect());
+    fn help_with_a_command_is_the_help_of_that_command() {
+        let rewritten = |words: &[&str]| {
+            let words = with_help_flag(words.iter().map(OsString::from).collect());
             words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(asked(&["stackweave", "help"]), "stackweave --help");
-        assert_eq!(asked(&["stackweave", "help", "top"]), "stackweave top --help");
-        assert_eq!(asked(&["stackweave", "help", "--help"]), "stackweave --help");
-        assert_eq!(asked(&["stackweave", "top", "help"]), "stackweave top help");
+        assert_eq!(rewritten(&["stackweave", "help"]), "stackweave --help");
+        assert_eq!(rewritten(&["stackweave", "help", "top"]), "stackweave top --help");
+        assert_eq!(rewritten(&["stackweave", "help", "--help"]), "stackweave --help");
+        assert_eq!(rewritten(&["stackweave", "top", "help"]), "stackweave top help");
     }
 }

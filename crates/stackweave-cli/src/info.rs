@@ -1,4 +1,4 @@
-//! `stackweave info`: what is in a recording, and whether it is whole.
+//! `stackweave info`: describes a recording and what is missing in it.
 
 use stackweave_profile::TraceNotes;
 use stackweave_recording::{ProcessRecording, Recording};
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Info) -> Result<(), Failure> {
     show(&[], |out| info_text::write(out, &recording, &notes))
 }
 
-/// What tracers have noted, as sentences for each process. What can't be read is missing, and told there.
+/// Returns the notes of the recorders, as sentences for each process. Parts that can't be read are reported elsewhere.
 fn notes(recording: &Recording) -> Vec<Vec<String>> {
     let mut progress = Progress::new("Reading", recording.bytes());
     let mut done = 0;

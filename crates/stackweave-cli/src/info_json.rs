@@ -1,4 +1,4 @@
-//! What is in a recording, for programs.
+//! The description of a recording, as JSON.
 
 use std::io::{self, Write};
 

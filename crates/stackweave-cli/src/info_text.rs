@@ -1,4 +1,4 @@
-//! What is in a recording, for people.
+//! The description of a recording, as text.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::calendar::utc;
 
-/// Threads that are shown; the rest is counted.
+/// How many threads are shown; the others are counted.
 const THREADS: usize = 12;
 
 pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<String>]) -> io::Result<()> {
@@ -65,10 +65,10 @@ fn write_process(out: &mut dyn Write, process: &ProcessRecording, notes: &[Strin
     missing.iter().try_for_each(|sentence| row(out, "missing", sentence))
 }
 
-/// Returns what is missing in a process, a sentence each.
+/// Returns what is missing in a process, one sentence each.
 pub(crate) fn missing(process: &ProcessRecording) -> Vec<String> {
     let mut missing = process.missing().sentences();
-    missing.extend(ForeignHooks::read(process).map(|found| found.sentence()));
+    missing.extend(ForeignHooks::read(process).map(|hooks| hooks.sentence()));
     missing
 }
 
@@ -93,17 +93,17 @@ fn row(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:<12}{}", printable(value))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn bytes(number: u64) -> String {
     Measure::AllocatedBytes.text(number as f64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn time(ns: u64) -> String {
     Measure::WallTime.text(ns as f64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of that size are not counted one by one")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn count(number: u64) -> String {
     Measure::Samples.text(number as f64)
 }

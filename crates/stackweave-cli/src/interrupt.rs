@@ -1,4 +1,5 @@
-//! Ctrl-C in a command that reads: it ends at once, as by the signal, and leaves neither a half-written file nor a bar.
+//! Ctrl-C in a command that reads a recording: ends it at once, as the signal would, without a half-written file or a
+//! bar.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use stackweave_files::output::discard_unfinished;
 static WATCHED: Once = Once::new();
 static HAS_BAR: AtomicBool = AtomicBool::new(false);
 
-/// Watches from here on, in a thread of its own.
+/// Starts a thread that handles the signals from now on.
 pub(crate) fn watch() {
     WATCHED.call_once(|| {
         let ignored = ignored();
@@ -28,7 +29,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// The signals that are to be ignored, as who started this process wants it: a bit each.
+/// Returns the signals that the parent process set to be ignored, one bit each.
 pub(crate) fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -42,7 +43,7 @@ fn clean_up() {
     }
 }
 
-/// A bar is drawn, or is gone again.
+/// Records whether a progress bar is on the terminal.
 pub(crate) fn has_bar(has: bool) {
     HAS_BAR.store(has, Ordering::Relaxed);
 }

@@ -1,24 +1,24 @@
-//! Trees as nested JSON, however deep they are.
+//! Trees as nested JSON, of any depth.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// A tree whose nodes have places.
+/// A tree whose nodes are numbered.
 pub(crate) trait Nested {
-    /// What is below a node.
-    fn children(&self, place: usize) -> &[usize];
+    /// Returns the children of a node.
+    fn children(&self, node: usize) -> &[usize];
 
-    /// What stands in a node, besides `children`.
-    fn fields(&self, place: usize) -> Vec<(&'static str, Value)>;
+    /// Returns the fields of a node besides `children`.
+    fn fields(&self, node: usize) -> Vec<(&'static str, Value)>;
 }
 
-/// Writes a node with all below it, a line each.
+/// Writes a node with its descendants, one per line.
 pub(crate) fn write_nested(out: &mut dyn Write, tree: &impl Nested, root: usize) -> io::Result<()> {
     write_node(out, tree, root)?;
     let mut open = vec![(root, 0)];
-    while let Some((place, next)) = open.last_mut() {
-        let children = tree.children(*place);
+    while let Some((node, next)) = open.last_mut() {
+        let children = tree.children(*node);
         let Some(child) = children.get(*next) else {
             out.write_all(if children.is_empty() { b"}" } else { b"]}" })?;
             open.pop();
@@ -32,9 +32,9 @@ pub(crate) fn write_nested(out: &mut dyn Write, tree: &impl Nested, root: usize)
     Ok(())
 }
 
-/// Writes a node up to its last field.
-fn write_node(out: &mut dyn Write, tree: &impl Nested, place: usize) -> io::Result<()> {
-    for (index, (name, value)) in tree.fields(place).iter().enumerate() {
+/// Writes the fields of a node, without the closing brace.
+fn write_node(out: &mut dyn Write, tree: &impl Nested, node: usize) -> io::Result<()> {
+    for (index, (name, value)) in tree.fields(node).iter().enumerate() {
         write!(out, "{}\"{name}\":", if index == 0 { '{' } else { ',' })?;
         serde_json::to_writer(&mut *out, value)?;
     }
@@ -50,27 +50,27 @@ mod tests {
     struct Chain(Vec<Vec<usize>>);
 
     impl Nested for Chain {
-        fn children(&self, place: usize) -> &[usize] {
-            &self.0[place]
+        fn children(&self, node: usize) -> &[usize] {
+            &self.0[node]
         }
 
-        fn fields(&self, place: usize) -> Vec<(&'static str, Value)> {
-            vec![("place", json!(place))]
+        fn fields(&self, node: usize) -> Vec<(&'static str, Value)> {
+            vec![("node", json!(node))]
         }
     }
 
     #[test]
-    fn nodes_are_nested() {
+    fn children_are_nested() {
         let mut out = Vec::new();
         let tree = Chain(vec![vec![1, 3], vec![2], vec![], vec![]]);
         assert!(write_nested(&mut out, &tree, 0).is_ok());
         let read: Value = serde_json::from_slice(&out).unwrap_or_default();
-        let leaf = |place| json!({"place": place});
-        assert_eq!(read, json!({"place": 0, "children": [{"place": 1, "children": [leaf(2)]}, leaf(3)]}));
+        let leaf = |node| json!({"node": node});
+        assert_eq!(read, json!({"node": 0, "children": [{"node": 1, "children": [leaf(2)]}, leaf(3)]}));
     }
 
     #[test]
-    fn a_deep_tree_needs_no_deep_stack() {
+    fn a_deep_tree_does_not_overflow_the_stack() {
         let many = 200_000;
         let mut chain: Vec<Vec<usize>> = (1..many).map(|next| vec![next]).collect();
         chain.push(Vec::new());

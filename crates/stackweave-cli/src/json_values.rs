@@ -1,9 +1,9 @@
-//! Costs and functions as all commands write them for programs.
+//! Costs and functions in the JSON of all commands.
 
 use serde_json::{Map, Value, json};
 use stackweave_profile::{Function, Measure};
 
-/// What costs are written in: seconds and not nanoseconds, where it is time.
+/// Returns the unit of costs in JSON: time is in seconds, not nanoseconds.
 pub(crate) const fn unit(measure: Measure) -> &'static str {
     match measure {
         Measure::WallTime => "seconds",
@@ -11,7 +11,7 @@ pub(crate) const fn unit(measure: Measure) -> &'static str {
     }
 }
 
-/// What costs are counted in.
+/// Returns the unit of recorded costs.
 pub(crate) const fn raw_unit(measure: Measure) -> &'static str {
     match measure {
         Measure::WallTime => "nanoseconds",
@@ -22,7 +22,7 @@ pub(crate) const fn raw_unit(measure: Measure) -> &'static str {
     }
 }
 
-/// A cost in its [`unit`].
+/// Converts a cost to its [`unit`].
 pub(crate) fn cost(measure: Measure, cost: i64) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]
     match measure {
@@ -31,13 +31,13 @@ pub(crate) fn cost(measure: Measure, cost: i64) -> Value {
     }
 }
 
-/// A part of a whole, from 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
+/// Returns a share, from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(crate) fn share(part: i64, whole: i64) -> Value {
     json!(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
 }
 
-/// Which function it is. What is not known is `null`.
+/// Returns the fields of a function; unknown ones are `null`.
 pub(crate) fn function(of: &Function) -> Map<String, Value> {
     let fields = [
         ("function", json!(&**of.full_name())),
@@ -49,7 +49,7 @@ pub(crate) fn function(of: &Function) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A field, if it is known.
+/// Returns a field, if its value is known.
 pub(crate) fn text(name: &'static str, value: Option<&str>) -> Option<(&'static str, Value)> {
     value.map(|value| (name, json!(value)))
 }

@@ -1,11 +1,11 @@
-//! The `stackweave` command: records programs, and shows what is in a recording and what it cost.
+//! The `stackweave` command: records programs, and shows recordings.
 //!
-//! The Rust binary and the command of the Python package are this one function, [`run`]. What it writes for people about
-//! profiles is [`text`], which the Python package prints, too.
+//! The Rust binary and the command of the Python package both call [`run`]. The text output for profiles is in
+//! [`text`], which the Python package uses too.
 #![forbid(unsafe_code)]
 
+mod argument_errors;
 mod arguments;
-mod below;
 mod browser;
 mod calendar;
 mod completions;
@@ -35,7 +35,6 @@ mod phases;
 mod phases_json;
 mod progress;
 mod python_commands;
-mod refusal;
 mod report;
 mod run_python;
 mod safe_output;
@@ -44,6 +43,7 @@ mod selection;
 mod stacks;
 mod stacks_json;
 mod stacks_text;
+mod table_notes;
 pub mod text;
 mod top;
 mod tree;
@@ -58,14 +58,14 @@ use failure::Failure;
 use safe_output::say;
 use screen::ColourChoice;
 
-/// Runs the command with these arguments, the name of the program first. Writes to standard output and error.
+/// Runs the command with these arguments; the first is the name of the program. Writes to standard output and error.
 ///
-/// The exit status is 0, or 1 after one sentence on standard error; 2 where the arguments are wrong, 3 where a gate did not
+/// The exit status is 0, or 1 after one sentence on standard error; 2 if the arguments are wrong, 3 if a gate did not
 /// pass.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let given = arguments.into_iter().skip(1);
-    let arguments = help::asked_otherwise(std::iter::once("stackweave".into()).chain(given).collect());
-    let colour = ColourChoice::said(&arguments);
+    let arguments = help::with_help_flag(std::iter::once("stackweave".into()).chain(given).collect());
+    let colour = ColourChoice::from_arguments(&arguments);
     colour.choose();
     let mut command = help::with_page(Program::command(), colour);
     if arguments.len() <= 1 {
@@ -74,17 +74,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let parsed = command.try_get_matches_from_mut(&arguments);
     let program = match parsed.and_then(|matches| Program::from_arg_matches(&matches)) {
         Ok(program) => program,
-        // Help and version are told in the same way, on standard output.
-        Err(said) if !said.use_stderr() => return status(said.print().map_err(|error| Failure::output(&error))),
+        // clap returns help and version as errors, which go to standard output.
+        Err(text) if !text.use_stderr() => return status(text.print().map_err(|error| Failure::output(&error))),
         Err(wrong) => {
-            say(refusal::sentence(&wrong, &command, &arguments));
+            say(argument_errors::sentence(&wrong, &command, &arguments));
             return 2;
         }
     };
     status(execute(program.command))
 }
 
-/// The exit status, after the sentence about what went wrong.
+/// Returns the exit status, after printing the failure.
 fn status(done: Result<(), Failure>) -> u8 {
     match done {
         Ok(()) => 0,
@@ -101,7 +101,7 @@ fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Trace(arguments) => run_python::run("trace", arguments),
         Command::Memory(arguments) => run_python::run("memory", arguments),
-        Command::Run(arguments) => run_python::run("run", arguments),
+        Command::Record(arguments) => run_python::run("record", arguments),
         Command::Dynamo(arguments) => run_python::run("dynamo", arguments),
         Command::Doctor(arguments) => run_python::run("doctor", arguments),
         Command::Stacks(arguments) => stacks::run(&arguments),
@@ -117,7 +117,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Export(arguments) => export::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
-        // It was made that command's own --help.
+        // `with_help_flag` has rewritten it to that command's --help.
         Command::Help(_) => Ok(()),
     }
 }

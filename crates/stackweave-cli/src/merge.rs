@@ -1,4 +1,4 @@
-//! `stackweave merge`: many recordings in one file.
+//! `stackweave merge`: merges recordings into one file.
 
 use stackweave_files::output::{Existing, is_stream};
 use stackweave_recording::{MergeError, merge_to};
@@ -12,15 +12,15 @@ use crate::progress::Progress;
 use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
-    let output = &output::place(&arguments.output);
-    if !arguments.force && output.exists() && !is_stream(output) {
+    let output = &output::path(&arguments.output);
+    if !arguments.overwrite && output.exists() && !is_stream(output) {
         return Err(output::exists(output));
     }
     output::check(output)?;
     let recording = open(&arguments.recordings)?;
     let mut progress = Progress::new("Merging", recording.bytes());
     interrupt::watch();
-    let existing = Existing::from_overwrite(arguments.force);
+    let existing = Existing::from_overwrite(arguments.overwrite);
     let done =
         merge_to(&recording, output, existing, &mut |bytes| progress.at(bytes)).map_err(|error| match error {
             MergeError::Exists(path) => output::exists(&path),
@@ -28,15 +28,15 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
             _ => Failure::new(error),
         })?;
     drop(progress);
-    let mut said = recording.report();
-    said.push(format!(
+    let mut messages = recording.report();
+    messages.push(format!(
         "{}: {} processes, {} events, {} bytes.",
         output::name(output),
         recording.processes().len(),
         recording.event_count(),
         done.bytes
     ));
-    for sentence in said {
+    for sentence in messages {
         say(sentence);
     }
     Ok(())

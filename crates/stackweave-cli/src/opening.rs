@@ -1,4 +1,4 @@
-//! Recordings by their paths, and what to do where there is none.
+//! Opens recordings by path, with advice if a path has none.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -15,13 +15,13 @@ pub(crate) fn open(paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
     Recording::open_all(paths).map_err(|error| Failure::new(format!("{error}{}", remedy(&error))))
 }
 
-/// What helps, as the end of the sentence.
+/// Returns advice, as the end of the error message.
 fn remedy(error: &OpenError) -> String {
     match error {
-        OpenError::NotFound(path) => near(path),
-        OpenError::NotARecording(path, what) => other_reader(path, what.unwrap_or_default()).to_owned(),
+        OpenError::NotFound(path) => suggestions(path),
+        OpenError::NotARecording(path, kind) => other_reader(path, kind.unwrap_or_default()).to_owned(),
         OpenError::NoRecordings(path) => {
-            format!("; stackweave run -o {} records a program to it", path.join("run.swv").display())
+            format!("; stackweave record -o {} records a program to it", path.join("run.swv").display())
         }
         OpenError::Empty(_) | OpenError::NothingReadable(_) => "; record the program again".to_owned(),
         OpenError::Denied(_) => "; its owner can allow it with chmod".to_owned(),
@@ -29,11 +29,11 @@ fn remedy(error: &OpenError) -> String {
     }
 }
 
-/// Who reads a file that is no recording.
-fn other_reader(path: &Path, what: &str) -> &'static str {
+/// Returns which program reads a file that is not a recording.
+fn other_reader(path: &Path, kind: &str) -> &'static str {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    let starts = |start: &str| what.starts_with(start);
+    let starts = |start: &str| kind.starts_with(start);
     if starts("data of memray") {
         "; the command memray reads it"
     } else if starts("data of perf") {
@@ -47,7 +47,7 @@ fn other_reader(path: &Path, what: &str) -> &'static str {
     } else if starts("JSON") {
         "; ui.perfetto.dev and speedscope.app read traces and profiles in JSON"
     } else if ends(&[".py", ".pyw"]) {
-        "; stackweave run records a program"
+        "; stackweave record records a program"
     } else if ends(&[".html", ".svg"]) || starts("an SVG") {
         "; a browser shows it"
     } else if ends(&[".folded", ".collapsed"]) {
@@ -57,13 +57,13 @@ fn other_reader(path: &Path, what: &str) -> &'static str {
     }
 }
 
-/// Names that are told.
-const NAMES: usize = 3;
-/// Names are near from here on; 1 is the same.
-const LIKE: f64 = 0.85;
+/// How many names are suggested.
+const MAX_SUGGESTIONS: usize = 3;
+/// The least likeness of a suggested name; 1 means equal.
+const MIN_LIKENESS: f64 = 0.85;
 
-/// Names in the folder that are like this one, or else the newest recordings there.
-fn near(path: &Path) -> String {
+/// Returns similar names in the folder, or else the newest recordings there.
+fn suggestions(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = fs::read_dir(folder) else {
         return format!("; there is no folder {}", folder.display());
@@ -73,14 +73,14 @@ fn near(path: &Path) -> String {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_recording = Path::new(&name).extension().is_some_and(|end| end == "swv");
-        if is_recording || entry.path().is_dir() && strsim::jaro_winkler(&wanted, &name) >= LIKE {
+        if is_recording || entry.path().is_dir() && strsim::jaro_winkler(&wanted, &name) >= MIN_LIKENESS {
             let time = entry.metadata().and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             known.push((name, time));
         }
     }
     let likeness = |name: &str| strsim::jaro_winkler(&wanted, name);
     let mut like: Vec<&str> =
-        known.iter().map(|(name, _)| name.as_str()).filter(|name| likeness(name) >= LIKE).collect();
+        known.iter().map(|(name, _)| name.as_str()).filter(|name| likeness(name) >= MIN_LIKENESS).collect();
     like.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)).then(a.cmp(b)));
     if !like.is_empty() {
         return format!("; did you mean {}?", listed(&like, " or "));
@@ -91,6 +91,6 @@ fn near(path: &Path) -> String {
 }
 
 fn listed(names: &[&str], between: &str) -> String {
-    let shown: Vec<String> = names.iter().take(NAMES).map(|name| printable(name)).collect();
+    let shown: Vec<String> = names.iter().take(MAX_SUGGESTIONS).map(|name| printable(name)).collect();
     shown.join(between)
 }

@@ -1,4 +1,4 @@
-//! Where a command writes to: a file, or standard output.
+//! The output of a command: a file, or standard output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use crate::failure::Failure;
 
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// The path of `--output`: `-` is standard output.
-pub(crate) fn place(given: &Path) -> PathBuf {
+/// Returns the path for `--output`: `-` is standard output.
+pub(crate) fn path(given: &Path) -> PathBuf {
     if given == Path::new("-") { PathBuf::from(STANDARD_OUTPUT) } else { given.to_owned() }
 }
 
-/// What an output is called in sentences.
+/// Returns the name of an output for messages.
 pub(crate) fn name(output: &Path) -> String {
     if output == Path::new(STANDARD_OUTPUT) { "standard output".to_owned() } else { output.display().to_string() }
 }
 
-/// Fails, before anything is read, where a file can't be written.
+/// Fails, before anything is read, if the file can't be written.
 pub(crate) fn check(output: &Path) -> Result<(), Failure> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() || is_stream(output) {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "can't write {}: there is no folder {}; make it first",
+        "can't write {}: there is no folder {}; create it first",
         output.display(),
         folder.display()
     )))
 }
 
-/// The failure of a command that may not replace what is at the path of its output, and whether `--force` would.
+/// Returns the failure for an output that exists, which says whether `--overwrite` would replace it.
 pub(crate) fn exists(output: &Path) -> Failure {
     let path = output.display();
     Failure::new(if output.is_file() {
-        format!("{path} is there already; --force replaces it")
+        format!("{path} already exists; --overwrite replaces it")
     } else {
         format!(
-            "{path} is there already; name another place with --output (--force replaces only folders of earlier exports)"
+            "{path} already exists; choose another path with --output (--overwrite replaces only folders of earlier exports)"
         )
     })
 }
 
-/// Returns whether nobody reads any more what is written through: that is no failure.
+/// Returns whether the error means that the reader of the output has closed it, which is no failure.
 pub(crate) fn is_closed(output: &Path, error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe && is_stream(output)
 }

@@ -1,4 +1,4 @@
-//! `stackweave phases`: what phases took, in all and in each run.
+//! `stackweave phases`: how long phases took, in total and in each run.
 
 use stackweave_profile::AggregateOptions;
 use stackweave_profile::timing::read_timing;
@@ -13,15 +13,15 @@ use crate::screen::{Screen, show, show_json};
 use crate::text::{PhasesOptions, write_phases};
 
 pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
-    let recording = arguments.part.extent.recording(&arguments.recordings)?;
+    let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let options = AggregateOptions {
-        threads: arguments.part.extent.thread.clone(),
-        range: arguments.part.extent.range()?,
+        threads: arguments.filters.scope.thread.clone(),
+        range: arguments.filters.scope.range()?,
         ..AggregateOptions::default()
     };
-    let view = arguments.part.view();
+    let view = arguments.filters.view();
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
-    // Events are read twice.
+    // The events are read twice.
     let mut progress = Progress::new("Reading", 2 * recording.bytes());
     let read = read_timing(recording.processes(), &options, &view, Some(&symbolizer), &mut |bytes| progress.at(bytes));
     drop(progress);
@@ -33,12 +33,12 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
         ));
     }
     if arguments.runs && report.runs.is_empty() {
-        return Err(Failure::new("there are no runs here; without --runs all phases are shown"));
+        return Err(Failure::new("the recording has no runs; without --runs all phases are shown"));
     }
     let mut remarks = recording.report();
     remarks.extend(report.missing.iter().flat_map(Missing::sentences));
     if report.rows.is_empty() {
-        remarks.push("No phases here.".to_owned());
+        remarks.push("No phases are selected.".to_owned());
     }
     let Screen { width, colour, .. } = Screen::of_output();
     let options =

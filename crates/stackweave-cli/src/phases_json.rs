@@ -1,4 +1,4 @@
-//! What phases took, for programs.
+//! The durations of phases, as JSON.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use stackweave_profile::{CallStatistics, FunctionId};
 
 use crate::text::{PhasesOptions, sorted_phases};
 
-/// Writes all runs, and all functions unless only runs are wanted. Times are seconds.
+/// Writes all runs, and all functions unless only runs are requested. Times are in seconds.
 pub(crate) fn write(
     out: &mut dyn Write,
     report: &TimingReport,
@@ -19,9 +19,9 @@ pub(crate) fn write(
     let mut whole = json!({
         "total": seconds(report.total_ns),
         "runs": report.runs.iter().map(|of| run(report, of)).collect::<Vec<_>>(),
-        "unmatched_pops": report.oddities.unmatched_pops,
-        "left_open": report.oddities.left_open,
-        "unfinished": report.oddities.unfinished,
+        "unmatched_pops": report.anomalies.unmatched_pops,
+        "left_open": report.anomalies.left_open,
+        "unfinished": report.anomalies.unfinished,
         "problems": report.problems(),
         "remarks": remarks,
     });
@@ -49,7 +49,7 @@ fn phase(report: &TimingReport, of: &PhaseRow) -> Value {
 fn run(report: &TimingReport, of: &RunRow) -> Value {
     let phase = |phase: &RunPhase| {
         let name = report.functions.function(phase.function).full_name();
-        let [total, own] = [phase.total_ns, phase.own_ns].map(|ns| seconds(ns.cast_signed()));
+        let [total, own] = [phase.total_ns, phase.self_ns].map(|ns| seconds(ns.cast_signed()));
         json!({"name": &**name, "calls": phase.calls, "total": total, "own": own})
     };
     let more = json!({
@@ -80,13 +80,13 @@ fn costs(of: CallStatistics) -> Value {
     json!({
         "calls": of.calls,
         "primitive_calls": of.primitive_calls,
-        "own": seconds(of.own),
+        "own": seconds(of.self_cost),
         "total": seconds(of.total),
         "total_of_all": seconds(of.total_of_all),
     })
 }
 
-/// The fields of both.
+/// Merges two objects.
 fn with(mut to: Value, more: Value) -> Value {
     if let (Value::Object(to), Value::Object(more)) = (&mut to, more) {
         to.extend(more);

@@ -1,4 +1,4 @@
-//! How far long work has come, on a terminal and only when it takes more than a moment.
+//! A progress bar for long work, on a terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupt;
 
-/// Work that is done sooner shows nothing.
+/// Work that finishes sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(700);
 const EVERY: Duration = Duration::from_millis(100);
 
 /// A bar on standard error.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    what: &'static str,
+    label: &'static str,
     total: u64,
     began: Instant,
     shown: Option<Instant>,
@@ -23,23 +23,23 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For work on that many bytes.
-    pub(crate) fn new(what: &'static str, total: u64) -> Self {
+    /// Starts to measure work on a number of bytes.
+    pub(crate) fn new(label: &'static str, total: u64) -> Self {
         let is_terminal = io::stderr().is_terminal();
         if is_terminal {
             interrupt::watch();
         }
-        Self { what, total, began: Instant::now(), shown: None, bar: None, is_terminal }
+        Self { label, total, began: Instant::now(), shown: None, bar: None, is_terminal }
     }
 
-    /// So many bytes are done.
+    /// Reports how many bytes are done.
     pub(crate) fn at(&mut self, done: u64) {
         if !self.is_terminal || self.began.elapsed() < PATIENCE || self.shown.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }
         self.shown = Some(Instant::now());
         interrupt::has_bar(true);
-        self.bar.get_or_insert_with(|| bar(self.what, self.total)).set_position(done);
+        self.bar.get_or_insert_with(|| bar(self.label, self.total)).set_position(done);
     }
 }
 
@@ -52,12 +52,12 @@ impl Drop for Progress {
     }
 }
 
-fn bar(what: &'static str, total: u64) -> ProgressBar {
+fn bar(label: &'static str, total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     let template = "{msg} [{bar:30}] {bytes} of {total_bytes}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.set_message(what);
+    bar.set_message(label);
     bar
 }

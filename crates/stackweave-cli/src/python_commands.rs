@@ -1,4 +1,4 @@
-//! The commands of the Python package: what can be asked of them, as far as it is known without a Python.
+//! The options of the Python package's commands, as far as they are known without a Python.
 //!
 //! `python_commands.json` is written by scripts/write-command-reference from the package's own parsers.
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 static TABLE: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("python_commands.json")).unwrap_or_default());
 
-/// One of the commands.
+/// A command of the Python package.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PythonCommand(&'static Value);
 
 impl PythonCommand {
-    /// The command of this name, if the package had it when the table was written.
+    /// Returns the command of this name, if the package had it when the table was written.
     pub(crate) fn of(name: &str) -> Option<Self> {
         TABLE.get(name).map(Self)
     }
@@ -32,7 +32,7 @@ impl PythonCommand {
         self.groups().flat_map(|(_, options)| options)
     }
 
-    /// Whether these arguments, before they come to a program, ask for help.
+    /// Returns whether the arguments before the program request help.
     pub(crate) fn is_help(self, arguments: &[OsString]) -> bool {
         let mut words = arguments.iter().map(|word| word.to_string_lossy());
         while let Some(word) = words.next() {
@@ -50,7 +50,7 @@ impl PythonCommand {
         false
     }
 
-    /// The help, as the package itself would tell it.
+    /// Returns the help as the package itself would print it.
     pub(crate) fn help(self) -> String {
         let text = |name: &str| self.0[name].as_str().unwrap_or_default();
         let mut help = format!("{}\n\nUsage: {}\n", text("description"), text("usage"));
@@ -66,14 +66,14 @@ impl PythonCommand {
         help
     }
 
-    /// The same for who completes command lines.
+    /// Adds the options to a command, for shell completions.
     pub(crate) fn completed(self, command: Command) -> Command {
         let mut command = command.mut_arg("arguments", |arg| arg.value_hint(ValueHint::FilePath));
         let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();
         for option in self.options() {
             let Some(flag) = texts(&option["flags"]).find(|flag| flag.starts_with("--")) else { continue };
             let long = flag.trim_start_matches('-');
-            if known.iter().any(|one| one == long) {
+            if known.iter().any(|other| other == long) {
                 continue;
             }
             let short = texts(&option["flags"]).find_map(|flag| flag.strip_prefix('-').filter(|rest| rest.len() == 1));
@@ -101,7 +101,7 @@ fn texts(list: &'static Value) -> impl Iterator<Item = &'static str> {
     list.as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
-/// How wide flags are, with the room behind them.
+/// The width of the column of flags.
 const FLAGS: usize = 28;
 
 fn put_option(help: &mut String, option: &'static Value) {
@@ -136,10 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn help_is_asked_for_before_the_program() {
+    fn help_is_recognized_only_before_the_program() {
         let Some(trace) = PythonCommand::of("trace") else { panic!("no trace") };
-        let asks = |words: &[&str]| trace.is_help(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        assert!(asks(&["--help"]) && asks(&["-o", "x.swv", "-h"]) && asks(&["--demote", "-h", "a.py"]));
-        assert!(!asks(&["a.py", "--help"]) && !asks(&["-m", "pack", "-h"]) && !asks(&["-o", "-h"]) && !asks(&[]));
+        let is_help = |words: &[&str]| trace.is_help(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(is_help(&["--help"]) && is_help(&["-o", "x.swv", "-h"]) && is_help(&["--demote", "-h", "a.py"]));
+        assert!(
+            !is_help(&["a.py", "--help"])
+                && !is_help(&["-m", "pack", "-h"])
+                && !is_help(&["-o", "-h"])
+                && !is_help(&[])
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `stackweave report`: everything about a recording in one page.
+//! `stackweave report`: writes one page about a recording.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::output;
 use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
-    let given = arguments.output.as_deref().map(output::place);
+    let given = arguments.output.as_deref().map(output::path);
     let output = given.unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
     if arguments.open && is_stream(&output) {
-        return Err(Failure::arguments("--open needs a file: leave it away, or name one with --output"));
+        return Err(Failure::arguments("--open needs a file: leave it out, or name one with --output"));
     }
     output::check(&output)?;
-    let recording = arguments.extent.recording(&arguments.recordings)?;
+    let recording = arguments.scope.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
     let part = AggregateOptions {
-        threads: arguments.extent.thread.clone(),
-        range: arguments.extent.range()?,
+        threads: arguments.scope.thread.clone(),
+        range: arguments.scope.range()?,
         ..AggregateOptions::default()
     };
     let options = ExportOptions {
@@ -34,36 +34,36 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
         title: arguments.title.clone(),
         sources: arguments.sources.chosen(),
         before: before.as_ref(),
-        // One that was made before is only made anew.
-        overwrite: arguments.force || is_report(&output),
+        // An older report may be replaced without --overwrite.
+        overwrite: arguments.overwrite || is_report(&output),
         max_size: arguments.max_size.unwrap_or_default(),
         ..ExportOptions::default()
     };
-    let said = export_to(&recording, Format::Report, &output, &options)?;
-    let said = if is_too_large(&output) { format!("{said} {TOO_LARGE}") } else { said };
+    let message = export_to(&recording, Format::Report, &output, &options)?;
+    let message = if is_too_large(&output) { format!("{message} {TOO_LARGE}") } else { message };
     if is_stream(&output) {
-        say(said);
+        say(message);
         return Ok(());
     }
     let address =
         address(&output).map_err(|error| Failure::new(format!("can't find {}: {error}", output.display())))?;
     if arguments.open {
-        say(said);
+        say(message);
         return browser::open(&address);
     }
-    say(format_args!("{said} Open it in a browser: {address}"));
+    say(format_args!("{message} Open it in a browser: {address}"));
     Ok(())
 }
 
-/// Pages from here on may be more than a browser takes.
-const MANY_BYTES: u64 = 1 << 30;
-const TOO_LARGE: &str = "That is much for a browser: --from and --to, --process or --thread make it less.";
+/// Larger pages may be more than a browser can open.
+const LARGE_PAGE: u64 = 1 << 30;
+const TOO_LARGE: &str = "That is large for a browser: --from and --to, --process or --thread make it smaller.";
 
 fn is_too_large(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.len() >= MANY_BYTES)
+    path.metadata().is_ok_and(|found| found.len() >= LARGE_PAGE)
 }
 
-/// The address of a file for browsers.
+/// Returns the URL of a file.
 fn address(path: &Path) -> io::Result<String> {
     let whole: PathBuf = path.canonicalize()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
@@ -78,10 +78,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_only_what_browsers_take() {
+    fn characters_that_urls_can_not_contain_are_escaped() {
         let folder = Folder::new();
         let path = folder.write("a b#\u{e9}%.html", b"");
-        let said = address(&path).unwrap_or_default();
-        assert!(said.starts_with("file:///") && said.ends_with("/a%20b%23%C3%A9%25.html"), "{said}");
+        let url = address(&path).unwrap_or_default();
+        assert!(url.starts_with("file:///") && url.ends_with("/a%20b%23%C3%A9%25.html"), "{url}");
     }
 }

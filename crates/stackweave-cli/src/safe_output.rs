@@ -1,28 +1,28 @@
-//! What the command writes, without what a terminal would obey.
+//! Output without the control characters that a terminal would obey.
 //!
-//! Everything that goes to standard output and standard error passes here. Names, paths and notes in a recording are somebody
-//! else's, so that no writer has to remember to clean them.
+//! Everything that goes to standard output and standard error passes through here. Names, paths and notes in a
+//! recording are untrusted, and so no writer has to clean them.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use stackweave_core::is_printable;
 
-/// What is written.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Lines for people, with colours of ours or without.
+    /// Text lines, with or without the colours of this command.
     Text { colour: bool },
-    /// JSON, in whose strings a character can be written by its number.
+    /// JSON, whose strings can contain a character as an escape.
     Json,
 }
 
-/// Writes lines with what is not printable replaced; see [`Content`].
+/// Writes lines with unprintable characters replaced; see [`Content`].
 #[derive(Debug)]
 pub(crate) struct SafeOutput<W: Write> {
     out: W,
     content: Content,
-    /// The line that is not complete yet.
+    /// The incomplete line.
     line: Vec<u8>,
 }
 
@@ -40,9 +40,9 @@ impl<W: Write> SafeOutput<W> {
 
 impl<W: Write> Write for SafeOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(piece);
-            if piece.ends_with(b"\n") {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
                 self.write_line()?;
             }
         }
@@ -55,7 +55,7 @@ impl<W: Write> Write for SafeOutput<W> {
     }
 }
 
-/// Writes a sentence to standard error. That nobody reads it is no failure.
+/// Writes a message to standard error, and ignores that it may be closed.
 pub(crate) fn say(sentence: impl Display) {
     let text = sentence.to_string();
     let mut error = io::stderr().lock();
@@ -68,10 +68,10 @@ fn clean(text: &str, content: Content) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
-        let own = if content == (Content::Text { colour: true }) { colour_code(rest) } else { 0 };
-        if own > 0 {
-            cleaned.push_str(&rest[..own]);
-            rest = &rest[own..];
+        let code = if content == (Content::Text { colour: true }) { colour_code(rest) } else { 0 };
+        if code > 0 {
+            cleaned.push_str(&rest[..code]);
+            rest = &rest[code..];
             continue;
         }
         rest = &rest[letter.len_utf8()..];
@@ -86,7 +86,7 @@ fn clean(text: &str, content: Content) -> String {
     cleaned
 }
 
-/// How long the code for a colour is that the text begins with; 0 if it begins with something else.
+/// Returns the length of the colour code at the start of the text; 0 if there is none.
 fn colour_code(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
     let numbers = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
@@ -97,18 +97,18 @@ fn colour_code(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn written(pieces: &[&str], content: Content) -> String {
+    fn written(parts: &[&str], content: Content) -> String {
         let mut out = Vec::new();
         let mut safe = SafeOutput::new(&mut out, content);
-        for piece in pieces {
-            safe.write_all(piece.as_bytes()).unwrap_or_default();
+        for part in parts {
+            safe.write_all(part.as_bytes()).unwrap_or_default();
         }
         safe.flush().unwrap_or_default();
         String::from_utf8_lossy(&out).into_owned()
     }
 
     #[test]
-    fn only_colours_and_line_ends_pass() {
+    fn only_colours_and_line_ends_are_kept() {
         let pieces = ["a\x1b[31;1mb\x1b[0m\n\x1b]0;t\x07\x1b[2J", "\r\tc\u{202e}\n\u{9b}31m end"];
         let plain = written(&pieces, Content::Text { colour: false });
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_what_it_says() {
+    fn json_keeps_its_meaning() {
         let value = serde_json::json!({"name": "a\u{202e}\u{9b}\x1b b\u{7f}"});
         let text = written(&[&value.to_string()], Content::Json);
         assert!(text.is_ascii() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte)), "{text}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_come_in_pieces_stay_whole() {
+    fn letters_split_over_two_writes_stay_whole() {
         let mut out = Vec::new();
         let mut safe = SafeOutput::new(&mut out, Content::Text { colour: false });
         for byte in "é\n".as_bytes() {

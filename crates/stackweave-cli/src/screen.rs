@@ -1,4 +1,4 @@
-//! What standard output can show, and what is written to it.
+//! The abilities of standard output, and writing to it.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::safe_output::{Content, SafeOutput, say};
 use crate::text::Palette;
 
-/// When colours are used.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColourChoice {
     /// On a terminal, unless `NO_COLOR` is set; anywhere if `CLICOLOR_FORCE` is
@@ -26,8 +26,8 @@ pub(crate) enum ColourChoice {
 static CHOICE: AtomicU8 = AtomicU8::new(0);
 
 impl ColourChoice {
-    /// What is said on the command line, before it is understood: also its errors have colours, or none.
-    pub(crate) fn said(arguments: &[OsString]) -> Self {
+    /// Returns the choice on the command line before it is parsed, so that parse errors follow it too.
+    pub(crate) fn from_arguments(arguments: &[OsString]) -> Self {
         let mut words = arguments.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
         while let Some(word) = words.next() {
             let value = match word.strip_prefix("--color") {
@@ -42,12 +42,12 @@ impl ColourChoice {
         Self::Auto
     }
 
-    /// Makes it the choice of all that follows.
+    /// Makes this the choice of the process.
     pub(crate) fn choose(self) {
         CHOICE.store(self as u8, Ordering::Relaxed);
     }
 
-    /// Whether a stream has colours.
+    /// Returns whether a stream is written with colours.
     pub(crate) fn allows(self, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -76,12 +76,12 @@ fn by_environment(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) 
     is_terminal && !is_refused && variable("TERM").is_none_or(|name| name != "dumb")
 }
 
-/// What standard output can show.
+/// The abilities of standard output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// How many columns a line may have: as many as it needs, where nobody looks.
+    /// The maximum number of columns; `None` if the output is not a terminal.
     pub(crate) width: Option<usize>,
-    /// How many lines are seen at once.
+    /// The number of lines on the screen.
     pub(crate) height: Option<usize>,
     pub(crate) colour: bool,
 }
@@ -97,7 +97,7 @@ impl Screen {
         }
     }
 
-    /// The colours for what is painted, as far as the terminal says that it has them.
+    /// Returns the colours for flame graphs that the terminal supports.
     pub(crate) fn palette(self) -> Palette {
         let has = |name: &str, words: &[&str]| {
             env::var(name).is_ok_and(|value| words.iter().any(|word| value.contains(word)))
@@ -114,7 +114,7 @@ impl Screen {
     }
 }
 
-/// Writes lines for people to standard output, and behind that what has to be said to standard error.
+/// Writes text to standard output, and then the remarks to standard error.
 pub(crate) fn show(remarks: &[String], write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     show_as(Content::Text { colour: Screen::of_output().colour }, write)?;
     for remark in remarks {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_is_asked_in_its_order() {
+    fn environment_variables_have_an_order_of_precedence() {
         let with = |variables: &[(&str, &str)], is_terminal| {
             let value =
                 |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
@@ -151,11 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_is_known_before_the_rest_is_understood() {
-        let said = |words: &[&str]| ColourChoice::said(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        assert_eq!(said(&["stackweave", "top", "--color", "always"]), ColourChoice::Always);
-        assert_eq!(said(&["stackweave", "--color=never", "paint"]), ColourChoice::Never);
-        assert_eq!(said(&["stackweave", "top", "--color", "blue"]), ColourChoice::Auto);
-        assert_eq!(said(&["stackweave", "trace", "--", "--color=always"]), ColourChoice::Auto);
+    fn the_colour_choice_is_found_before_the_arguments_are_parsed() {
+        let choice =
+            |words: &[&str]| ColourChoice::from_arguments(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(choice(&["stackweave", "top", "--color", "always"]), ColourChoice::Always);
+        assert_eq!(choice(&["stackweave", "--color=never", "paint"]), ColourChoice::Never);
+        assert_eq!(choice(&["stackweave", "top", "--color", "blue"]), ColourChoice::Auto);
+        assert_eq!(choice(&["stackweave", "trace", "--", "--color=always"]), ColourChoice::Auto);
     }
 }

@@ -1,4 +1,4 @@
-//! From the arguments to a profile: which part of recordings is looked at, and how.
+//! Builds a profile of the selected part of recordings.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,26 +10,26 @@ use stackweave_profile::{AggregateOptions, Filter, Measure, Pattern, Profile, Vi
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Counted, Extent, Part, Selection};
+use crate::arguments::{Filters, MeasureChoice, Scope, Selection};
 use crate::failure::Failure;
 use crate::opening::open;
 use crate::progress::Progress;
 
-/// A profile of what was asked for, and what has to be said about it.
+/// A profile of the selection, with remarks about it.
 pub(crate) struct Selected {
     pub(crate) profile: Profile,
-    /// What is missing, a sentence each.
+    /// What is missing, one sentence each.
     pub(crate) remarks: Vec<String>,
-    /// Why it is not all that happened, if it is known not to be.
+    /// Why events are missing, if they are.
     pub(crate) incomplete: Option<String>,
-    /// How many threads it is of.
+    /// The number of threads in the profile.
     pub(crate) threads: usize,
 }
 
 impl Selection {
-    /// Opens recordings and makes a profile of the part that is asked for.
+    /// Opens recordings and aggregates the selected part.
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
-        let recording = self.part.extent.recording(paths)?;
+        let recording = self.filters.scope.recording(paths)?;
         let processes = recording.processes();
         let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
         let mut progress = Progress::new("Reading", processes.iter().map(ProcessRecording::bytes).sum());
@@ -48,27 +48,27 @@ impl Selection {
             if self.device.is_none() && device != EventKind::OWN_DEVICE {
                 remarks.push(memory::only_of_device(device));
             }
-            remarks.extend(memory::remarks(processes, profile.measure(), self.part.extent.range()?.is_some()));
+            remarks.extend(memory::remarks(processes, profile.measure(), self.filters.scope.range()?.is_some()));
         }
         if profile.tree().nodes().len() == 1 {
             self.check_measure(processes, profile.measure())?;
-            remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
+            remarks.push(format!("The selection has no {}.", profile.measure().describe()));
         }
         let threads = processes.iter().map(|process| self.threads(process)).sum::<Result<usize, Failure>>()?;
         Ok(Selected { profile, remarks, incomplete, threads })
     }
 
-    /// Counts the threads of a process that are asked for and recorded anything.
+    /// Counts the selected threads of a process that have events.
     fn threads(&self, process: &ProcessRecording) -> Result<usize, Failure> {
         let options = self.options()?;
         let threads = process.dictionary().threads().filter(|thread| !thread.is_recorders());
-        Ok(threads.filter(|thread| options.takes(Some(thread)) && process.events_of(thread.number) > 0).count())
+        Ok(threads.filter(|thread| options.selects(Some(thread)) && process.events_of(thread.number) > 0).count())
     }
 
-    /// Fails where the whole recording has nothing of a measure that was asked for.
+    /// Fails if the whole recording has nothing of the requested measure.
     fn check_measure(&self, processes: &[ProcessRecording], measure: Measure) -> Result<(), Failure> {
-        let extent = &self.part.extent;
-        if self.measure.is_none() || !extent.thread.is_empty() || extent.range()?.is_some() || self.device.is_some() {
+        let scope = &self.filters.scope;
+        if self.measure.is_none() || !scope.thread.is_empty() || scope.range()?.is_some() || self.device.is_some() {
             return Ok(());
         }
         let options = AggregateOptions { measure: None, ..self.options()? };
@@ -76,9 +76,9 @@ impl Selection {
         if other.tree().nodes().len() == 1 {
             return Ok(());
         }
-        let (asked, there) = (measure.describe(), other.measure());
+        let (requested, there) = (measure.describe(), other.measure());
         Err(Failure::new(format!(
-            "nothing here counts as {asked}: the recording is about {}; --measure {there} shows it",
+            "the recording has no {requested}, but {}; --measure {there} shows it",
             there.describe()
         )))
     }
@@ -87,15 +87,15 @@ impl Selection {
         Ok(AggregateOptions {
             measure: self.measure.map(Into::into),
             device: self.device.map(i64::from),
-            threads: self.part.extent.thread.clone(),
-            range: self.part.extent.range()?,
+            threads: self.filters.scope.thread.clone(),
+            range: self.filters.scope.range()?,
             ..AggregateOptions::default()
         })
     }
 }
 
-impl Part {
-    /// How the profile is looked at.
+impl Filters {
+    /// Returns the view of the profile.
     pub(crate) fn view(&self) -> View {
         let patterns = |texts: &[String]| texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect();
         let (include, exclude) = (patterns(&self.only), patterns(&self.hide));
@@ -103,14 +103,14 @@ impl Part {
         View { show_all: self.all, filter }
     }
 
-    /// Whether it is said which frames are shown.
+    /// Returns whether the user chose which frames are shown.
     pub(crate) fn has_view(&self) -> bool {
         self.all || !self.view().filter.is_empty()
     }
 }
 
-impl Extent {
-    /// Opens recordings, with the processes that are asked for.
+impl Scope {
+    /// Opens recordings, with the selected processes.
     pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
         let mut recording = open(paths)?;
         self.check_processes(&recording)?;
@@ -121,7 +121,7 @@ impl Extent {
         Ok(recording)
     }
 
-    /// The time that is asked for, in nanoseconds since the recording began.
+    /// Returns the selected time range, in nanoseconds since the start of the recording.
     pub(crate) fn range(&self) -> Result<Option<Range<u64>>, Failure> {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (from, to) = (self.from.map_or(0, nanoseconds), self.to.map_or(u64::MAX, nanoseconds));
@@ -136,7 +136,7 @@ impl Extent {
         for pid in &self.process {
             if !all.iter().any(|process| process.start().pid == *pid) {
                 let known: Vec<String> = all.iter().map(|process| process.start().pid.to_string()).collect();
-                return Err(Failure::new(format!("there is no process {pid}, but {}", known.join(", "))));
+                return Err(Failure::new(format!("there is no process {pid}; the recording has {}", known.join(", "))));
             }
         }
         Ok(())
@@ -146,18 +146,21 @@ impl Extent {
         for wanted in &self.thread {
             let only = AggregateOptions { threads: vec![wanted.clone()], ..AggregateOptions::default() };
             let mut threads = processes.iter().flat_map(|process| process.dictionary().threads());
-            if !threads.any(|thread| only.takes(Some(thread))) {
-                return Err(Failure::new(format!("there is no thread {wanted}, but {}", threads_of(processes))));
+            if !threads.any(|thread| only.selects(Some(thread))) {
+                return Err(Failure::new(format!(
+                    "there is no thread {wanted}; the recording has {}",
+                    threads_of(processes)
+                )));
             }
         }
         Ok(())
     }
 }
 
-/// Threads that are told; the rest is counted.
+/// How many threads are listed; the others are counted.
 const THREADS: usize = 8;
 
-/// Which threads there are, those with most events first.
+/// Lists the threads, those with most events first.
 fn threads_of(processes: &[ProcessRecording]) -> String {
     let mut threads: Vec<(u64, String)> = Vec::new();
     for process in processes {
@@ -169,23 +172,23 @@ fn threads_of(processes: &[ProcessRecording]) -> String {
     threads.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let names: Vec<&str> = threads.iter().take(THREADS).map(|(_, name)| name.as_str()).collect();
     match threads.len().saturating_sub(THREADS) {
-        0 if names.is_empty() => "none at all".to_owned(),
+        0 if names.is_empty() => "none".to_owned(),
         0 => names.join(", "),
         more => format!("{}, and {more} more", names.join(", ")),
     }
 }
 
-impl From<Counted> for Measure {
-    fn from(counted: Counted) -> Self {
+impl From<MeasureChoice> for Measure {
+    fn from(counted: MeasureChoice) -> Self {
         match counted {
-            Counted::Time => Self::WallTime,
-            Counted::Calls => Self::Calls,
-            Counted::Samples => Self::Samples,
-            Counted::Bytes => Self::AllocatedBytes,
-            Counted::Allocations => Self::Allocations,
-            Counted::Live => Self::LiveBytes,
-            Counted::Peak => Self::PeakBytes,
-            Counted::Temporary => Self::TemporaryBytes,
+            MeasureChoice::Time => Self::WallTime,
+            MeasureChoice::Calls => Self::Calls,
+            MeasureChoice::Samples => Self::Samples,
+            MeasureChoice::Bytes => Self::AllocatedBytes,
+            MeasureChoice::Allocations => Self::Allocations,
+            MeasureChoice::Live => Self::LiveBytes,
+            MeasureChoice::Peak => Self::PeakBytes,
+            MeasureChoice::Temporary => Self::TemporaryBytes,
         }
     }
 }

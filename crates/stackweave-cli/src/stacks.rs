@@ -1,4 +1,4 @@
-//! `stackweave stacks`: where the threads of a running process are.
+//! `stackweave stacks`: the current stacks of the threads of a running process.
 
 use clap::Args;
 use stackweave_core::text_matches;
@@ -18,10 +18,10 @@ Examples:
 
 The process is stopped for some milliseconds, and not changed. It needs no preparation.")]
 pub(crate) struct Stacks {
-    /// The number of the process, or of one of its threads
+    /// The process id, or the id of one of its threads
     #[arg(value_name = "PID")]
     pub(crate) process: u32,
-    /// Show also the frames of the interpreter, and what libraries do inside
+    /// Show frames inside the interpreter and libraries too
     #[arg(long)]
     pub(crate) all: bool,
     /// Show Python frames only
@@ -33,7 +33,7 @@ pub(crate) struct Stacks {
     /// Show only threads with this number or name: a part of it, or a pattern with *; may be given several times
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Vec<String>,
-    /// Write JSON, for programs: every frame of every thread
+    /// Write JSON: every frame of every thread
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
 }
 
 impl Stacks {
-    /// Leaves the threads that were asked for.
+    /// Keeps the selected threads.
     fn choose_threads(&self, stacks: &mut ProcessStacks) -> Result<(), Failure> {
         let is = |thread: &ThreadStack, wanted: &str| {
             let names = [&thread.name, &thread.kernel_name];

@@ -1,4 +1,4 @@
-//! The stacks of a process, for programs.
+//! The stacks of a process, as JSON.
 
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ fn thread_object(stacks: &ProcessStacks, thread: &ThreadStack) -> io::Result<Val
     }))
 }
 
-/// As a captured frame is written, with whose code it is and the path of its module.
+/// Returns a frame as captured frames are written, with its origin and the path of its module.
 fn frame_object(stacks: &ProcessStacks, frame: &Frame) -> io::Result<Value> {
     let mut text = Vec::new();
     frame.write_json(&mut text)?;
@@ -46,7 +46,7 @@ fn frame_object(stacks: &ProcessStacks, frame: &Frame) -> io::Result<Value> {
     Ok(object)
 }
 
-/// Where the module of a native frame is, in the process.
+/// Returns the path of the module of a native frame, as the process sees it.
 pub(crate) fn module_path(stacks: &ProcessStacks, frame: &Frame) -> String {
     stacks.module_of(frame).map(|module| module.path.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,21 +1,21 @@
-//! The stacks of a process, for people.
+//! The stacks of a process, as text.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use stackweave_core::{is_printable, printable, write_place};
+use stackweave_core::{is_printable, printable, write_location};
 use stackweave_profile::{Frame, FrameKind, Measure, Origin, View};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
 use crate::stacks_json::module_path;
 use crate::text::shorten;
 
-/// Threads of a group that are named; the rest is counted.
-const NAMED: usize = 6;
-/// Columns that a native frame's name may take, as where a traceback is shown.
+/// How many threads of a group are named; the others are counted.
+const NAMED_THREADS: usize = 6;
+/// The maximum width of a native frame's name, as in tracebacks.
 const WIDEST_NAME: usize = 60;
-const WIDEST_PLACE: usize = 40;
-/// Columns for the words that the process was started with, and for the name of a thread.
+const WIDEST_LOCATION: usize = 40;
+/// The maximum width of the command line and of a thread's name.
 const WIDEST_COMMAND: usize = 100;
 const WIDEST_THREAD: usize = 60;
 
@@ -25,11 +25,11 @@ struct Group<'a> {
     rows: Vec<Row>,
 }
 
-/// A frame, as it is shown.
+/// A frame as text.
 #[derive(PartialEq)]
 enum Row {
     Interpreted(String),
-    Native { name: String, place: String, module: String },
+    Native { name: String, location: String, module: String },
 }
 
 pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks, all: bool, colour: bool) -> io::Result<()> {
@@ -60,14 +60,14 @@ fn summary(stacks: &ProcessStacks) -> String {
     parts.extend(stacks.python.as_ref().map(|version| format!("Python {version}")));
     let count = stacks.threads.len();
     parts.push(format!("{count} thread{}, most recent call first", if count == 1 { "" } else { "s" }));
-    #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+    #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
     parts.extend(
         stacks.stopped_for.map(|time| format!("stopped for {}", Measure::WallTime.text(time.as_nanos() as f64))),
     );
     parts.join(", ")
 }
 
-/// The threads in their order; those that look the same stand where the first of them stands.
+/// Groups threads with equal stacks; a group takes the position of its first thread.
 fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for thread in &stacks.threads {
@@ -85,7 +85,7 @@ fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
     groups
 }
 
-/// The frames that are shown, innermost first.
+/// Returns the frames that are shown, innermost first.
 fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
     let origins: Vec<Origin> =
         thread.frames.iter().map(|frame| Origin::of(frame, &module_path(stacks, frame))).collect();
@@ -94,8 +94,8 @@ fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
     thread.frames.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(frame, _)| row(frame)).collect()
 }
 
-/// Decides for each frame, innermost first, whether it is shown. The reader must see where the thread is: the innermost frame
-/// that is not the interpreter's own is always shown, and so is the innermost one of an interpreted function.
+/// Decides for each frame, innermost first, whether it is shown. The reader must see what the thread is doing: the
+/// innermost frame outside the interpreter is always shown, and the innermost interpreted frame too.
 fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let view = View { show_all: all, ..View::default() };
     let mut is_library = false;
@@ -104,8 +104,8 @@ fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let innermost = origins.iter().position(|origin| *origin != Origin::Interpreter);
     let interpreted = kinds.iter().position(|kind| *kind != FrameKind::Native);
     let always = if innermost.is_none() && interpreted.is_none() { Some(0) } else { innermost };
-    for place in [always, interpreted].into_iter().flatten() {
-        if let Some(is_shown) = shown.get_mut(place) {
+    for index in [always, interpreted].into_iter().flatten() {
+        if let Some(is_shown) = shown.get_mut(index) {
             *is_shown = true;
         }
     }
@@ -116,31 +116,31 @@ fn row(frame: &Frame) -> Row {
     let name = frame.qualname.as_ref().unwrap_or(&frame.name);
     if frame.kind != FrameKind::Native {
         let mut text = String::new();
-        let _ = write_place(&mut text, &frame.filename.as_deref().unwrap_or("<unknown>"), frame.position.line, name);
+        let _ = write_location(&mut text, &frame.filename.as_deref().unwrap_or("<unknown>"), frame.position.line, name);
         return Row::Interpreted(printable(&text));
     }
     let inlined = if frame.is_inlined { ", inlined" } else { "" };
     Row::Native {
         name: printable(&shorten(name, WIDEST_NAME)),
-        place: place(frame),
+        location: location(frame),
         module: frame.module.as_ref().map(|module| format!("[{}{inlined}]", printable(module))).unwrap_or_default(),
     }
 }
 
-/// The file with its nearest folder, and the line.
-fn place(frame: &Frame) -> String {
+/// Returns the file with its parent folder, and the line.
+fn location(frame: &Frame) -> String {
     let Some(file) = &frame.filename else { return String::new() };
     let start = file.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
-    let mut place = printable(&file[start..]);
-    let length = place.chars().count();
-    if length > WIDEST_PLACE {
-        let rest: String = place.chars().skip(length + 3 - WIDEST_PLACE).collect();
-        place = format!("...{rest}");
+    let mut location = printable(&file[start..]);
+    let length = location.chars().count();
+    if length > WIDEST_LOCATION {
+        let rest: String = location.chars().skip(length + 3 - WIDEST_LOCATION).collect();
+        location = format!("...{rest}");
     }
     if let Some(line) = frame.position.line {
-        let _ = write!(place, ":{line}");
+        let _ = write!(location, ":{line}");
     }
-    place
+    location
 }
 
 fn heading(threads: &[&ThreadStack]) -> String {
@@ -149,11 +149,11 @@ fn heading(threads: &[&ThreadStack]) -> String {
     let word = if threads.len() == 1 { "Thread " } else { "" };
     let names = threads
         .iter()
-        .take(NAMED)
+        .take(NAMED_THREADS)
         .map(|thread| format!("{word}{} \"{}\"", thread.task, one_line(&thread.name, WIDEST_THREAD)));
     text.push_str(&names.collect::<Vec<_>>().join(", "));
-    if threads.len() > NAMED {
-        let _ = write!(text, " and {} more", threads.len() - NAMED);
+    if threads.len() > NAMED_THREADS {
+        let _ = write!(text, " and {} more", threads.len() - NAMED_THREADS);
     }
     let _ = write!(text, ", {}", state(first.state));
     if first.has_gil == Some(true) {
@@ -180,12 +180,12 @@ fn state(letter: char) -> String {
 fn write_rows(out: &mut dyn Write, rows: &[Row], paint: Paint) -> io::Result<()> {
     let width = |part: fn(&Row) -> &str| rows.iter().map(|row| part(row).chars().count()).max().unwrap_or(0);
     let names = width(|row| if let Row::Native { name, .. } = row { name } else { "" });
-    let places = width(|row| if let Row::Native { place, .. } = row { place } else { "" });
+    let locations = width(|row| if let Row::Native { location, .. } = row { location } else { "" });
     for row in rows {
         match row {
             Row::Interpreted(text) => writeln!(out, "  {text}")?,
-            Row::Native { name, place, module } => {
-                let text = format!("  | {name:names$}  {place:places$}  {module}");
+            Row::Native { name, location, module } => {
+                let text = format!("  | {name:names$}  {location:locations$}  {module}");
                 writeln!(out, "{}", paint.dim(text.trim_end()))?;
             }
         }
@@ -193,7 +193,7 @@ fn write_rows(out: &mut dyn Write, rows: &[Row], paint: Paint) -> io::Result<()>
     Ok(())
 }
 
-/// The text in at most that many columns, with one space for each run of white space and control characters.
+/// Returns the text within a number of columns, with each run of white space and control characters as one space.
 fn one_line(text: &str, widest: usize) -> String {
     let is_between = |letter: char| letter.is_whitespace() || !is_printable(letter);
     let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
@@ -229,22 +229,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_thread_is_is_shown_whoevers_code_that_is() {
+    fn the_innermost_frame_that_matters_is_always_shown() {
         use FrameKind::{Native, Python};
         use Origin::{Interpreter, Library, Program};
-        // A program that calls a library, which waits: a lock's native code, the library's two frames, the program, its start.
+        // The program calls a library that waits: native code of a lock, two library frames, the program, its start.
         let origins = [Library, Interpreter, Library, Library, Program, Interpreter];
         let kinds = [Native, Native, Python, Python, Python, Python];
         assert_eq!(shown(&origins, &kinds, false), [true, false, true, true, true, false]);
         assert_eq!(shown(&origins, &kinds, true), [true; 6]);
-        // Only starters of the interpreter's own, as in a thread that just began.
+        // Only frames that start the interpreter, as in a thread that has just begun.
         assert_eq!(shown(&[Interpreter, Interpreter], &[Native, Python], false), [false, true]);
         assert_eq!(shown(&[Interpreter, Interpreter], &[Native, Native], false), [true, false]);
         assert!(shown(&[], &[], false).is_empty());
     }
 
     #[test]
-    fn any_text_takes_one_line() {
+    fn text_is_reduced_to_one_line() {
         assert_eq!(
             one_line("python3 -c \nimport time\n\ttime.sleep(9)\n", 100),
             "python3 -c import time time.sleep(9)"

@@ -1,4 +1,4 @@
-//! `stackweave top`: the functions that cost most.
+//! `stackweave top`: the functions with the highest cost.
 
 use std::io::{self, Write};
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use stackweave_profile::{CallStatistics, FunctionId, Profile};
 
 use crate::arguments::Top;
-use crate::below::write_below;
 use crate::failure::Failure;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show, show_json};
+use crate::table_notes::write_table_notes;
 use crate::text::{Sort, TableOptions, sorted_functions, write_table};
 
 pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
-    let view = arguments.selection.part.view();
+    let view = arguments.selection.filters.view();
     if arguments.json {
         let profile = selected.profile.view(&view);
         return show_json(|out| write_json(out, &profile, (arguments.sort, arguments.number), &selected.remarks));
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     };
     show(&selected.remarks, |out| {
         write_table(out, &selected.profile, &options)?;
-        write_below(out, &selected, &options.view)
+        write_table_notes(out, &selected, &options.view)
     })
 }
 
@@ -60,8 +60,8 @@ fn row(profile: &Profile, id: FunctionId, of: CallStatistics) -> Value {
     let figures = [
         ("calls", json!(of.calls)),
         ("primitive_calls", json!(of.primitive_calls)),
-        ("own", cost(measure, of.own)),
-        ("own_share", share(of.own, whole)),
+        ("own", cost(measure, of.self_cost)),
+        ("own_share", share(of.self_cost, whole)),
         ("total", cost(measure, of.total)),
         ("total_share", share(of.total, whole)),
     ];

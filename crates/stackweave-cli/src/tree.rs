@@ -1,9 +1,9 @@
-//! `stackweave tree`: who called whom.
+//! `stackweave tree`: the call tree.
 
 use crate::arguments::Tree;
-use crate::below::write_below;
 use crate::failure::Failure;
 use crate::screen::{Screen, show, show_json};
+use crate::table_notes::write_table_notes;
 use crate::text::{TreeOptions, write_tree};
 use crate::tree_json;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
         max_depth: arguments.depth,
         min_share: arguments.min / 100.0,
         width,
-        view: arguments.selection.part.view(),
+        view: arguments.selection.filters.view(),
         colour,
     };
     if arguments.json {
@@ -22,6 +22,6 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     }
     show(&selected.remarks, |out| {
         write_tree(out, &selected.profile, &options)?;
-        write_below(out, &selected, &options.view)
+        write_table_notes(out, &selected, &options.view)
     })
 }

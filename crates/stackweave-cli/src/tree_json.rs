@@ -1,4 +1,4 @@
-//! Who called whom, for programs.
+//! The call tree as JSON.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::json_tree::{Nested, write_nested};
 use crate::json_values::{cost, function, share, unit};
 use crate::text::TreeOptions;
 
-/// Writes the paths that the text shows, nested, the costliest first.
+/// Writes the paths that the text shows, nested, those with the highest cost first.
 pub(crate) fn write(
     out: &mut dyn Write,
     profile: &Profile,
@@ -19,21 +19,21 @@ pub(crate) fn write(
     remarks: &[String],
 ) -> io::Result<()> {
     let profile = profile.view(&options.view);
-    let shown = Shown::of(&profile, options, remarks);
+    let shown = VisibleTree::of(&profile, options, remarks);
     write_nested(out, &shown, 0)?;
     writeln!(out)
 }
 
-/// The nodes that are shown, by their places in the tree.
-struct Shown<'a> {
+/// The visible nodes, by their index in the tree.
+struct VisibleTree<'a> {
     profile: &'a Profile,
     children: Vec<Vec<usize>>,
-    /// How many below a node are not shown, and what they cost.
+    /// How many children of a node are hidden, and their cost.
     left_out: Vec<(usize, i64)>,
     remarks: &'a [String],
 }
 
-impl<'a> Shown<'a> {
+impl<'a> VisibleTree<'a> {
     fn of(profile: &'a Profile, options: &TreeOptions, remarks: &'a [String]) -> Self {
         let tree = profile.tree();
         let count = tree.nodes().len();
@@ -60,20 +60,20 @@ impl<'a> Shown<'a> {
     }
 }
 
-impl Nested for Shown<'_> {
-    fn children(&self, place: usize) -> &[usize] {
-        &self.children[place]
+impl Nested for VisibleTree<'_> {
+    fn children(&self, index: usize) -> &[usize] {
+        &self.children[index]
     }
 
-    fn fields(&self, place: usize) -> Vec<(&'static str, Value)> {
+    fn fields(&self, index: usize) -> Vec<(&'static str, Value)> {
         let measure = self.profile.measure();
-        let node = self.profile.tree().nodes()[place];
-        let mut fields = if place == NodeId::ROOT.index() {
+        let node = self.profile.tree().nodes()[index];
+        let mut fields = if index == NodeId::ROOT.index() {
             vec![
                 ("measure", json!(measure.as_str())),
                 ("unit", json!(unit(measure))),
                 ("total", cost(measure, node.cost.total)),
-                ("outside", cost(measure, node.cost.own)),
+                ("outside", cost(measure, node.cost.self_cost)),
                 ("remarks", json!(self.remarks)),
             ]
         } else {
@@ -82,13 +82,13 @@ impl Nested for Shown<'_> {
             let mut fields = named.to_vec();
             fields.extend([
                 ("calls", json!(node.cost.calls)),
-                ("own", cost(measure, node.cost.own)),
+                ("own", cost(measure, node.cost.self_cost)),
                 ("total", cost(measure, node.cost.total)),
                 ("share", share(node.cost.total, self.profile.total())),
             ]);
             fields
         };
-        let (count, total) = self.left_out[place];
+        let (count, total) = self.left_out[index];
         if count > 0 {
             fields.push(("left_out", json!({"paths": count, "total": cost(measure, total)})));
         }

@@ -1,14 +1,14 @@
-//! Addresses of this process, by what they point at.
+//! Addresses of this process. Their types say what they point at.
 
 use core::fmt;
 
-/// A place in code, as one word.
+/// An address in code, in one word.
 ///
 /// Most frames of a stack are known by a *return address*: the instruction after the call, which may
 /// already belong to the next line, or even to the next function when the call never returns. The
 /// innermost frame of a signal context, and the frame a signal interrupted, are known by the
-/// *instruction pointer* itself. Whoever looks an address up must know which it is, so the word says:
-/// its top bit, never set in a user-space address, marks an instruction pointer.
+/// *instruction pointer* itself. A lookup depends on which of the two it is, so the word includes it: its top bit,
+/// never set in a user-space address, marks an instruction pointer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CodeAddress(u64);
@@ -16,38 +16,38 @@ pub struct CodeAddress(u64);
 impl CodeAddress {
     const EXACT: u64 = 1 << 63;
 
-    /// The address a call returns to.
+    /// Creates the address to which a call returns.
     pub const fn return_address(address: u64) -> Self {
         Self(address & !Self::EXACT)
     }
 
-    /// The address of the very instruction that is, or was, about to run.
+    /// Creates the address of an instruction that is, or was, about to run.
     pub const fn instruction_pointer(address: u64) -> Self {
         Self(address | Self::EXACT)
     }
 
-    /// Whether this is an instruction pointer rather than a return address.
+    /// Returns whether this is an instruction pointer rather than a return address.
     pub const fn is_exact(self) -> bool {
         self.0 & Self::EXACT != 0
     }
 
-    /// The address as the machine sees it.
+    /// Returns the address without its kind.
     pub const fn address(self) -> u64 {
         self.0 & !Self::EXACT
     }
 
-    /// The address to look up in unwind tables, symbols and line tables: inside the call instruction
-    /// for a return address, the address itself for an instruction pointer.
+    /// Returns the address to look up in unwind tables, symbols and line tables: inside the call instruction for a
+    /// return address, the address itself for an instruction pointer.
     pub const fn lookup(self) -> u64 {
         if self.is_exact() { self.address() } else { self.0.saturating_sub(1) }
     }
 
-    /// The word that carries both the address and its kind.
+    /// Returns the word that carries both the address and its kind.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`CodeAddress::to_bits`].
+    /// Converts the result of [`CodeAddress::to_bits`] back.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
@@ -60,8 +60,8 @@ impl fmt::Debug for CodeAddress {
     }
 }
 
-/// The stack pointer of a frame: its value when the frame's callee returns, or, for the innermost
-/// frame of a signal context, at the interrupted instruction.
+/// The stack pointer of a frame: its value when the frame's callee returns or, for the innermost frame of a signal
+/// context, at the interrupted instruction.
 ///
 /// A frame owns the stack from its own stack pointer up to that of its caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn return_address_is_looked_up_inside_the_call() {
+    fn a_return_address_is_looked_up_inside_the_call() {
         let address = CodeAddress::return_address(0x7fff_1234_5678);
         assert_eq!(address.lookup(), 0x7fff_1234_5677);
         assert_eq!(address.address(), 0x7fff_1234_5678);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn instruction_pointer_is_looked_up_as_it_is() {
+    fn an_instruction_pointer_is_looked_up_unchanged() {
         let address = CodeAddress::instruction_pointer(0x7fff_1234_5678);
         assert_eq!(address.lookup(), 0x7fff_1234_5678);
         assert_eq!(address.address(), 0x7fff_1234_5678);
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn null_return_address_has_a_lookup() {
+    fn a_null_return_address_has_a_lookup() {
         assert_eq!(CodeAddress::return_address(0).lookup(), 0);
     }
 
     #[test]
-    fn one_word_each() {
+    fn addresses_are_one_word_each() {
         assert_eq!(size_of::<CodeAddress>(), 8);
         assert_eq!(size_of::<StackPointer>(), 8);
     }

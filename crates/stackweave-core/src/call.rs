@@ -1,10 +1,10 @@
-//! A call as a tracer sees it: one word, to be named later.
+//! A call as a tracer records it: one word, which is named later.
 
 use core::fmt;
 
 use crate::{BlobId, CodeId, RawFrame, RawFrameKind};
 
-/// What is called, and from where, in one word. Never 0.
+/// The callee of a call and its call site, in one word. Never 0.
 ///
 /// ```text
 ///   63      62                   40 39                  16 15              0
@@ -13,8 +13,8 @@ use crate::{BlobId, CodeId, RawFrame, RawFrameKind};
 /// +-------+-----------------------+----------------------+-----------------+
 /// ```
 ///
-/// The callee is a Python code object, or a label: the name of a native function or of a span. The caller is a Python code
-/// object or 0, and the unit says which of its two-byte code units calls.
+/// The callee is a Python code object, or a label: the name of a native function or of a span. The caller is a
+/// Python code object or 0, and the unit is the index of the two-byte code unit that makes the call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Call(u64);
@@ -27,22 +27,24 @@ const CALLER_LIMIT: u32 = 1 << 24;
 const UNIT_MASK: u64 = (1 << CALLER_SHIFT) - 1;
 
 impl Call {
-    /// What is behind it is taken for it, and shown as the first line of the caller.
+    /// The last code unit that fits. Units beyond it are stored as this one and shown as the first line of the
+    /// caller.
     pub const LAST_UNIT: u32 = (1 << CALLER_SHIFT) - 1;
 
-    /// A Python function is called; `None` if the number of its code object does not fit.
+    /// Creates a call of a Python function; `None` if the number of its code object does not fit.
     #[inline]
     pub const fn to_code(callee: CodeId) -> Option<Self> {
         if callee.get() < CALLEE_LIMIT { Some(Self((callee.get() as u64) << CALLEE_SHIFT)) } else { None }
     }
 
-    /// Something with a name is called; `None` if the number of the label does not fit.
+    /// Creates a call of something with a name; `None` if the number of the label does not fit.
     #[inline]
     pub const fn to_label(callee: BlobId) -> Option<Self> {
         if callee.get() < CALLEE_LIMIT { Some(Self(LABEL | (callee.get() as u64) << CALLEE_SHIFT)) } else { None }
     }
 
-    /// The same, called by this code unit of this code object. One whose number does not fit is left out.
+    /// Adds the call site: this code unit of this code object. Returns the call unchanged if the number of the
+    /// code object does not fit.
     #[inline]
     #[must_use]
     pub const fn from(self, caller: CodeId, unit: u32) -> Self {
@@ -53,7 +55,7 @@ impl Call {
         Self(self.callee_bits() | (caller.get() as u64) << CALLER_SHIFT | unit as u64)
     }
 
-    /// What is called: a code object at its first line, or a label.
+    /// Returns the callee: a code object at its first line, or a label.
     pub const fn callee(self) -> RawFrame {
         let number = (self.0 >> CALLEE_SHIFT) as u32 & (CALLEE_LIMIT - 1);
         if self.0 & LABEL != 0 {
@@ -69,7 +71,7 @@ impl Call {
         }
     }
 
-    /// Where it is called, if that is known.
+    /// Returns the call site, if it is known.
     #[expect(clippy::cast_possible_truncation, reason = "each field is shifted down and cut to its width")]
     pub const fn caller(self) -> Option<RawFrame> {
         let unit = (self.0 & UNIT_MASK) as u32;
@@ -80,12 +82,12 @@ impl Call {
         }
     }
 
-    /// The word.
+    /// Returns the word.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`Call::to_bits`]; `None` if these bits are no call's.
+    /// Converts the result of [`Call::to_bits`] back; `None` if these bits do not represent a call.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if (bits & !LABEL) >> CALLEE_SHIFT == 0 { None } else { Some(Self(bits)) }
     }
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_comes_back() {
+    fn a_call_returns_its_callee_and_call_site() {
         for callee in [1, 77, CALLEE_LIMIT - 1] {
             for (caller, unit) in [(1, 0), (5, 3), (CALLER_LIMIT - 1, Call::LAST_UNIT - 1)] {
                 let (to_code, to_label) = (Call::to_code(code(callee)).unwrap(), BlobId::new(callee).unwrap());
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out() {
+    fn parts_that_do_not_fit_are_omitted() {
         assert_eq!((Call::to_code(code(CALLEE_LIMIT)), Call::to_label(BlobId::new(u32::MAX).unwrap())), (None, None));
         let call = Call::to_code(code(3)).unwrap();
         assert_eq!(call.from(code(CALLER_LIMIT), 7), call);
@@ -141,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn words_of_no_call_are_refused() {
+    fn invalid_words_are_refused() {
         for bits in [0, 1, LABEL, LABEL | 5, (1 << CALLEE_SHIFT) - 1] {
             assert_eq!(Call::from_bits(bits), None, "{bits:#x}");
         }
     }
 
     #[test]
-    fn calls_print_what_they_are() {
+    fn debug_output_describes_the_call() {
         let call = Call::to_code(code(12)).unwrap();
         let label = Call::to_label(BlobId::new(8).unwrap()).unwrap();
         let shown = [call, call.from(code(3), 4), label].map(|call| format!("{call:?}"));

@@ -1,51 +1,52 @@
-//! What happens in a program, as recorders write it down and exports read it.
+//! The description of events, as recorders write them and exports read them.
 //!
-//! Kinds of events are declared, not built in: a recording says for each kind what it is called, what it means in a
-//! profile ([`Role`]) and which values it carries. So a reader that has never heard of a kind still reads it. The kinds
+//! Kinds of events are declared, not built in: for each kind, a recording states its name, its meaning in a
+//! profile ([`Role`]) and the values of its events. So a reader can read kinds that it does not know. The kinds
 //! themselves are declared in `events` of `stackweave-recording`.
 
 use core::fmt;
 use std::borrow::Cow;
 
-/// What an event of some kind means, whatever it is called.
+/// The meaning of a kind of event, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
-    /// Something begins that has its frame as its name, inside what the thread has begun before.
+    /// A span begins inside the thread's innermost open span. The event's frame is its name.
     Begin = 1,
-    /// What the thread has begun last, and not ended yet, ends.
+    /// The thread's innermost open span ends.
     End = 2,
-    /// Something happens that takes no time.
+    /// Something happens that has no duration.
     Instant = 3,
-    /// A quantity has this value from now on.
+    /// A quantity changes to this value.
     Counter = 4,
-    /// A stack was seen, and counts this much.
+    /// A stack was sampled, with this weight.
     Sample = 5,
-    /// Memory is taken.
+    /// Memory is allocated.
     Allocate = 6,
-    /// Memory is given back.
+    /// Memory is freed.
     Free = 7,
-    /// Something goes on that was left for a while, as a generator does: like [`Role::Begin`], and counted like it, but of
-    /// the object that has begun before.
+    /// A span continues that was suspended, as a generator does. Like [`Role::Begin`], and counted like it, but
+    /// for an object that has begun before.
     Resume = 8,
-    /// Something is open that began earlier: before the recording, or before something else ran in its place. Says how many
-    /// are open around it. Begins what is not known to be open, and is not counted as a call.
+    /// A span is open that began earlier: before the recording, or before another span ran in its place. The event
+    /// has its depth, the number of open spans around it. Begins spans that are not known to be open; is not
+    /// counted as a call.
     Open = 9,
-    /// An object has this name from now on.
+    /// An object receives this name.
     Name = 10,
-    /// Addresses are taken: a range that may be given back in parts, and that takes the place of what was mapped there.
+    /// A range of addresses is mapped. It may be unmapped in parts, and replaces what was mapped there.
     Map = 11,
-    /// A range of addresses is given back, whether it was taken in one piece or not.
+    /// A range of addresses is unmapped, independent of how it was mapped.
     Unmap = 12,
-    /// What the thread gave back last was not given back after all: the call has failed.
+    /// The thread's last free did not happen: the call has failed.
     Keep = 13,
-    /// What the thread does from now on has this tag; frame 0: none.
+    /// The thread's events have this tag from now on; frame 0: none.
     Tag = 14,
-    /// How much memory a place has used: the sum of events, whether these are in the recording or not.
+    /// The memory usage of a call site: a sum of events, whether these are in the recording or not.
     Usage = 15,
-    /// What was given back at an address may be given out again: an allocator that had to wait for that waits no longer.
+    /// A freed address may be reused: an allocator that had to wait before reusing it no longer waits.
     Complete = 16,
-    /// A row of an allocator's own account of what it has.
+    /// A row of an allocator's description of its own state.
     State = 17,
 }
 
@@ -71,12 +72,12 @@ impl Role {
         Self::State,
     ];
 
-    /// The role with this number.
+    /// Returns the role with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|role| *role as u8 == number)
     }
 
-    /// The role in one word.
+    /// Returns the role as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Begin => "begin",
@@ -106,11 +107,12 @@ impl fmt::Display for Role {
     }
 }
 
-/// What the word of a field holds.
+/// The type of a field, which says how to interpret its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FieldType {
-    /// A stack; 0 for none. In the process that records: a [`StackId`](crate::StackId). In a file: its number there.
+    /// A stack; 0 for none. In the process that records: a [`StackId`](crate::StackId). In a file: its number
+    /// there.
     Stack = 1,
     /// A frame; 0 for none. In the process that records: the bits of a [`RawFrame`](crate::RawFrame). In a file: its
     /// number there.
@@ -121,15 +123,15 @@ pub enum FieldType {
     Signed = 4,
     /// The bits of an `f64`.
     Float = 5,
-    /// An address in memory: near the one before it.
+    /// An address in memory. It is often near the previous event's.
     Address = 6,
-    /// A length of time, in the ticks of the recording's clock.
+    /// A duration, in ticks of the recording's clock.
     Ticks = 7,
-    /// A byte string of any length, the last field of its kind if there is one: a word with its length, then its bytes,
-    /// filled up with zeros to whole words.
+    /// A byte string of any length. Only the last field of a kind may have this type. It is a word with the
+    /// length, followed by the bytes, padded with zeros to whole words.
     Bytes = 8,
-    /// A call: what is called, and from where. In the process that records: the bits of a [`Call`](crate::Call). In a file
-    /// there are two frames in its place: the one that is called, and the one that calls; so readers never meet it.
+    /// A call: its callee and call site. In the process that records: the bits of a [`Call`](crate::Call). A file
+    /// has two frames instead, the callee and the caller, so that readers never meet this type.
     Call = 9,
 }
 
@@ -147,12 +149,12 @@ impl FieldType {
         Self::Call,
     ];
 
-    /// The type with this number.
+    /// Returns the type with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|field| *field as u8 == number)
     }
 
-    /// The type in one word.
+    /// Returns the type as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Stack => "stack",
@@ -168,64 +170,64 @@ impl FieldType {
     }
 }
 
-/// One value of an event.
+/// A field of a kind of event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// What it is called.
+    /// Its name.
     pub name: Cow<'static, str>,
-    /// What it holds.
-    pub of: FieldType,
+    /// Its type.
+    pub field_type: FieldType,
 }
 
 impl Field {
-    /// A field of this name and type.
-    pub const fn new(name: &'static str, of: FieldType) -> Self {
-        Self { name: Cow::Borrowed(name), of }
+    /// Creates a field with this name and type.
+    pub const fn new(name: &'static str, field_type: FieldType) -> Self {
+        Self { name: Cow::Borrowed(name), field_type }
     }
 }
 
-/// A kind of events.
+/// A kind of event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventKind {
-    /// What it is called.
+    /// Its name.
     pub name: Cow<'static, str>,
-    /// What it means.
+    /// Its meaning.
     pub role: Role,
-    /// Its values, in their order; at most [`EventKind::MAX_FIELDS`]. Only the last may be [`FieldType::Bytes`].
+    /// Its fields, in their order; at most [`EventKind::MAX_FIELDS`]. Only the last may be [`FieldType::Bytes`].
     pub fields: Cow<'static, [Field]>,
 }
 
 impl EventKind {
-    /// The most fields a kind may have.
+    /// The maximum number of fields of a kind.
     pub const MAX_FIELDS: usize = 16;
 
-    /// The device that stands for the process's own memory.
+    /// The device number that represents the process's own memory.
     pub const OWN_DEVICE: i64 = -1;
 
-    /// Returns a kind of this name, role and fields.
+    /// Creates a kind with this name, role and fields.
     pub const fn new(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
         Self { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
     }
 
-    /// How many words its values take, without a [`FieldType::Bytes`] at the end.
+    /// Returns how many words its values occupy, without a [`FieldType::Bytes`] at the end.
     pub fn words(&self) -> usize {
         self.fields.len() - usize::from(self.has_bytes())
     }
 
-    /// Whether its last value is a byte string.
+    /// Returns whether its last field is a byte string.
     pub fn has_bytes(&self) -> bool {
-        self.fields.last().is_some_and(|field| field.of == FieldType::Bytes)
+        self.fields.last().is_some_and(|field| field.field_type == FieldType::Bytes)
     }
 
-    /// Where the first field of this type is.
-    pub fn position_of(&self, of: FieldType) -> Option<usize> {
-        self.fields.iter().position(|field| field.of == of)
+    /// Returns the index of the first field of this type.
+    pub fn position_of(&self, field_type: FieldType) -> Option<usize> {
+        self.fields.iter().position(|field| field.field_type == field_type)
     }
 
-    /// Whether it keeps to the rules for fields.
-    pub fn is_sound(&self) -> bool {
+    /// Returns whether its fields follow the rules.
+    pub fn is_valid(&self) -> bool {
         let early = &self.fields[..self.words().min(self.fields.len())];
-        self.fields.len() <= Self::MAX_FIELDS && early.iter().all(|field| field.of != FieldType::Bytes)
+        self.fields.len() <= Self::MAX_FIELDS && early.iter().all(|field| field.field_type != FieldType::Bytes)
     }
 }
 
@@ -234,9 +236,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn roles_and_types_are_found_by_their_numbers() {
         assert!(Role::ALL.iter().all(|role| Role::from_number(*role as u8) == Some(*role)));
-        assert!(FieldType::ALL.iter().all(|of| FieldType::from_number(*of as u8) == Some(*of)));
+        assert!(FieldType::ALL.iter().all(|field_type| FieldType::from_number(*field_type as u8) == Some(*field_type)));
         assert_eq!((Role::from_number(0), FieldType::from_number(10)), (None, None));
     }
 
@@ -250,14 +252,14 @@ mod tests {
         assert_eq!((with.words(), end.words()), (1, 0));
         assert!(with.has_bytes() && !end.has_bytes());
         assert_eq!(with.position_of(FieldType::Bytes), Some(1));
-        assert!(with.is_sound() && end.is_sound());
+        assert!(with.is_valid() && end.is_valid());
     }
 
     #[test]
-    fn bytes_stand_at_the_end_only() {
+    fn only_the_last_field_may_be_bytes() {
         let early = EventKind { name: "early".into(), role: Role::Instant, fields: vec![DETAILS, FRAME].into() };
-        assert!(!early.is_sound());
+        assert!(!early.is_valid());
         let many = EventKind { name: "many".into(), role: Role::Instant, fields: vec![FRAME; 17].into() };
-        assert!(!many.is_sound());
+        assert!(!many.is_valid());
     }
 }

@@ -1,20 +1,20 @@
-//! What frames are frames of.
+//! The kinds of named frames.
 
 use core::fmt;
 
-/// What a named frame is a frame of. The numbers are those of recordings, of the C interface and of the report page.
+/// The kind of a named frame. Recordings, the C interface and the report page use the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// Machine code.
+    /// A frame of machine code.
     Native = 1,
-    /// Python code.
+    /// A frame of Python code.
     Python = 2,
-    /// Code of another interpreter.
+    /// A frame of another interpreter's code.
     Script = 3,
-    /// What the generated code of the Python frame inside it was made from.
+    /// Original code from which the generated code of the Python frame inside it was made.
     Extra = 4,
-    /// A name that somebody gave to what happens, and not code.
+    /// A name that the user gave to a part of the program, which is not code.
     Label = 5,
 }
 
@@ -32,7 +32,7 @@ impl FrameKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Returns the kind in one word.
+    /// Returns the kind as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",

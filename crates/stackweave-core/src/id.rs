@@ -1,6 +1,7 @@
-//! Ids: small numbers that stand for what is kept once.
+//! Ids: small numbers for things that are stored once.
 //!
-//! None is zero, so that an `Option` of one costs nothing. An id means something only to the table that gave it.
+//! No id is zero, so that an `Option` of one needs no extra memory. An id is valid only in the table that returned
+//! it.
 
 use core::num::NonZeroU32;
 
@@ -12,7 +13,7 @@ macro_rules! id {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// The id with this number; `None` for 0.
+            /// Returns the id with this number; `None` for 0.
             pub const fn new(number: u32) -> Option<Self> {
                 match NonZeroU32::new(number) {
                     Some(number) => Some(Self(number)),
@@ -20,7 +21,7 @@ macro_rules! id {
                 }
             }
 
-            /// Its number.
+            /// Returns its number.
             pub const fn get(self) -> u32 {
                 self.0.get()
             }
@@ -29,12 +30,12 @@ macro_rules! id {
 }
 
 id! {
-    /// A stack: equal stacks have equal ids, whichever thread they were captured on.
+    /// A stack: equal stacks have equal ids, independent of their threads.
     StackId
 }
 
 id! {
-    /// A frame: a place in code, whoever called it.
+    /// A frame: a location in code, independent of its caller.
     FrameId
 }
 
@@ -58,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_optional_id_costs_no_more_than_an_id() {
+    fn an_optional_id_is_as_large_as_an_id() {
         assert_eq!([size_of::<StackId>(), size_of::<FrameId>(), size_of::<CodeId>(), size_of::<BlobId>()], [4; 4]);
         assert_eq!([size_of::<Option<StackId>>(), size_of::<Option<FrameId>>()], [4; 2]);
         assert_eq!([size_of::<Option<CodeId>>(), size_of::<Option<BlobId>>()], [4; 2]);
     }
 
     #[test]
-    fn a_number_comes_back_and_zero_is_none() {
+    fn an_id_returns_its_number_and_zero_is_no_id() {
         assert_eq!(StackId::new(7).map(StackId::get), Some(7));
         assert_eq!(FrameId::new(u32::MAX).map(FrameId::get), Some(u32::MAX));
         assert_eq!(CodeId::new(0), None);

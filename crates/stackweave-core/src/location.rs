@@ -1,9 +1,9 @@
-//! Places in source code.
+//! Locations in source code.
 
 use core::fmt::{self, Display};
 use std::sync::Arc;
 
-/// Where in the source an instruction comes from. What is not known is `None`.
+/// The position of an instruction in its source. Unknown parts are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The line it begins on, from 1.
@@ -16,7 +16,7 @@ pub struct Position {
     pub end_column: Option<u32>,
 }
 
-/// A frame of an interpreter, named.
+/// The name and location of an interpreter's frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLocation {
     /// The function.
@@ -27,12 +27,12 @@ pub struct SourceLocation {
     pub filename: Arc<str>,
     /// The line that the function begins on, where that is known.
     pub first_line: Option<u32>,
-    /// The place in the file.
+    /// The position in the file.
     pub position: Position,
 }
 
-/// Writes a place as Python's `faulthandler` does: `File "x.py", line 3 in name`. Allocates nothing itself.
-pub fn write_place(
+/// Writes a location as Python's `faulthandler` does: `File "x.py", line 3 in name`. Does not allocate.
+pub fn write_location(
     out: &mut dyn fmt::Write,
     filename: &dyn Display,
     line: Option<u32>,
@@ -49,11 +49,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_written_with_its_line_or_without() {
+    fn a_location_is_written_with_or_without_a_line() {
         let mut text = String::new();
-        write_place(&mut text, &"x.py", Some(3), &"Class.name").unwrap();
+        write_location(&mut text, &"x.py", Some(3), &"Class.name").unwrap();
         text.push('\n');
-        write_place(&mut text, &"x.py", None, &"name").unwrap();
+        write_location(&mut text, &"x.py", None, &"name").unwrap();
         assert_eq!(text, "File \"x.py\", line 3 in Class.name\nFile \"x.py\", line ? in name");
     }
 }

@@ -1,19 +1,19 @@
-//! Loaded modules: what was mapped where, and which file it came from.
+//! Loaded modules: their address ranges and their files.
 
 use core::fmt;
 use std::path::PathBuf;
 
-/// What a linker put into a file to tell it from every other one.
+/// The id that a linker put into a file to distinguish it from every other file.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId(Box<[u8]>);
 
 impl BuildId {
-    /// A build id of these bytes; `None` if there are none.
+    /// Creates a build id from these bytes; `None` if there are none.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self(bytes.into()))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -31,9 +31,9 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// A module as it lies, or lay, in a process.
+/// A module as it is, or was, mapped in a process.
 ///
-/// A *stated* address is one as the file states it; the actual one in the process is the stated one plus
+/// A *stated* address is one that the file states; the actual address in the process is the stated address plus
 /// the bias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
@@ -50,43 +50,43 @@ pub struct Module {
 }
 
 impl Module {
-    /// Whether `address` lies in this module.
+    /// Returns whether `address` is in this module.
     pub fn contains(&self, address: u64) -> bool {
         address >= self.start && address < self.end
     }
 
-    /// The address as the file states it.
+    /// Returns the address as the file states it.
     pub fn stated(&self, address: u64) -> u64 {
         address.wrapping_sub(self.bias)
     }
 
-    /// The file's name without its folders.
+    /// Returns the file's name without its folder.
     pub fn name(&self) -> &str {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 }
 
-/// The modules of a process at one moment, by address.
+/// The modules of a process at one moment, sorted by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleList {
     modules: Vec<Module>,
 }
 
 impl ModuleList {
-    /// A list of these modules.
+    /// Creates a sorted list of these modules.
     pub fn new(mut modules: Vec<Module>) -> Self {
         modules.sort_by_key(|module| module.start);
         Self { modules }
     }
 
-    /// The module that holds `address`, and its place in [`ModuleList::as_slice`].
+    /// Returns the module that holds `address`, and its index in [`ModuleList::as_slice`].
     pub fn find(&self, address: u64) -> Option<(usize, &Module)> {
         let index = self.modules.partition_point(|module| module.start <= address).checked_sub(1)?;
         let module = &self.modules[index];
         module.contains(address).then_some((index, module))
     }
 
-    /// All modules, by address.
+    /// Returns all modules, sorted by address.
     pub fn as_slice(&self) -> &[Module] {
         &self.modules
     }

@@ -1,14 +1,14 @@
-//! Patterns that people write to choose functions.
+//! Patterns that users write to select functions.
 
 use core::convert::Infallible;
 use core::str::FromStr;
 
-/// What of a function a pattern looks at.
+/// The part of a function that a pattern is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum PatternScope {
     /// Its module, its file or its name.
     Any,
-    /// The module: of a native function its library, of Python's the name that `import` knows.
+    /// The module: the library of a native function, or the import name of a Python module.
     Module,
     /// The source file.
     File,
@@ -18,15 +18,15 @@ pub enum Part {
 
 /// A text to look for in functions.
 ///
-/// With `*` (any text), `?` (any character) or `[abc]`, `[a-z]`, `[!a]` in it, it stands for the whole of what is looked
-/// at, a file also without its folders; else it may stand anywhere in it. With `=` before it, it is the whole, letter by letter. As
-/// text: `file:*/models/*.py`, `module:libtorch`, `function:Model.*`, `function:=main`; without such a beginning it is looked
-/// for in all three.
+/// A text with `*` (any text), `?` (any character) or `[abc]`, `[a-z]`, `[!a]` is a glob, which must match the
+/// whole name, module or file; for a file, also only its last component. Any other text may match a part. A text
+/// that begins with `=` must be equal to the whole. A prefix limits the comparison: `file:*/models/*.py`,
+/// `module:libtorch`, `function:Model.*`, `function:=main`; without a prefix, all three are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// What is looked at.
-    pub part: Part,
-    /// What is looked for.
+    /// The part that is compared.
+    pub part: PatternScope,
+    /// The text to look for.
     pub text: String,
 }
 
@@ -34,14 +34,15 @@ impl FromStr for Pattern {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        let parts = [("module:", Part::Module), ("file:", Part::File), ("function:", Part::Function)];
+        let parts =
+            [("module:", PatternScope::Module), ("file:", PatternScope::File), ("function:", PatternScope::Function)];
         let found = parts.iter().find_map(|(start, part)| Some((*part, text.strip_prefix(start)?)));
-        let (part, text) = found.unwrap_or((Part::Any, text));
+        let (part, text) = found.unwrap_or((PatternScope::Any, text));
         Ok(Self { part, text: text.to_owned() })
     }
 }
 
-/// What patterns look at.
+/// The names that patterns are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionNames<'a> {
     /// The module, if it is known.
@@ -53,23 +54,23 @@ pub struct FunctionNames<'a> {
 }
 
 impl Pattern {
-    /// Whether it stands for this function.
+    /// Returns whether it matches this function.
     pub fn matches(&self, names: FunctionNames<'_>) -> bool {
-        let looks_at = |part| self.part == Part::Any || self.part == part;
-        (looks_at(Part::Function) && self.is_in(names.function))
-            || (looks_at(Part::Module) && names.module.is_some_and(|module| self.is_in(module)))
-            || (looks_at(Part::File) && names.file.is_some_and(|file| self.is_in_path(file)))
+        let compares = |part| self.part == PatternScope::Any || self.part == part;
+        (compares(PatternScope::Function) && self.is_in(names.function))
+            || (compares(PatternScope::Module) && names.module.is_some_and(|module| self.is_in(module)))
+            || (compares(PatternScope::File) && names.file.is_some_and(|file| self.is_in_path(file)))
     }
 
-    /// Whether it stands for the whole of this text, glob or not.
-    pub fn is_whole(&self, text: &str) -> bool {
+    /// Returns whether it matches the whole of this text, even if it is not a glob.
+    pub fn matches_whole(&self, text: &str) -> bool {
         match self.exact() {
             Some(exact) => exact == text,
             None => self.text == text || glob(&self.text, text),
         }
     }
 
-    /// Returns what it stands for if that is exactly one text.
+    /// Returns the only text that it can match, if there is one.
     fn exact(&self) -> Option<&str> {
         self.text.strip_prefix('=')
     }
@@ -83,12 +84,12 @@ impl Pattern {
     }
 }
 
-/// Whether the text of a [`Pattern`] stands for this text, or for a part of it if it is no glob.
+/// Returns whether the text of a [`Pattern`] matches this text, or a part of it if the pattern is not a glob.
 pub fn text_matches(pattern: &str, text: &str) -> bool {
     if pattern.contains(['*', '?', '[']) { glob(pattern, text) } else { text.contains(pattern) }
 }
 
-/// Goes back to the last `*` only, so that it takes at most as many steps as both lengths multiplied.
+/// Backtracks to the last `*` only, so that the number of steps is at most the product of both lengths.
 fn glob(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern, text);
     let mut retry: Option<(&str, &str)> = None;
@@ -110,7 +111,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The rest of the pattern if what it begins with, which is no `*`, stands for this letter.
+/// Returns the rest of the pattern if its beginning, which is not `*`, matches this character.
 fn one(pattern: &str, letter: char) -> Option<&str> {
     if let Some((set, rest)) = pattern.strip_prefix('[').and_then(split_set) {
         return is_in_set(set, letter).then_some(rest);
@@ -120,7 +121,7 @@ fn one(pattern: &str, letter: char) -> Option<&str> {
     (first == '?' || first == letter).then_some(letters.as_str())
 }
 
-/// What stands in brackets, and what follows. A `]` that comes first is one of the set.
+/// Splits the contents of brackets from the rest. A `]` that comes first belongs to the set.
 fn split_set(after_bracket: &str) -> Option<(&str, &str)> {
     let negated = usize::from(after_bracket.starts_with('!'));
     let end = after_bracket.char_indices().skip(negated + 1).find(|(_, letter)| *letter == ']')?.0;
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_stand_for_whole_texts() {
+    fn globs_match_whole_texts() {
         let yes = [
             ("*", ""),
             ("a*c", "abbc"),
@@ -171,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_may_have_to_stand_for_the_whole() {
+    fn a_pattern_may_have_to_match_the_whole_text() {
         let pattern = |text: &str| text.parse::<Pattern>().unwrap();
-        assert!(pattern("pkg.load").is_whole("pkg.load") && pattern("pkg.*").is_whole("pkg.load"));
-        assert!(!pattern("pkg.load").is_whole("pkg.load_all") && !pattern("load").is_whole("pkg.load"));
+        assert!(pattern("pkg.load").matches_whole("pkg.load") && pattern("pkg.*").matches_whole("pkg.load"));
+        assert!(!pattern("pkg.load").matches_whole("pkg.load_all") && !pattern("load").matches_whole("pkg.load"));
     }
 
     #[test]
-    fn a_pattern_with_an_equals_sign_stands_for_one_name() {
+    fn a_pattern_with_an_equals_sign_matches_one_name() {
         let is_for = |pattern: &str, function: &str| {
             let names = FunctionNames { module: Some("libf.so"), file: Some("/srv/f.py"), function };
             pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(names))
@@ -188,18 +189,19 @@ mod tests {
         assert!(is_for("function:=A.f", "A.f") && is_for("function:=[f]*", "[f]*") && !is_for("function:=*", "f"));
         assert!(is_for("file:=f.py", "x") && is_for("file:=/srv/f.py", "x") && !is_for("file:=srv/f.py", "x"));
         assert!(is_for("module:=libf.so", "x") && !is_for("module:=libf", "x"));
-        let whole = |pattern: &str, text: &str| pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.is_whole(text));
+        let whole =
+            |pattern: &str, text: &str| pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.matches_whole(text));
         assert!(whole("=f", "f") && !whole("=f", "ff") && !whole("=*", "f"));
     }
 
     #[test]
-    fn a_long_text_of_near_matches_takes_no_time() {
+    fn long_texts_of_near_matches_are_fast() {
         assert!(!glob(&"a*".repeat(30), &"b".repeat(10_000)));
         assert!(!glob(&format!("{}b", "*a".repeat(30)), &"a".repeat(5_000)));
     }
 
     #[test]
-    fn a_pattern_says_what_it_looks_at() {
+    fn a_prefix_selects_the_compared_part() {
         let names =
             FunctionNames { module: Some("shop.model"), file: Some("/srv/me/model.py"), function: "Model.step" };
         let matches = |text: &str| text.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(names));

@@ -1,7 +1,8 @@
-//! Text of others that goes to a terminal.
+//! Untrusted text for a terminal.
 
-/// Returns whether a character only shows itself: it moves no cursor, changes no colour, ends no line and turns no direction of
-/// writing. Names and paths in a recording are somebody else's, and terminals obey what is in them.
+/// Returns whether a terminal only displays this character: it moves no cursor, changes no colour, ends no line
+/// and does not change the direction of writing. Names and paths in a recording are untrusted, and terminals obey
+/// control characters.
 pub const fn is_printable(letter: char) -> bool {
     let is_control = matches!(letter, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
     let is_direction = matches!(
@@ -11,7 +12,7 @@ pub const fn is_printable(letter: char) -> bool {
     !is_control && !is_direction
 }
 
-/// Returns the text in one line, with `U+FFFD` for each character that is not printable.
+/// Returns the text on one line, with `U+FFFD` for each character that is not printable.
 pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if is_printable(letter) { letter } else { '\u{fffd}' }).collect()
 }
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_stays() {
+    fn characters_that_terminals_obey_are_replaced() {
         assert_eq!(printable("a\x1b[31m\nb\u{9b}c\u{7f}"), "a\u{fffd}[31m\u{fffd}b\u{fffd}c\u{fffd}");
         assert_eq!(printable("abc\u{202e}txt\u{2066}\u{2069}\u{200f}"), "abc\u{fffd}txt\u{fffd}\u{fffd}\u{fffd}");
         assert_eq!(printable("Größe \u{1f600} 日本 \u{200d}"), "Größe \u{1f600} 日本 \u{200d}");

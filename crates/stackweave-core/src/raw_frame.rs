@@ -1,10 +1,10 @@
-//! A frame as capture sees it: one word, to be named later.
+//! A frame as capture records it: one word, which is named later.
 
 use core::fmt;
 
 use crate::{BlobId, CodeAddress, CodeId};
 
-/// A frame in one word. Two frames are the same place in code if their words are equal.
+/// A frame in one word. Frames with equal words are the same location in code.
 ///
 /// ```text
 ///   63      62 61  60                          29 28                0
@@ -21,12 +21,12 @@ use crate::{BlobId, CodeAddress, CodeId};
 #[repr(transparent)]
 pub struct RawFrame(u64);
 
-/// What a [`RawFrame`] says.
+/// The meaning of a [`RawFrame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RawFrameKind {
-    /// A place in machine code.
+    /// A location in machine code.
     Native(CodeAddress),
-    /// A place in a Python code object.
+    /// A location in a Python code object.
     Python {
         /// The code object.
         code: CodeId,
@@ -35,14 +35,14 @@ pub enum RawFrameKind {
         /// Whether native code entered this frame, and not another Python frame.
         entered_from_native: bool,
     },
-    /// A place in code of another interpreter.
+    /// A location in another interpreter's code.
     Script {
-        /// Which frame source it came from.
+        /// The number of its frame source.
         source: u8,
-        /// What the source calls the place, at most [`RawFrame::MAX_WORD`].
+        /// The source's word for the location, at most [`RawFrame::MAX_WORD`].
         word: u64,
     },
-    /// A name that somebody gave to what happens, and not a place in code.
+    /// A name that the user gave to a part of the program, which is not a location in code.
     Label(BlobId),
 }
 
@@ -56,34 +56,35 @@ const CODE_SHIFT: u32 = 29;
 const SOURCE_SHIFT: u32 = 53;
 
 impl RawFrame {
-    /// The last instruction offset that fits; what lies behind it is taken for it.
+    /// The last instruction offset that fits; greater ones are stored as this one.
     pub const MAX_INSTRUCTION: u32 = (1 << CODE_SHIFT) - 1;
-    /// The greatest word of a script frame; of a greater one the high bits are dropped.
+    /// The greatest word of a script frame; the high bits of greater ones are dropped.
     pub const MAX_WORD: u64 = (1 << SOURCE_SHIFT) - 1;
 
-    /// A place in machine code.
+    /// Creates a frame of machine code.
     pub const fn native(address: CodeAddress) -> Self {
         Self(address.to_bits() & !KIND_MASK)
     }
 
-    /// A place in a Python code object. `entered_from_native`: native code, not another Python frame, entered it.
+    /// Creates a frame of a Python code object. `entered_from_native`: native code, not another Python frame,
+    /// entered it.
     pub const fn python(code: CodeId, instruction: u32, entered_from_native: bool) -> Self {
         let instruction = if instruction > Self::MAX_INSTRUCTION { Self::MAX_INSTRUCTION } else { instruction };
         let flag = if entered_from_native { FLAG } else { 0 };
         Self(flag | PYTHON | (code.get() as u64) << CODE_SHIFT | instruction as u64)
     }
 
-    /// A place in code of the interpreter that frame source number `source` speaks for.
+    /// Creates a frame of the interpreter whose frame source has the number `source`.
     pub const fn script(source: u8, word: u64) -> Self {
         Self(SCRIPT | (source as u64) << SOURCE_SHIFT | (word & Self::MAX_WORD))
     }
 
-    /// A name, in the table that labels are kept in.
+    /// Creates a frame for a name in the table of labels.
     pub const fn label(label: BlobId) -> Self {
         Self(LABEL | label.get() as u64)
     }
 
-    /// What it says.
+    /// Returns its meaning.
     #[expect(clippy::cast_possible_truncation, reason = "each field is shifted down and cut to its width")]
     pub const fn kind(self) -> RawFrameKind {
         let flag = self.0 & FLAG != 0;
@@ -104,12 +105,12 @@ impl RawFrame {
         }
     }
 
-    /// The word.
+    /// Returns the word.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`RawFrame::to_bits`]; `None` if these bits are no frame's.
+    /// Converts the result of [`RawFrame::to_bits`] back; `None` if these bits do not represent a frame.
     #[expect(clippy::cast_possible_truncation, reason = "the code is the lower half of what is left")]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         let is_frame = match bits & KIND_MASK {
@@ -150,7 +151,7 @@ mod tests {
         CodeId::new(number).unwrap()
     }
 
-    /// One of each kind, with every field at both ends.
+    /// Returns frames of each kind, with every field at both limits.
     fn frames() -> Vec<RawFrame> {
         let mut frames = Vec::new();
         for address in [0, 1, 0x7fff_1234_5678, (1 << 57) - 1] {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_comes_back_from_its_word() {
+    fn every_frame_can_be_restored_from_its_word() {
         for frame in frames() {
             assert_eq!(RawFrame::from_bits(frame.to_bits()), Some(frame));
             let again = match frame.kind() {
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_harms_no_other_field() {
+    fn too_large_values_are_cut_and_change_no_other_field() {
         let far = RawFrame::python(code(9), u32::MAX, false);
         assert_eq!(far, RawFrame::python(code(9), RawFrame::MAX_INSTRUCTION, false));
         assert_eq!(RawFrame::script(3, u64::MAX), RawFrame::script(3, RawFrame::MAX_WORD));
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn words_of_no_frame_are_refused() {
+    fn invalid_words_are_refused() {
         for bits in [LABEL, u64::MAX, LABEL | FLAG | 5, LABEL | 1 << 32, PYTHON, PYTHON | FLAG | 5, SCRIPT | FLAG] {
             assert_eq!(RawFrame::from_bits(bits), None, "{bits:#x}");
         }
     }
 
     #[test]
-    fn frames_print_what_they_are() {
+    fn debug_output_describes_the_frame() {
         let shown = [
             RawFrame::native(CodeAddress::return_address(0x40)),
             RawFrame::python(code(12), 34, true),

@@ -7,24 +7,24 @@ use core::fmt;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum SourceStop {
-    /// The outermost frame was reached. The only end that means the stack is whole.
+    /// The outermost frame was reached. Only then the stack is complete.
     #[default]
     EndOfStack,
     /// The buffer is full.
     DepthLimit,
-    /// A pointer led to where no frame can be.
+    /// A pointer leads to an address where no frame can be.
     BadFrame,
-    /// A signal came while the interpreter entered or left a frame: there is no whole chain to walk.
+    /// A signal interrupted the interpreter while it entered or left a frame: there is no complete chain to walk.
     Interrupted,
-    /// This thread is none of the interpreter's.
+    /// This thread has no state of the interpreter.
     NoThreadState,
-    /// The interpreter is not initialised, or not any more.
+    /// The interpreter is not initialised, or no longer initialised.
     NotInitialized,
     /// The interpreter is shutting down, and this thread does not hold its lock: its state may be gone.
     Finalizing,
     /// The frames can only be read with the interpreter's lock, which this thread does not hold.
     NoGil,
-    /// The table of code objects is full, or the kernel has no memory for it: a frame could not be written down.
+    /// The table of code objects is full, or the kernel has no memory for it: a frame could not be stored.
     NoMemory,
 }
 
@@ -42,7 +42,7 @@ impl SourceStop {
         Self::NoMemory,
     ];
 
-    /// The reason in a few words.
+    /// Returns a short description of the reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::EndOfStack => "end of stack",

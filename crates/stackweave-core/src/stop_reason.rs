@@ -2,25 +2,25 @@
 
 use core::fmt;
 
-/// Why a stack walk ended where it did. Part of every result: only [`StopReason::EndOfStack`] means
-/// that the stack is whole.
+/// Why a stack walk ended where it did. Part of every result: only [`StopReason::EndOfStack`] means that the stack
+/// is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The outermost frame was reached: the unwind tables or a null return address say so.
+    /// The outermost frame was reached, according to the unwind tables or a null return address.
     EndOfStack,
-    /// The address is in no loaded module and no registered code, and frame pointers lead nowhere.
+    /// The address is in no loaded module and no registered code, and frame pointers do not help.
     NoModule,
-    /// The module has no unwind entry for the address, and frame pointers lead nowhere.
+    /// The module has no unwind entry for the address, and frame pointers do not help.
     NoUnwindEntry,
-    /// The unwind tables are malformed, or ask for a register or an operation that is not there.
+    /// The unwind tables are malformed, or require an unsupported register or operation.
     UnsupportedRule,
-    /// The next frame would lie outside the stack, or not above this one.
+    /// The next frame would be outside the stack, or not above this one.
     BadMemory,
     /// The caller's buffer, or the limit of a walk, is full.
     DepthLimit,
-    /// Stackweave can't capture on this platform.
+    /// Stackweave cannot capture on this platform.
     UnsupportedPlatform,
 }
 
@@ -36,7 +36,7 @@ impl StopReason {
         Self::UnsupportedPlatform,
     ];
 
-    /// The reason in a few words.
+    /// Returns a short description of the reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::EndOfStack => "end of stack",

@@ -1,4 +1,4 @@
-"""What is told of Python's allocators: python allocator_cases.py LIBRARY. Prints how many cases there were."""
+"""Cases for the hooks of Python's allocators: python allocator_cases.py LIBRARY. Prints how many cases there were."""
 
 import ctypes
 import gc
@@ -35,25 +35,25 @@ def block(address):
     return text and text.decode()
 
 
-def told(which):
-    return held.allocators_told(which)
+def count(which):
+    return held.allocators_count(which)
 
 
 HEADER = 16
 
 
 def size_of(thing):
-    """How the block of an object is told, wherever its header has it begin: its size in the object's own words."""
+    """Returns the size in the record of an object's block, whether that begins before the object's header or at it."""
     before = block(id(thing) - HEADER) if gc.is_tracked(thing) else block(id(thing))
     return before and int(before.split()[2])
 
 
 def many_objects():
-    """More than fits into the arenas there are."""
+    """Creates more objects than fit into the existing arenas."""
     return [bytes(200) for _ in range(8_000)]
 
 
-def each_function_is_told():
+def each_function_is_recorded():
     for prefix, domain in ("PyMem", "Mem"), ("PyObject", "Object"):
         malloc, calloc, realloc, free = (getattr(api, f"{prefix}_{n}") for n in "Malloc Calloc Realloc Free".split())
         for size in 0, 35, 511, 515, 100_000:
@@ -74,19 +74,19 @@ def each_function_is_told():
             held.allocators_stop()
 
 
-def what_has_no_room_is_told():
+def failed_allocations_are_recorded():
     held.allocators_clear()
     start()
     address = api.PyMem_Malloc(40)
-    failed = told(FAILED)
-    assert api.PyObject_Malloc(NO_ROOM) is None and told(FAILED) == failed + 1
-    assert api.PyMem_Realloc(address, NO_ROOM) is None and told(FAILED) == failed + 2
-    assert told(KEPT) == 1 and block(address) == "Mem Malloc 40", block(address)
+    failed = count(FAILED)
+    assert api.PyObject_Malloc(NO_ROOM) is None and count(FAILED) == failed + 1
+    assert api.PyMem_Realloc(address, NO_ROOM) is None and count(FAILED) == failed + 2
+    assert count(KEPT) == 1 and block(address) == "Mem Malloc 40", block(address)
     try:
         bytes(NO_ROOM)
     except MemoryError:
         pass
-    assert told(FAILED) == failed + 3
+    assert count(FAILED) == failed + 3
     api.PyMem_Free(address)
     assert block(address) != "Mem Malloc 40"
     held.allocators_stop()
@@ -98,21 +98,21 @@ def blocks_from_before_are_unknown():
     other = api.PyMem_Malloc(50)
     start()
     assert block(address) is None
-    before = told(UNKNOWN)
+    before = count(UNKNOWN)
     api.PyMem_Free(address)
-    later = told(UNKNOWN)
+    later = count(UNKNOWN)
     held.allocators_stop()
     assert later >= before + 1, (before, later)
-    freed = told(FREED)
+    freed = count(FREED)
     api.PyMem_Free(other)
-    assert told(FREED) == freed, "nothing is told after the end"
+    assert count(FREED) == freed, "nothing is recorded after the end"
 
 
 class Plain:
     __slots__ = ("one", "two")
 
 
-def objects_are_told():
+def objects_are_recorded():
     held.allocators_clear()
     gc.collect()
     start()
@@ -128,29 +128,33 @@ def objects_are_told():
     held.allocators_stop()
 
 
-def what_an_allocator_asks_for_is_inside():
+def calls_of_the_allocator_itself_are_in_the_event():
     held.other_allocator(0, True)
-    calls, inside = held.other_calls(0), held.other_calls(1)
+    calls, in_events = held.other_calls(0), held.other_calls(1)
     start()
     address = api.PyObject_Malloc(4000)
     held.allocators_stop()
-    told_calls, told_inside = held.other_calls(0) - calls, held.other_calls(1) - inside
+    recorded_calls, recorded_in_events = held.other_calls(0) - calls, held.other_calls(1) - in_events
     address2 = api.PyObject_Malloc(4000)
-    after = held.other_calls(1) - inside
+    after = held.other_calls(1) - in_events
     held.other_allocator(0, False)
     api.PyObject_Free(address)
     api.PyObject_Free(address2)
-    assert after == told_inside and (told_inside >= 1 or not USES_ARENAS), (told_calls, told_inside, after)
-    arenas, inside = held.other_calls(2), held.other_calls(3)
+    assert after == recorded_in_events and (recorded_in_events >= 1 or not USES_ARENAS), (
+        recorded_calls,
+        recorded_in_events,
+        after,
+    )
+    arenas, in_events = held.other_calls(2), held.other_calls(3)
     start()
     things = many_objects()
     held.allocators_stop()
-    arenas, inside = held.other_calls(2) - arenas, held.other_calls(3) - inside
-    assert arenas == inside and (arenas > 0 or not USES_ARENAS), (arenas, inside)
+    arenas, in_events = held.other_calls(2) - arenas, held.other_calls(3) - in_events
+    assert arenas == in_events and (arenas > 0 or not USES_ARENAS), (arenas, in_events)
     del things
 
 
-def no_address_is_taken_twice():
+def no_live_address_is_allocated_again():
     held.allocators_clear()
     generator = random.Random(SEED)
     start()
@@ -172,14 +176,14 @@ def no_address_is_taken_twice():
         else:
             keep[generator.randrange(len(keep))] = keep[-1]
             keep.pop()
-    assert told(REPLACED) == 0, told(REPLACED)
+    assert count(REPLACED) == 0, count(REPLACED)
     for thing in keep:
         if isinstance(thing, bytes) and len(thing) > 8:
             assert size_of(thing) == sys.getsizeof(thing)
     held.allocators_stop()
 
 
-def threads_are_told():
+def allocations_of_threads_are_recorded():
     held.allocators_clear()
     start()
     handed = []
@@ -199,49 +203,49 @@ def threads_are_told():
         thread.start()
     for thread in threads:
         thread.join()
-    assert told(REPLACED) == 0, told(REPLACED)
-    assert held.allocators_stop() == 0, "memory for frames is mapped in each thread, and nobody has taken the hooks out"
+    assert count(REPLACED) == 0, count(REPLACED)
+    assert held.allocators_stop() == 0, "memory for frames is mapped in each thread, and no code has removed the hooks"
 
 
-def one_at_a_time():
+def there_is_one_observer_at_a_time():
     start()
     assert held.allocators_start(False) == b"Python's allocators are recorded already"
     held.allocators_stop()
     assert b"not running Python here" in support.released.allocators_start(False)
 
 
-def another_observer_is_told():
+def another_observer_is_called():
     start()
     held.other_allocator(1, True)
     held.other_allocator(2, True)
     held.allocators_stop()
     start(counts_only=True)
-    allocated, counted = told(ALLOCATED), told(COUNTED)
+    allocated, counted = count(ALLOCATED), count(COUNTED)
     things = [bytes(100) for _ in range(100)]
-    assert told(COUNTED) >= counted + 100 and told(ALLOCATED) == allocated, (told(COUNTED), told(ALLOCATED))
+    assert count(COUNTED) >= counted + 100 and count(ALLOCATED) == allocated, (count(COUNTED), count(ALLOCATED))
     held.allocators_stop()
     held.other_allocator(2, False)
     held.other_allocator(1, False)
-    counted = told(COUNTED)
+    counted = count(COUNTED)
     start()
     things = [bytes(100) for _ in range(100)]
-    assert told(ALLOCATED) >= allocated + 100 and told(COUNTED) == counted
+    assert count(ALLOCATED) >= allocated + 100 and count(COUNTED) == counted
     held.allocators_stop()
     del things
 
 
-def tracemalloc_in_any_order():
+def tracemalloc_starts_and_stops_in_any_order():
     generator = random.Random(SEED)
     is_on = False
     orders = [["ours", "theirs", "theirs", "ours"], ["theirs", "ours", "theirs", "ours"]]
     orders += [["ours", "theirs", "ours", "theirs"], ["theirs", "ours", "ours", "theirs"]]
     orders += [[generator.choice(("ours", "theirs")) for _ in range(12)] for _ in range(4)]
-    put_back = 0
+    reinstalled = 0
     for order in orders:
         for step in order:
             if step == "ours":
                 if is_on:
-                    put_back += held.allocators_stop()
+                    reinstalled += held.allocators_stop()
                 else:
                     start()
                 is_on = not is_on
@@ -250,7 +254,7 @@ def tracemalloc_in_any_order():
             else:
                 tracemalloc.start(1)
             if is_on and USES_ARENAS:
-                more = many_objects()  # ours come back with the next arena
+                more = many_objects()  # our hooks are installed again with the next arena
                 del more
             held.allocators_clear()
             thing, buffer = bytes(3000), bytearray(300)
@@ -260,15 +264,15 @@ def tracemalloc_in_any_order():
             if is_on and USES_ARENAS:
                 assert size_of(thing) == sys.getsizeof(thing), (order, step)
             if not is_on:
-                assert told(ALLOCATED) == told(FREED) == 0, (order, step)
+                assert count(ALLOCATED) == count(FREED) == 0, (order, step)
     if is_on:
-        put_back += held.allocators_stop()
+        reinstalled += held.allocators_stop()
     tracemalloc.stop()
-    assert put_back or not USES_ARENAS, put_back
+    assert reinstalled or not USES_ARENAS, reinstalled
 
 
-def another_hook_in_any_order():
-    """Somebody before and after ours, for each domain; who goes puts back what it found."""
+def another_hook_is_installed_and_removed_in_any_order():
+    """Another hook comes before and after ours, for each domain; a hook that is removed restores what it found."""
     for domain in 1, 2:
         for order in ("ouou", "ouuo", "uouo", "uoou"):
             held.allocators_clear()
@@ -292,25 +296,25 @@ def another_hook_in_any_order():
                 api.PyObject_Free(things[1])
 
 
-def sub_interpreters_are_told():
+def allocations_of_sub_interpreters_are_recorded():
     start()
     support.in_sub_interpreter("things = [bytearray(300) for _ in range(1000)]; import json; json.dumps([1] * 100)")
     held.allocators_stop()
 
 
 CASES = [
-    each_function_is_told,
-    what_has_no_room_is_told,
+    each_function_is_recorded,
+    failed_allocations_are_recorded,
     blocks_from_before_are_unknown,
-    objects_are_told,
-    what_an_allocator_asks_for_is_inside,
-    no_address_is_taken_twice,
-    threads_are_told,
-    one_at_a_time,
-    another_observer_is_told,
-    tracemalloc_in_any_order,
-    another_hook_in_any_order,
-    sub_interpreters_are_told,
+    objects_are_recorded,
+    calls_of_the_allocator_itself_are_in_the_event,
+    no_live_address_is_allocated_again,
+    allocations_of_threads_are_recorded,
+    there_is_one_observer_at_a_time,
+    another_observer_is_called,
+    tracemalloc_starts_and_stops_in_any_order,
+    another_hook_is_installed_and_removed_in_any_order,
+    allocations_of_sub_interpreters_are_recorded,
 ]
 
 
@@ -328,7 +332,7 @@ def main():
         case()
     print("arenas", USES_ARENAS)
     print("cases", len(CASES))
-    start()  # and the interpreter goes away
+    start()  # the interpreter shuts down with the hooks installed
 
 
 SEED, USES_ARENAS = 0, False

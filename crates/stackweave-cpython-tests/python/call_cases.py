@@ -1,4 +1,4 @@
-"""What each mechanism tells, beside what Python's own `sys.setprofile` tells of the same program."""
+"""Compares what each mechanism records with what Python's own `sys.setprofile` reports of the same program."""
 
 import sys
 import threading
@@ -12,33 +12,33 @@ MECHANISMS = [MONITORING, PROFILE_SLOT] if sys.version_info >= (3, 12) else [EVA
 CHOSEN = MECHANISMS[0]
 
 
-def take():
-    """Pairs of a thread and what it was told: what, name, name of the caller, line of the caller."""
-    told = []
+def take_events():
+    """Returns the events since the last call: thread, event, name, name of the caller, line of the caller."""
+    events = []
     for line in support.held.calls_take().decode().splitlines():
         thread, what, rest = line.split(" ", 2)
         name, caller, number = rest.rsplit(" ", 2)
-        told.append((thread, what, name, caller, int(number)))
-    return told
+        events.append((thread, what, name, caller, int(number)))
+    return events
 
 
 def run(program):
     program()
 
 
-def told(program, mechanism=0, c_calls=False):
-    take()
+def recorded(program, mechanism=0, c_calls=False):
+    take_events()
     fault = support.held.calls_start(mechanism, c_calls)
     try:
         assert fault is None, fault
         run(program)
     finally:
         support.held.calls_stop()
-    return within([event for _, *event in take()])
+    return within([event for _, *event in take_events()])
 
 
 def within(events):
-    """Without the call that surrounds the program."""
+    """Returns the events without the call that surrounds the program."""
     assert events[0][1] == events[-1][1] == "run", (events[0], events[-1])
     return events[1:-1]
 
@@ -77,20 +77,20 @@ def difference(found, wanted):
     return len(found), len(wanted), (found + wanted)[min(len(found), len(wanted)) :][:5]
 
 
-def case_the_same_as_a_profile_function(mechanism):
+def case_events_equal_those_of_a_profile_function(mechanism):
     for program in call_programs.PROGRAMS:
         if program is call_programs.dropped_generators and sys.version_info < (3, 11):
             continue  # a profile function in Python keeps local variables alive there
         program()
-        found, wanted = plainly(told(program, mechanism)), profiled(program)
+        found, wanted = plainly(recorded(program, mechanism)), profiled(program)
         assert found == wanted, (program.__name__, difference(found, wanted))
         assert len(found) > 4, (program.__name__, found)
 
 
-def case_every_entering_has_its_leaving(mechanism):
+def case_every_enter_event_has_its_leave_event(mechanism):
     for program in call_programs.PROGRAMS:
         stack = []
-        for what, called, *_ in told(program, mechanism):
+        for what, called, *_ in recorded(program, mechanism):
             if what in ENTERING:
                 stack.append(called)
             else:
@@ -147,7 +147,7 @@ def case_generators_by_hand(mechanism):
         ["raise", "squares", "drive", line + 10],
         ["return", "drive", "run", None],
     ]
-    found = told(drive, mechanism)
+    found = recorded(drive, mechanism)
     found[0][3] = found[-1][3] = None
     assert found == expected, difference(found, expected)
 
@@ -167,7 +167,7 @@ def case_exceptions_by_hand(mechanism):
         except KeyError:
             pass
 
-    found = [event[:2] for event in told(run, mechanism)]
+    found = [event[:2] for event in recorded(run, mechanism)]
     run = name(run.__code__)
     assert found == [
         ["call", run],
@@ -184,21 +184,21 @@ def case_native_calls(mechanism):
         fault = support.held.calls_start(EVAL_HOOK, True)
         assert fault == b"native functions can't be traced by the frame evaluation hook", fault
         return
-    found = [event[:3] for event in told(call_programs.native_calls, mechanism, True) if event[0].startswith("c_")]
+    found = [event[:3] for event in recorded(call_programs.native_calls, mechanism, True) if event[0].startswith("c_")]
     found = [" ".join(event) for event in found]
     assert found == call_programs.NATIVE_CALLS, difference(found, call_programs.NATIVE_CALLS)
 
 
-def case_native_calls_are_not_told_unasked(mechanism):
-    found = told(call_programs.native_calls, mechanism)
+def case_native_calls_are_not_recorded_unless_requested(mechanism):
+    found = recorded(call_programs.native_calls, mechanism)
     assert {event[0] for event in found} == {"call", "return"}, found
 
 
 def case_frames_on_the_stack(mechanism):
     def generate():
-        yield look()
+        yield inspect()
 
-    def look(thread=0):
+    def inspect(thread=0):
         frame, wanted = sys._getframe(), []
         while frame is not None:
             code = frame.f_code
@@ -207,20 +207,20 @@ def case_frames_on_the_stack(mechanism):
             frame = frame.f_back
         found = [line.split() for line in support.held.calls_frames(thread).decode().splitlines()]
         found = [[int(code), int(lasti), int(flags), module] for code, lasti, flags, module in found]
-        found[0][1] = wanted[0][1]  # it has moved on
+        found[0][1] = wanted[0][1]  # the frame has run further since
         assert found == wanted, (found, wanted)
         return len(found)
 
     class Made:
         def __init__(self):
-            look()
+            inspect()
 
-    list(map(lambda _: look(), [1]))
+    list(map(lambda _: inspect(), [1]))
     list(generate())
     for _ in range(30):
         Made()
-    exec("look()", {"look": look})
-    assert look(threading.get_ident()) > 3
+    exec("inspect()", {"inspect": inspect})
+    assert inspect(threading.get_ident()) > 3
 
 
 def case_the_recursion_limit_is_the_same(mechanism):
@@ -241,8 +241,8 @@ def case_the_recursion_limit_is_the_same(mechanism):
     deepest, found = 0, []
     run()
     plain = run()
-    events = told(lambda: found.append(run()), mechanism)
-    assert found == [plain - len("told run lambda".split())], (found, plain)
-    # What is refused is not told.
+    events = recorded(lambda: found.append(run()), mechanism)
+    assert found == [plain - len("recorded run lambda".split())], (found, plain)
+    # A refused call is not recorded.
     dives = [what for what, called, *_ in events if called == name(dive.__code__)]
     assert dives.count("call") == found[0] + 1 == dives.count("raise"), (dives.count("call"), found)

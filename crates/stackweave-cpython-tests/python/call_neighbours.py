@@ -1,4 +1,4 @@
-"""Mechanisms beside others who want to know of calls, and hooks that come and go at any moment."""
+"""Mechanisms together with other observers of calls, and hooks that are installed and removed at any moment."""
 
 import cProfile
 import gc
@@ -10,7 +10,7 @@ import types
 
 import call_programs
 import support
-from call_cases import CHOSEN, ENTERING, EVAL_HOOK, MONITORING, NAMES, PROFILE_SLOT, name, run, take, told
+from call_cases import CHOSEN, ENTERING, EVAL_HOOK, MONITORING, NAMES, PROFILE_SLOT, name, run, recorded, take_events
 
 stop = support.held.calls_stop
 begin = support.held.calls_start
@@ -20,7 +20,7 @@ def refused(mechanism, c_calls=False):
     fault = begin(mechanism, c_calls)
     if fault is None:
         stop()
-        raise AssertionError("it was not refused")
+        raise AssertionError("the mechanism was not refused")
     return fault.decode()
 
 
@@ -48,8 +48,8 @@ def use_sequence(times=3):
 
 
 use_sequence(100)
-# Early releases of 3.11 do not tell the frame evaluation function of this.
-MISSES_SOME = of(told(use_sequence, CHOSEN), Sequence.__getitem__) != ["call", "return"] * 3
+# Early releases of 3.11 do not call the frame evaluation function for this.
+MISSES_SOME = of(recorded(use_sequence, CHOSEN), Sequence.__getitem__) != ["call", "return"] * 3
 
 
 def case_the_mechanism_is_chosen():
@@ -62,7 +62,7 @@ def case_the_mechanism_is_chosen():
         assert mechanism == NAMES[CHOSEN], mechanism
     assert refused(0) == "calls are traced already, and only one trace can run at a time"
     stop()
-    assert stop() == 2**64 - 1  # nothing to be stopped
+    assert stop() == 2**64 - 1  # nothing is running
     other = EVAL_HOOK if CHOSEN == MONITORING else MONITORING
     version = f"Python 3.{sys.version_info[1]} can't trace calls by {NAMES[other]}"
     assert refused(other) == version
@@ -74,7 +74,7 @@ def case_the_mechanism_is_chosen():
 
 def case_counts_equal_those_of_cprofile(mechanism):
     for program in call_programs.PROGRAMS:
-        program()  # what it does only once is done
+        program()  # what it does only once is done now
         profiler = cProfile.Profile(builtins=False)
         profiler.enable()
         run(program)
@@ -87,7 +87,7 @@ def case_counts_equal_those_of_cprofile(mechanism):
             if entry.code is not run.__code__ and not is_missed:
                 wanted[entry.code.co_name] = wanted.get(entry.code.co_name, 0) + entry.callcount
         found = {}
-        for what, function, *_ in told(program, mechanism):
+        for what, function, *_ in recorded(program, mechanism):
             function = function.rsplit(".", 1)[-1]
             is_missed = mechanism == EVAL_HOOK and MISSES_SOME and function == "__getitem__"
             if what in ENTERING and not is_missed:
@@ -106,7 +106,7 @@ def case_native_counts_equal_those_of_cprofile(mechanism):
         profiler.disable()
         native = [entry for entry in profiler.getstats() if isinstance(entry.code, str)]
         wanted = sum(entry.callcount for entry in native if "Profiler" not in entry.code)
-        names = [function for what, function, *_ in told(program, mechanism, True) if what == "c_call"]
+        names = [function for what, function, *_ in recorded(program, mechanism, True) if what == "c_call"]
         assert len(names) == wanted, (program.__name__, len(names), wanted)
     for named in KINDS_OF_NATIVE_NAMES:
         assert named in names, (named, names)
@@ -114,10 +114,10 @@ def case_native_counts_equal_those_of_cprofile(mechanism):
 
 
 def case_bound_methods_of_native_functions():
-    """cProfile leaves them out, on some versions."""
+    """cProfile omits them, on some versions."""
     if CHOSEN == MONITORING:
         bound = types.MethodType(len, [1])
-        found = [event[:2] for event in told(lambda: bound(), MONITORING, True) if event[0].startswith("c_")]
+        found = [event[:2] for event in recorded(lambda: bound(), MONITORING, True) if event[0].startswith("c_")]
         assert found == [["c_call", "builtins.len"], ["c_return", "-"]], found
 
 
@@ -137,15 +137,15 @@ def case_nothing_is_allocated(mechanism):
             call_programs.classes()
             call_programs.generators()
             call_programs.native_calls()
-        requested, told = requests() - before, stamps() - events
+        requested, recorded_events = requests() - before, stamps() - events
     finally:
         stop()
-    assert told > 2000 and requested == 0, (told, requested)
+    assert recorded_events > 2000 and requested == 0, (recorded_events, requested)
 
 
 def case_the_thread_state_is_read_directly():
     if CHOSEN == MONITORING:
-        told(calls_twice)
+        recorded(calls_twice)
         assert support.held.state_is_read_directly()
 
 
@@ -165,7 +165,7 @@ def case_threads_old_and_new(mechanism):
     thread = threading.Thread(target=old)
     thread.start()
     ready.wait()
-    take()
+    take_events()
     assert begin(mechanism, False) is None
     later = [threading.Thread(target=new) for _ in range(3)]
     for each in later:
@@ -175,7 +175,7 @@ def case_threads_old_and_new(mechanism):
         each.join()
     stop()
     by_thread = {}
-    for who, what, function, caller, line in take():
+    for who, what, function, caller, line in take_events():
         if function in ("calls_twice", "called"):
             by_thread.setdefault(who, []).append((what, function, caller))
     assert len(done) == len(by_thread) == 4, by_thread
@@ -209,19 +209,19 @@ def case_greenlets(mechanism):
             one.switch()
 
     one, other = greenlet.greenlet(ping), greenlet.greenlet(pong)
-    events = told(lambda: one.switch(), mechanism)
+    events = recorded(lambda: one.switch(), mechanism)
     callers = [event[2].rsplit(".")[-1] for event in events if event[:2] == ["call", "called"]]
     assert callers == ["ping", "pong"] * 3, events
 
 
 def case_ten_thousand_times(mechanism):
-    take()
+    take_events()
     for number in range(10000):
         assert begin(mechanism, number % 2 == 0 and mechanism != EVAL_HOOK) is None
         if number % 100 == 0:
             called()
         stop()
-    events = [event for event in take() if event[2] == "called"]
+    events = [event for event in take_events() if event[2] == "called"]
     assert [event[1] for event in events] == ["call", "return"] * 100, len(events)
 
 
@@ -243,37 +243,37 @@ def case_stopped_and_started_inside_calls(mechanism):
         assert begin(mechanism, False) is None
         yield called()
 
-    take()
+    take_events()
     assert begin(mechanism, False) is None
     stopping()
     starting()
     for _ in generate():
         pass
     stop()
-    events = [event[1:] for event in take()]
+    events = [event[1:] for event in take_events()]
     assert of(events, called) == ["call", "return"] * 4, events
     assert of(events, stopping) == ["call"], events
     assert of(events, starting) in ([], ["return"]), events
 
 
-def case_beside_a_trace_function(mechanism):
+def case_with_a_trace_function(mechanism):
     lines = []
 
     def trace(frame, event, argument):
         lines.append((frame.f_code.co_name, event))
         return trace
 
-    before = told(calls_twice, mechanism)
+    before = recorded(calls_twice, mechanism)
     sys.settrace(trace)
     try:
-        beside = told(calls_twice, mechanism)
+        traced = recorded(calls_twice, mechanism)
     finally:
         sys.settrace(None)
-    assert beside == before, (beside, before)
+    assert traced == before, (traced, before)
     assert ("called", "call") in lines and ("called", "line") in lines and ("called", "return") in lines
 
 
-def case_beside_cprofile(mechanism):
+def case_with_cprofile(mechanism):
     profiler = cProfile.Profile()
     profiler.enable()
     try:
@@ -281,7 +281,7 @@ def case_beside_cprofile(mechanism):
             fault = refused(mechanism)
             assert fault == "another profile function is set on this thread: Profile; stop it first", fault
             return
-        events = told(calls_twice, mechanism)
+        events = recorded(calls_twice, mechanism)
     finally:
         profiler.disable()
     assert of(events, called) == ["call", "return"] * 2
@@ -289,7 +289,7 @@ def case_beside_cprofile(mechanism):
     assert [stat[1] for (_, _, function), stat in stats.items() if function == "called"] == [2]
 
 
-def case_beside_another_profile_function(mechanism):
+def case_with_another_profile_function(mechanism):
     seen = []
 
     def profile(frame, event, argument):
@@ -303,19 +303,19 @@ def case_beside_another_profile_function(mechanism):
             assert fault == f"another profile function is set on this thread: {function}; stop it first", fault
             assert sys.getprofile() is profile
         else:
-            assert of(told(calls_twice, mechanism), called) == ["call", "return"] * 2
+            assert of(recorded(calls_twice, mechanism), called) == ["call", "return"] * 2
             assert ("called", "call") in seen
     finally:
         sys.setprofile(None)
 
 
-def case_what_threads_began_with_is_given_back(mechanism):
+def case_the_profile_function_of_new_threads_is_restored(mechanism):
     def profile(frame, event, argument):
         pass
 
     threading.setprofile(profile)
     try:
-        told(calls_twice, mechanism)
+        recorded(calls_twice, mechanism)
         assert threading.getprofile() is profile
     finally:
         threading.setprofile(None)
@@ -343,7 +343,7 @@ def case_all_tool_ids_taken():
             monitoring.free_tool_id(tool)
 
 
-def case_beside_another_tool():
+def case_with_another_tool():
     if CHOSEN != MONITORING:
         return
     monitoring, seen = sys.monitoring, []
@@ -351,7 +351,7 @@ def case_beside_another_tool():
     monitoring.register_callback(3, monitoring.events.PY_START, lambda code, offset: seen.append(code.co_name))
     monitoring.set_events(3, monitoring.events.PY_START)
     try:
-        assert of(told(calls_twice), called) == ["call", "return"] * 2
+        assert of(recorded(calls_twice), called) == ["call", "return"] * 2
         calls_twice()
     finally:
         monitoring.set_events(3, 0)
@@ -359,20 +359,20 @@ def case_beside_another_tool():
     assert seen.count("called") == 4, seen
 
 
-def case_disabled_and_told_again(mechanism):
-    take()
+def case_disabled_events_are_enabled_again(mechanism):
+    take_events()
     assert begin(mechanism, False) is None
     support.held.calls_disable(True)
     try:
         for _ in range(5):
             calls_twice()
-        once = [event[1] for event in take() if event[2] == "called"]
+        once = [event[1] for event in take_events() if event[2] == "called"]
         support.held.calls_disable(False)
         calls_twice()
     finally:
         support.held.calls_disable(False)
         stop()
-    again = [event[1] for event in take() if event[2] == "called"]
+    again = [event[1] for event in take_events() if event[2] == "called"]
     assert once == ["call", "return"] * (1 if mechanism == MONITORING else 10), once
     assert again == ["call", "return"] * 2, again
 
@@ -387,7 +387,7 @@ def case_disabled_exceptions(mechanism):
         except KeyError:
             yield 2
 
-    take()
+    take_events()
     assert begin(mechanism, False) is None
     support.held.calls_disable(True)
     try:
@@ -399,7 +399,7 @@ def case_disabled_exceptions(mechanism):
                 fails()
             except KeyError:
                 pass
-        assert of([event[1:] for event in take()], fails)[:2] == ["call", "raise"]
+        assert of([event[1:] for event in take_events()], fails)[:2] == ["call", "raise"]
     finally:
         support.held.calls_disable(False)
         stop()
@@ -410,7 +410,7 @@ def dive(depth):
 
 
 def case_deep_recursion(mechanism):
-    """What works without hooks on this version's usual stack works with them."""
+    """A recursion that works without hooks on this version's usual stack works with them."""
     if sys.version_info < (3, 11):
         return
     depth, limit = 40000, sys.getrecursionlimit()
@@ -420,13 +420,13 @@ def case_deep_recursion(mechanism):
         fault = support.held.stamps_start(mechanism, False)
         assert fault is None, fault
         dive(depth)
-        aside = stop()
-        assert (aside > 0) == (mechanism == EVAL_HOOK), aside
+        bypassed = stop()
+        assert (bypassed > 0) == (mechanism == EVAL_HOOK), bypassed
         assert begin(mechanism, False) is None
-        take()
+        take_events()
         calls_twice()
         stop()
-        assert of([event[1:] for event in take()], called) == ["call", "return"] * 2
+        assert of([event[1:] for event in take_events()], called) == ["call", "return"] * 2
     finally:
         sys.setrecursionlimit(limit)
 
@@ -456,9 +456,9 @@ def case_stopped_while_stepped_aside():
             return deep(depth - 1)
         assert stop() > 0
         assert begin(EVAL_HOOK, False) is None
-        take()
+        take_events()
         called()
-        return [event[1] for event in take() if event[2] == "called"]
+        return [event[1] for event in take_events() if event[2] == "called"]
 
     sys.setrecursionlimit(50000)
     try:
@@ -466,21 +466,21 @@ def case_stopped_while_stepped_aside():
         assert stop() == 0
         assert begin(EVAL_HOOK, False) is None
         deep(40000)
-        take()
+        take_events()
         calls_twice()
         stop()
-        assert [event[1] for event in take() if event[2] == "called"] == ["call", "return"] * 2
+        assert [event[1] for event in take_events() if event[2] == "called"] == ["call", "return"] * 2
     finally:
         sys.setrecursionlimit(limit)
 
 
 def case_another_evaluation_function():
-    """As Dynamo's: before ours, after it, and left above it."""
+    """An evaluation function such as Dynamo's: installed before ours, after it, and left above it."""
     if CHOSEN != EVAL_HOOK:
         return
     other = support.held.other_hook
     for order in "before", "after":
-        take()
+        take_events()
         if order == "before":
             other(True)
         assert begin(EVAL_HOOK, False) is None
@@ -503,36 +503,36 @@ def case_another_evaluation_function():
             calls_twice()
             assert support.held.other_frames() - frames == 3
             other(False)
-        events = [event[1] for event in take() if event[2] == "called"]
+        events = [event[1] for event in take_events() if event[2] == "called"]
         assert events == ["call", "return"] * (2 if order == "before" else 6), (order, events)
     frames = support.held.other_frames()
     calls_twice()
-    assert support.held.other_frames() == frames and take() == []
+    assert support.held.other_frames() == frames and take_events() == []
 
 
 def case_sub_interpreters(mechanism):
-    take()
+    take_events()
     assert begin(mechanism, False) is None
     called()
     support.in_sub_interpreter("def inside(): pass\nfor _ in range(3): inside()", called)
     called()
     stop()
-    events = [event[1] for event in take() if event[2] == "called"]
+    events = [event[1] for event in take_events() if event[2] == "called"]
     assert events == ["call", "return"] * 3, events
 
 
 def case_fork(mechanism):
-    take()
+    take_events()
     assert begin(mechanism, False) is None
     child = os.fork()
     if not child:
-        take()
+        take_events()
         calls_twice()
-        events = [event[1] for event in take() if event[2] == "called"]
+        events = [event[1] for event in take_events() if event[2] == "called"]
         stop()
-        take()
+        take_events()
         called()
-        os._exit(0 if events == ["call", "return"] * 2 and not take() else 1)
+        os._exit(0 if events == ["call", "return"] * 2 and not take_events() else 1)
     assert os.waitpid(child, 0)[1] == 0
     stop()
 
@@ -549,7 +549,7 @@ def case_collections_inside_calls(mechanism):
     threshold = gc.get_threshold()
     gc.set_threshold(5)
     try:
-        events = told(lambda: [make() for _ in range(50)], mechanism)
+        events = recorded(lambda: [make() for _ in range(50)], mechanism)
     finally:
         gc.set_threshold(*threshold)
     assert of(events, Closing.__del__).count("call") > 10

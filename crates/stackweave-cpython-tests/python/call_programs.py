@@ -1,4 +1,4 @@
-"""Programs whose calls are told: each is run under a mechanism, and again under `sys.setprofile`."""
+"""Programs whose calls are recorded: each runs under a mechanism, and again under `sys.setprofile`."""
 
 import asyncio
 import collections
@@ -242,12 +242,12 @@ def decorated():
 
 class Reprless:
     def __repr__(self):
-        raise AssertionError("nobody may ask")
+        raise AssertionError("must not be called")
 
     __str__ = __repr__
 
     def __getattr__(self, name):
-        raise AssertionError(("nobody may ask", name))
+        raise AssertionError(("must not be called", name))
 
 
 class Items(list, Reprless):

@@ -1,4 +1,4 @@
-"""Leaves the hooks in when the interpreter ends: python calls_at_shutdown.py LIBRARY MECHANISM"""
+"""Leaves the hooks installed when the interpreter ends: python calls_at_shutdown.py LIBRARY MECHANISM"""
 
 import atexit
 import sys
@@ -26,7 +26,7 @@ class AtTheEnd:
     def __del__(self):
         self.last_call()
         if b"last_call" in self.take():
-            self.write("told at the end", flush=True)
+            self.write("recorded at the end", flush=True)
 
     def last_call(self):
         pass
@@ -42,13 +42,13 @@ def main(library, mechanism):
         return
     time.sleep(0.05)
     atexit.register(busy)
-    if int(mechanism) == 3:  # threading's part of it ends before
+    if int(mechanism) == 3:  # threading removes its profile function before
         support.held.calls_take()
         busy()
         assert b"busy" in support.held.calls_take()
-        print("told at the end")
+        print("recorded at the end")
     else:
-        support.at_the_end = AtTheEnd()  # not here: what the threads run keeps this module's variables
+        support.at_the_end = AtTheEnd()  # not here: the threads keep this module's variables
 
 
 main(*sys.argv[1:])

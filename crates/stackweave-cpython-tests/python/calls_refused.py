@@ -1,4 +1,4 @@
-"""Says why calls can't be told here: python calls_refused.py LIBRARY"""
+"""Prints why calls can't be traced here: python calls_refused.py LIBRARY"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A daemon thread walks without the GIL while the interpreter goes away: python daemon_at_shutdown.py LIBRARY."""
+"""A daemon thread walks without the GIL while the interpreter shuts down: python daemon_at_shutdown.py LIBRARY."""
 
 import ctypes
 import sys

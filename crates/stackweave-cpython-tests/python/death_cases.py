@@ -1,4 +1,4 @@
-"""Code objects that die: their names stay, and nobody else gets them."""
+"""Code objects that die: their names stay, and no other code object gets them."""
 
 import ctypes
 import gc
@@ -21,7 +21,7 @@ def case_names_survive_their_code():
         if number % 50 == 0:
             gc.collect()
     gc.collect()
-    assert len({address for _, address, _ in seen}) < 2500, "hardly any address was used again"
+    assert len({address for _, address, _ in seen}) < 2500, "hardly any address was reused"
     assert int(stats()["deaths"]) - int(before["deaths"]) >= 2990, (before, stats())
     assert int(stats()["live"]) < int(before["live"]) + 50, (before, stats())
     assert len({frame for _, _, frame in seen}) == 3000
@@ -39,7 +39,7 @@ def case_equal_code_keeps_its_id():
     assert make("equal", line=4)() not in frames
 
 
-def case_walks_grow_nothing():
+def case_repeated_walks_do_not_grow_memory():
     def recurse(depth, count):
         return recurse(depth - 1, count) if depth else support.released.differing_repeats(ctypes.c_uint64(count))
 
@@ -51,7 +51,7 @@ def case_walks_grow_nothing():
     assert support.held.resident_bytes() < resident + (1 << 20), (resident, support.held.resident_bytes())
 
 
-def case_deaths_while_others_walk():
+def case_deaths_while_other_threads_walk():
     faults, stop = [], threading.Event()
 
     def recurse(depth):
@@ -100,7 +100,7 @@ def case_code_of_a_sub_interpreter_dies(library):
         assert (name, numbers[0]) == (f"sub_{number}", number + 1)
 
 
-def case_pinning_where_deaths_go_unnoticed():
+def case_code_is_pinned_where_deaths_are_not_detected():
     def seen_by(library):
         function = make("pinned")
         function.__globals__["walk"] = lambda: walk(PINNING, library=library)[0][1][0]

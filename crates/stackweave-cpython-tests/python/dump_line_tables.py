@@ -1,4 +1,4 @@
-"""Writes the line table of every code object of the standard library, and the positions that the interpreter gives:
+"""Writes the line table of every code object of the standard library, and the positions that the interpreter reports:
 python dump_line_tables.py FILE
 
 Per code object: first line, length of the table, the table, number of ranges; per range: its end, and line, end line,

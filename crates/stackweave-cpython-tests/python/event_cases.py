@@ -1,4 +1,4 @@
-"""Python code that runs when something happens: an exception, the end of an object, an event of a trace, a new thread."""
+"""Python code that runs at an event: an exception, the end of an object, an event of a trace, a new thread."""
 
 import gc
 import sys
@@ -41,7 +41,7 @@ def case_del():
     cycle.itself = cycle
     del cycle
     gc.collect()
-    for many in range(300):  # a collection inside the making of a frame's cells
+    for many in range(300):  # a collection while the cells of a frame are created
         cycle = Closing()
         cycle.itself = cycle
         del cycle

@@ -1,4 +1,4 @@
-"""An interpreter that is refused: python fallback_cases.py LIBRARY REASON. The public API gives its frames."""
+"""A rejected interpreter: python fallback_cases.py LIBRARY REASON. The public API provides its frames."""
 
 import ctypes
 import gc
@@ -8,7 +8,7 @@ import weakref
 
 import support
 
-ANY_WAY = ctypes.c_uint32(0)
+ANY_KIND = ctypes.c_uint32(0)
 
 
 def recurse(depth):
@@ -25,18 +25,18 @@ def recurse(depth):
 
 
 def check_names(expected):
-    frames, stop = support.held.frames("source_walk", len(expected) + 8, ANY_WAY)
+    frames, stop = support.held.frames("source_walk", len(expected) + 8, ANY_KIND)
     assert stop == "end of stack" and len(frames) == len(expected) + 2, (stop, len(frames))
     for frame, (_, _, line, name) in list(zip(frames[2:], expected))[1:]:
         found, _, _, numbers = support.held.locate(ctypes.c_uint64(frame.words[0])).decode().split("\n")
         numbers = json.loads(numbers)
         assert (found, numbers[0]) == (name, line), (found, numbers, name, line)
         assert frame.words[1] == 0
-    assert support.released.frames("source_walk", 8, ANY_WAY) == ([], "the GIL is not held")
+    assert support.released.frames("source_walk", 8, ANY_KIND) == ([], "the GIL is not held")
 
 
 def check_that_code_is_kept():
-    made = {"walk": lambda: support.held.frames("source_walk", 8, ANY_WAY)}
+    made = {"walk": lambda: support.held.frames("source_walk", 8, ANY_KIND)}
     exec("def kept(): walk()", made)
     made["kept"]()
     kept = weakref.ref(made["kept"].__code__)

@@ -1,7 +1,7 @@
-"""What a call costs when it is told to an observer that does next to nothing: python measure_calls.py LIBRARY
+"""Measures the cost of a call with an observer that does as little as possible: python measure_calls.py LIBRARY
 
-The observer reads the clock and stores sixteen bytes. Each figure is the one at the cheapest tenth of many rounds, in
-turn with rounds without hooks, in processor time of the thread.
+The observer reads the clock and stores sixteen bytes. Each figure is that of the cheapest tenth of many rounds, which
+alternate with rounds without hooks, in processor time of the thread.
 """
 
 import gc
@@ -27,9 +27,10 @@ def main(path):
     support.load(path)
     gc.disable()
     version = sys.version.split()[0]
-    ways = {"monitoring": 1, "profile slot": 3} if sys.version_info >= (3, 12) else {"eval hook": 2, "profile slot": 3}
-    for name, mechanism in ways.items():
-        plain, told, events = [], [], 0
+    has_monitoring = sys.version_info >= (3, 12)
+    mechanisms = {"monitoring": 1, "profile slot": 3} if has_monitoring else {"eval hook": 2, "profile slot": 3}
+    for name, mechanism in mechanisms.items():
+        plain, observed, events = [], [], 0
         for _ in range(ROUNDS):
             timed()
             plain.append(timed())
@@ -37,11 +38,12 @@ def main(path):
             assert fault is None, fault
             timed()
             before = support.held.stamps()
-            told.append(timed())
+            observed.append(timed())
             events = support.held.stamps() - before
             support.held.calls_stop()
-        plain, told = sorted(plain)[ROUNDS // 10], sorted(told)[ROUNDS // 10]
-        print(f"{version:8} {name:12} {told / plain:5.2f}x {(told - plain) / events:6.1f} ns an event ({events} events)")
+        plain, observed = sorted(plain)[ROUNDS // 10], sorted(observed)[ROUNDS // 10]
+        overhead = (observed - plain) / events
+        print(f"{version:8} {name:12} {observed / plain:5.2f}x {overhead:6.1f} ns an event ({events} events)")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What a walk costs on fresh frames: python measure_walks.py LIBRARY
+"""Measures the cost of a walk on fresh frames: python measure_walks.py LIBRARY
 
-Each walk is of new activations, called at the bottom of a recursion, or of as many different functions, and timed
-inside the call. The figure is the mean of a batch of walks, that of the batch at the cheapest quarter. What the
-interpreter does later, to take down frame objects that a walk made, is not in the figure of the public API.
+Each walk is of new activations, called at the end of a recursion, or of as many different functions, and timed inside
+the call. The figure is the mean of a batch of walks, for the batch at the cheapest quarter. For the public API it does
+not include what the interpreter does later to free the frame objects that a walk created.
 
-replay: to code ids, along the last stack. source: to code ids, frame by frame. walk: to addresses of code objects.
+replay: with code ids, along the last stack. source: with code ids, frame by frame. walk: addresses of code objects.
 """
 
 import ctypes
@@ -62,7 +62,7 @@ def main(path):
 
 
 def measure_names(library, version):
-    """Of 300 functions of 50 lines each, the last instruction."""
+    """Measures the last instruction of 300 functions of 50 lines each."""
     lines = "\n".join(f"    x{number} = [{number}, call, {number} * 2]" for number in range(48))
     first, again = [], []
     for number in range(300):

@@ -1,4 +1,4 @@
-"""Where the usual order does not hold: signals, other threads and interpreters, the GIL in other hands."""
+"""Walks outside the usual order: in signals, in other threads and interpreters, while other threads hold the GIL."""
 
 import ctypes
 import os
@@ -21,10 +21,10 @@ def case_self_test_of_a_wrong_table():
     own = sys.version_info[1]
     assert support.held.self_test_with_table_of(own) is None
     if own < 13:
-        return  # a wrong table there could lead anywhere
+        return  # a wrong table there could lead to any address
     for minor in {13, 14} - {own}:
         reason = support.held.self_test_with_table_of(minor)
-        if (own, minor) != (15, 14):  # their frames are alike
+        if (own, minor) != (15, 14):  # their frames have the same layout
             assert reason == b"the self-test found other frames than the interpreter reports", (minor, reason)
 
 
@@ -36,7 +36,7 @@ def case_foreign_thread():
     assert support.released.foreign_thread() == b"0 frames, thread without a Python state"
 
 
-def case_gil_in_other_hands():
+def case_gil_held_by_another_thread():
     depths = []
     walker = threading.Thread(target=lambda: depths.append(support.released.walk_while_held()))
     walker.start()
@@ -134,7 +134,7 @@ def case_interrupted_anywhere():
         busy()
     samples, torn, cut = (counter() - value for counter, value in zip(counters, before))
     print("samples", samples, "torn", torn, "cut", cut)
-    # Up to 3.12 what the stack held before can, once in hundreds of thousands, look just like the truth.
+    # Up to 3.12 the remains of an earlier stack can, once in hundreds of thousands of signals, look like valid frames.
     assert samples > 100 and torn * 50 < samples and cut <= (sys.version_info < (3, 13)), (samples, torn, cut)
 
 
@@ -152,12 +152,12 @@ assert support.checks == 2
 
 
 def case_sub_interpreter(library):
-    # Up to 3.11 a thread without the GIL can't be asked which of its interpreters it is in.
+    # Up to 3.11 a thread without the GIL can't find out in which of its interpreters it is.
     source = IN_SUB_INTERPRETER.format(
         folder=os.path.dirname(__file__), library=library, without_gil=sys.version_info >= (3, 12)
     )
     support.in_sub_interpreter(source, lambda: check("after a sub-interpreter"))
-    check("sub-interpreter gone")
+    check("sub-interpreter ended")
 
 
 def case_greenlets():

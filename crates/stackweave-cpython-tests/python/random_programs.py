@@ -10,11 +10,11 @@ import support
 
 
 class Program:
-    """Each method makes frames in its own way, and goes on inside them."""
+    """Each method `by_*` creates frames in a different way, and continues inside them."""
 
     def __init__(self, seed, steps):
         self.random, self.steps = random.Random(seed), steps
-        self.ways = [getattr(self, name) for name in dir(self) if name.startswith("by_")]
+        self.methods = [getattr(self, name) for name in dir(self) if name.startswith("by_")]
         self.suspended = []
 
     def run(self):
@@ -26,7 +26,7 @@ class Program:
         self.check()
         if depth and self.steps > 0:
             for _ in range(self.random.choice((0, 1, 1, 1, 2))):
-                self.random.choice(self.ways)(depth - 1)
+                self.random.choice(self.methods)(depth - 1)
                 self.check()
         return depth
 

@@ -1,4 +1,4 @@
-"""Runs every case of calls, under each mechanism of this version: python run_call_cases.py LIBRARY"""
+"""Runs every case of calls, with each mechanism of this version: python run_call_cases.py LIBRARY"""
 
 import inspect
 import sys
@@ -16,10 +16,10 @@ def main(library):
         for name, case in list(vars(module).items()):
             if not name.startswith("case_"):
                 continue
-            wants = inspect.signature(case).parameters
-            for mechanism in call_cases.MECHANISMS if wants else [None]:
+            parameters = inspect.signature(case).parameters
+            for mechanism in call_cases.MECHANISMS if parameters else [None]:
                 try:
-                    case(mechanism) if wants else case()
+                    case(mechanism) if parameters else case()
                 except BaseException:
                     support.held.calls_stop()
                     print("case", name, call_cases.NAMES.get(mechanism), file=sys.stderr)

@@ -8,7 +8,7 @@ import support
 
 
 class AtShutdown:
-    """Walks when the interpreter clears its modules. What it needs it holds itself."""
+    """Walks when the interpreter clears its modules. It keeps references to everything that it needs."""
 
     def __init__(self):
         self.held, self.released, self.truth, self.frame = support.held, support.released, support.truth, sys._getframe
@@ -40,7 +40,7 @@ def main(library):
             if name.startswith("case_"):
                 case(library) if inspect.signature(case).parameters else case()
                 count += 1
-    assert not ignored, ignored  # what __del__ raises
+    assert not ignored, ignored  # exceptions in __del__
     sys.unraisablehook = sys.__unraisablehook__
     print("cases", count, "checks", support.checks, flush=True)
     ctypes.pythonapi.Py_AtExit(support.held.report_at_exit)

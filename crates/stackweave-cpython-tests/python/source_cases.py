@@ -1,4 +1,4 @@
-"""Frames with the ids of their code, and the names behind those."""
+"""Frames with the ids of their code, and the names of these."""
 
 import ctypes
 import json
@@ -12,9 +12,9 @@ import support
 REPLAYING, PLAIN, INTERRUPTED, PINNING, PUBLIC = range(5)
 
 
-def walk(way=REPLAYING, room=64, library=None):
-    """The words of each frame, without those of this module's own functions."""
-    frames, stop = (library or support.held).frames("source_walk", room, ctypes.c_uint32(way))
+def walk(kind=REPLAYING, capacity=64, library=None):
+    """Returns the words of each frame, without those of this module's own functions."""
+    frames, stop = (library or support.held).frames("source_walk", capacity, ctypes.c_uint32(kind))
     return [tuple(frame.words) for frame in frames[2:]], stop
 
 
@@ -57,14 +57,14 @@ def case_names_in_every_alphabet():
         if sys.version_info >= (3, 11):
             changes["co_qualname"] = f"Outer.{name}"
         function.__code__ = function.__code__.replace(**changes)
-        for way in REPLAYING, PUBLIC:
-            function.__globals__["walk"] = lambda: walk(way)[0][1][0]
+        for kind in REPLAYING, PUBLIC:
+            function.__globals__["walk"] = lambda: walk(kind)[0][1][0]
             shown = "".join("\ufffd" if "\ud800" <= character < "\ue000" else character for character in name)
             qualname = f"Outer.{shown}" if sys.version_info >= (3, 11) else "-"
-            assert locate(function())[:3] == (shown, qualname, f"/{shown}.py"), (name, way)
+            assert locate(function())[:3] == (shown, qualname, f"/{shown}.py"), (name, kind)
 
 
-def case_positions_equal_python_s():
+def case_positions_equal_those_of_python():
     def here():
         frames, _ = walk(PLAIN)
         return frames, sys._getframe()
@@ -74,7 +74,7 @@ def case_positions_equal_python_s():
         frame = frame.f_back
         name, _, filename, numbers = locate(word)
         assert (name, filename) == (frame.f_code.co_name, frame.f_code.co_filename)
-        if frame.f_code is not case_positions_equal_python_s.__code__:
+        if frame.f_code is not case_positions_equal_those_of_python.__code__:
             assert numbers[0] == frame.f_lineno
             if sys.version_info >= (3, 11):
                 line, end_line, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
@@ -86,15 +86,15 @@ def case_a_cut_stack_has_activations():
         if depth:
             return recurse(depth - 1)
         whole, _ = support.held.frames("source_walk", 100, ctypes.c_uint32(PLAIN))
-        for way in PLAIN, REPLAYING, REPLAYING, INTERRUPTED:
-            for room in 1, 10, 40:
-                cut, stop = support.held.frames("source_walk", room, ctypes.c_uint32(way))
+        for kind in PLAIN, REPLAYING, REPLAYING, INTERRUPTED:
+            for capacity in 1, 10, 40:
+                cut, stop = support.held.frames("source_walk", capacity, ctypes.c_uint32(kind))
                 assert stop == "depth limit reached"
-                activations = ([frame.words[1] for frame in frames[:room]] for frames in (cut, whole))
-                assert len(set(map(tuple, activations))) == 1, (way, room)
-                # The innermost two have moved on between the walks.
-                words = ([frame.words[0] for frame in frames[2:room]] for frames in (cut, whole))
-                assert len(set(map(tuple, words))) == 1, (way, room)
+                activations = ([frame.words[1] for frame in frames[:capacity]] for frames in (cut, whole))
+                assert len(set(map(tuple, activations))) == 1, (kind, capacity)
+                # The innermost two frames have run further between the walks.
+                words = ([frame.words[0] for frame in frames[2:capacity]] for frames in (cut, whole))
+                assert len(set(map(tuple, words))) == 1, (kind, capacity)
 
     recurse(60)
 
@@ -133,10 +133,10 @@ def case_public_api_as_a_source():
     assert [locate(frame)[0] for frame, _ in frames] == expected
     assert not any(activation for _, activation in frames)
     assert walk(PUBLIC, library=support.released) == ([], "the GIL is not held")
-    assert walk(PUBLIC, room=3)[1] == "depth limit reached"
+    assert walk(PUBLIC, capacity=3)[1] == "depth limit reached"
 
 
-def case_public_api_with_an_exception_on_its_way():
+def case_public_api_while_an_exception_is_set():
     function = make("never_seen")
     function.__globals__["walk"] = support.held.public_walk_with_exception
     try:
@@ -147,14 +147,14 @@ def case_public_api_with_an_exception_on_its_way():
         raise AssertionError("the exception was lost")
 
 
-def case_no_allocation_at_first_sight():
+def case_the_first_walk_of_a_code_object_allocates_nothing():
     for _ in range(3):
         made = {"allocations": support.held.allocations}
         exec(compile("def new(): return allocations()", f"<new {time.monotonic_ns()}>", "exec"), made)
         assert made["new"]() == 0
 
 
-def case_first_sight_in_a_signal_handler():
+def case_the_first_walk_of_a_code_object_is_in_a_signal_handler():
     assert support.held.handle_with_source(signal.SIGUSR2) == 0
     for number in range(50):
         function = make(f"signalled_{number}", body="return walk()")
@@ -169,10 +169,10 @@ def case_first_sight_in_a_signal_handler():
 
 def case_walks_that_are_interrupted_by_walks():
     assert support.held.handle_with_source(signal.SIGUSR2) == 0
-    before = support.held.whole_samples()
+    before = support.held.complete_samples()
     support.held.interrupt(signal.SIGUSR2, ctypes.c_uint64(20), ctypes.c_uint64(1000))
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
         assert support.held.differing_repeats(ctypes.c_uint64(200)) == 0
         make("interrupted")()
-    assert support.held.whole_samples() > before + 100
+    assert support.held.complete_samples() > before + 100

@@ -1,4 +1,4 @@
-"""The subject of the tests, and what Python itself says about the same stack."""
+"""Loads the library under test, and compares it with what Python itself reports about the same stack."""
 
 import ctypes
 import sys
@@ -30,15 +30,15 @@ TEXTS = """
 """
 NUMBERS = """
     allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen
-    whole_samples differing_repeats resident_bytes code_id calls_stop stamps other_frames
-    memory_requests allocators_stop allocators_told other_calls
+    complete_samples differing_repeats resident_bytes code_id calls_stop stamps other_frames
+    memory_requests allocators_stop allocators_count other_calls
 """
 WALKS = "walk walk_interrupted walk_public walk_thread walk_reader source_walk source_walk_thread"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)
 
 
 class Library:
-    """The library, through a loader that keeps the GIL during a call (PyDLL) or gives it up (CDLL)."""
+    """The library, through a loader that keeps the GIL during a call (PyDLL) or releases it (CDLL)."""
 
     def __init__(self, loader, path):
         self._library = loader(path)
@@ -55,9 +55,9 @@ class Library:
         setattr(self, name, function)
         return function
 
-    def frames(self, walk, room, *arguments):
-        records = ((SourceFrame if walk.startswith("source_") else Record) * room)()
-        outcome = getattr(self, walk)(*arguments, records, ctypes.c_size_t(room))
+    def frames(self, walk, capacity, *arguments):
+        records = ((SourceFrame if walk.startswith("source_") else Record) * capacity)()
+        outcome = getattr(self, walk)(*arguments, records, ctypes.c_size_t(capacity))
         return records[: outcome.len], outcome.stop.decode()
 
 
@@ -80,7 +80,7 @@ def truth(frame):
 
 
 def compare(frames, expected, what, exact=1):
-    """The first `exact` frames have moved on since the walk: only their code is compared."""
+    """Compares frames. The first `exact` frames have run further since the walk: only their code is compared."""
     found = [(frame.code, frame.instruction) for frame in frames]
     wanted = [(code, lasti) for code, lasti, _, _ in expected]
     assert [code for code, _ in found] == [code for code, _ in wanted], (what, named(frames, expected))
@@ -90,7 +90,7 @@ def compare(frames, expected, what, exact=1):
 
 
 def named(frames, expected):
-    """Both stacks by name; a code that Python does not show keeps its number."""
+    """Returns both stacks by name; a code object that Python does not show keeps its number."""
     names = {code: name for code, _, _, name in expected}
     return [names.get(frame.code, frame.code) for frame in frames], [name for _, _, _, name in expected]
 
@@ -114,13 +114,13 @@ checks = 0
 
 
 def check(what="", *_, native=True, without_gil=True):
-    """Walks here in every way and compares with Python's own account. Returns the frames and the account."""
+    """Walks here in every way and compares with what Python reports. Returns the frames and Python's report."""
     global checks
     checks += 1
-    ways = [(held, "walk"), (held, "walk_interrupted"), (held, "walk_public")]
+    walks = [(held, "walk"), (held, "walk_interrupted"), (held, "walk_public")]
     if without_gil:
-        ways += [(released, "walk"), (released, "walk_interrupted")]
-    for library, walk in ways:
+        walks += [(released, "walk"), (released, "walk_interrupted")]
+    for library, walk in walks:
         expected = truth(sys._getframe())
         frames, stop = library.frames(walk, len(expected) + 8)
         frames = frames[1:]  # without Library.frames
@@ -137,8 +137,8 @@ def check(what="", *_, native=True, without_gil=True):
     return held.frames("walk", len(expected) + 8)[0][1:], expected
 
 
-def in_sub_interpreter(source, before_it_goes=lambda: None):
-    """Runs a script in an interpreter of its own, which shares the GIL, and is then destroyed."""
+def in_sub_interpreter(source, before_it_ends=lambda: None):
+    """Runs a script in another interpreter, which shares the GIL, and is then destroyed."""
     if sys.version_info >= (3, 13):
         import _interpreters as interpreters
 
@@ -149,5 +149,5 @@ def in_sub_interpreter(source, before_it_goes=lambda: None):
         interpreter = interpreters.create(isolated=False)
     fault = interpreters.run_string(interpreter, source)
     assert fault is None, fault
-    before_it_goes()
+    before_it_ends()
     interpreters.destroy(interpreter)

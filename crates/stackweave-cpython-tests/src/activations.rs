@@ -1,4 +1,4 @@
-//! Whether the activation addresses are where they must be: each inside the stack of one native frame, in order.
+//! Checks the activation addresses: each is inside the stack of one native frame, in order.
 
 use std::ffi::c_char;
 use std::fmt::Write;
@@ -9,7 +9,8 @@ use stackweave_unwind::{CodeAddress, StackPointer, capture_with_stack_pointers};
 
 use crate::walks::{DEPTH, lasting};
 
-/// Compares with the native stack. Null when each activation has one native frame of its own, else what is wrong.
+/// Compares with the native stack. Returns null if each activation has its own native frame, else a description of the
+/// fault.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_misplaced_activations() -> *const c_char {
     let mut python = vec![PythonFrame::default(); DEPTH];

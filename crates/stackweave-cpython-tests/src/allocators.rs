@@ -1,4 +1,4 @@
-//! Python's allocators, as the hooks tell of them: an observer that keeps every block, and somebody else's allocators.
+//! Python's allocators as the hooks see them: an observer that keeps every block, and allocators of other code.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::walks::lasting;
 type Origin = (Domain, Function, usize);
 
 #[derive(Default)]
-struct Told {
+struct RecordedBlocks {
     blocks: HashMap<u64, Origin>,
     allocated: u64,
     freed: u64,
@@ -24,167 +24,168 @@ struct Told {
     failed: u64,
 }
 
-static TOLD: LazyLock<Mutex<Told>> = LazyLock::new(Mutex::default);
+static RECORDED: LazyLock<Mutex<RecordedBlocks>> = LazyLock::new(Mutex::default);
 static HOOKS: Mutex<Option<AllocatorHooks>> = Mutex::new(None);
 
 thread_local! {
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static IS_IN_EVENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is in a call that is told.
-pub(crate) fn is_inside() -> bool {
-    IS_INSIDE.get()
+/// Returns whether this thread is in a recorded call.
+pub(crate) fn is_in_event() -> bool {
+    IS_IN_EVENT.get()
 }
 
-fn told() -> MutexGuard<'static, Told> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+fn recorded() -> MutexGuard<'static, RecordedBlocks> {
+    RECORDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `body` inside, if the thread is not; says so.
-fn inside<R>(body: impl FnOnce() -> R) -> (R, bool) {
-    let was_inside = IS_INSIDE.replace(true);
+/// Runs `body` in an event. Returns its result, and whether the event is the outermost.
+fn in_event<R>(body: impl FnOnce() -> R) -> (R, bool) {
+    let was_in_event = IS_IN_EVENT.replace(true);
     let result = body();
-    IS_INSIDE.set(was_inside);
-    (result, !was_inside)
+    IS_IN_EVENT.set(was_in_event);
+    (result, !was_in_event)
 }
 
-struct Keeper;
+struct BlockKeeper;
 
-impl Keeper {
-    fn taken(domain: Domain, function: Function, size: usize, block: Pointer) {
-        let mut told = told();
+impl BlockKeeper {
+    fn allocated(domain: Domain, function: Function, size: usize, block: Pointer) {
+        let mut recorded = recorded();
         if block.is_null() {
-            told.failed += 1;
+            recorded.failed += 1;
             return;
         }
-        told.allocated += 1;
-        if told.blocks.insert(block.addr() as u64, (domain, function, size)).is_some() {
-            told.replaced += 1;
+        recorded.allocated += 1;
+        if recorded.blocks.insert(block.addr() as u64, (domain, function, size)).is_some() {
+            recorded.replaced += 1;
         }
     }
 
-    fn given_back(block: Pointer) -> Option<Origin> {
-        let mut told = told();
-        told.freed += 1;
-        let origin = told.blocks.remove(&(block.addr() as u64));
-        told.unknown += u64::from(origin.is_none());
+    fn freed(block: Pointer) -> Option<Origin> {
+        let mut recorded = recorded();
+        recorded.freed += 1;
+        let origin = recorded.blocks.remove(&(block.addr() as u64));
+        recorded.unknown += u64::from(origin.is_none());
         origin
     }
 }
 
-impl AllocatorObserver for Keeper {
-    fn take(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
-        let (block, is_outermost) = inside(original);
+impl AllocatorObserver for BlockKeeper {
+    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+        let (block, is_outermost) = in_event(original);
         if is_outermost {
-            Self::taken(domain, function, size, block);
+            Self::allocated(domain, function, size, block);
         }
         block
     }
 
-    fn give_back(block: Pointer, original: impl FnOnce()) {
+    fn free(block: Pointer, original: impl FnOnce()) {
         assert!(!block.is_null());
-        if !is_inside() {
-            Self::given_back(block);
+        if !is_in_event() {
+            Self::freed(block);
         }
-        inside(original);
+        in_event(original);
     }
 
-    fn exchange(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
-        if is_inside() {
+    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+        if is_in_event() {
             return original();
         }
-        let origin = if old.is_null() { None } else { Self::given_back(old) };
-        let (block, _) = inside(original);
+        let origin = if old.is_null() { None } else { Self::freed(old) };
+        let (block, _) = in_event(original);
         if block.is_null()
             && let Some(origin) = origin
         {
-            told().kept += 1;
-            told().blocks.insert(old.addr() as u64, origin);
+            recorded().kept += 1;
+            recorded().blocks.insert(old.addr() as u64, origin);
         }
-        Self::taken(domain, Function::Realloc, size, block);
+        Self::allocated(domain, Function::Realloc, size, block);
         block
     }
 
-    fn is_inside() -> bool {
-        is_inside()
+    fn is_in_event() -> bool {
+        is_in_event()
     }
 }
 
-/// Another observer, as a later release of ours in the same process is one.
-struct Counter;
+/// Another observer, such as that of a later release of ours in the same process.
+struct CallCounter;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-impl AllocatorObserver for Counter {
-    fn take(_: Domain, _: Function, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+impl AllocatorObserver for CallCounter {
+    fn allocate(_: Domain, _: Function, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
         COUNT.fetch_add(1, Ordering::Relaxed);
-        inside(original).0
+        in_event(original).0
     }
 
-    fn give_back(_: Pointer, original: impl FnOnce()) {
-        inside(original);
+    fn free(_: Pointer, original: impl FnOnce()) {
+        in_event(original);
     }
 
-    fn exchange(_: Domain, _: Pointer, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn reallocate(_: Domain, _: Pointer, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
         COUNT.fetch_add(1, Ordering::Relaxed);
-        inside(original).0
+        in_event(original).0
     }
 
-    fn is_inside() -> bool {
-        is_inside()
+    fn is_in_event() -> bool {
+        is_in_event()
     }
 }
 
-/// Has the allocators tell the observer that keeps blocks, or the one that counts. Null, or why not.
+/// Installs the observer that keeps blocks, or the one that counts calls. Returns null, or the reason why it can't.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocators_start(counts_only: bool) -> *const c_char {
-    // SAFETY: a script that does not hold the GIL wants to hear so.
-    let hooks =
-        unsafe { if counts_only { AllocatorHooks::install::<Counter>() } else { AllocatorHooks::install::<Keeper>() } };
+    // SAFETY: a script may call this without the GIL, to get the error.
+    let hooks = unsafe {
+        if counts_only { AllocatorHooks::install::<CallCounter>() } else { AllocatorHooks::install::<BlockKeeper>() }
+    };
     match hooks {
         Ok(hooks) => {
-            *HOOKS.lock().expect("nobody panics") = Some(hooks);
+            *HOOKS.lock().expect("no thread panics") = Some(hooks);
             null()
         }
         Err(reason) => lasting(&reason.to_string()),
     }
 }
 
-/// Ends it. How often the hooks were put in again.
+/// Removes the hooks. Returns how often they were installed again.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocators_stop() -> u64 {
-    let Some(mut hooks) = HOOKS.lock().expect("nobody panics").take() else { return u64::MAX };
-    let put_back = hooks.put_back();
+    let Some(mut hooks) = HOOKS.lock().expect("no thread panics").take() else { return u64::MAX };
+    let reinstallations = hooks.reinstallations();
     // SAFETY: the script holds the GIL.
     unsafe { hooks.remove() };
-    put_back
+    reinstallations
 }
 
-/// Forgets all blocks and counts.
+/// Clears all blocks and counts.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocators_clear() {
-    *TOLD.lock().expect("nobody panics") = Told::default();
+    *recorded() = RecordedBlocks::default();
 }
 
-/// Domain, function and size of the live block at this address; null if there is none.
+/// Returns domain, function and size of the live block at this address; null if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocators_block(address: u64) -> *const c_char {
-    let block = TOLD.lock().expect("nobody panics").blocks.get(&address).copied();
+    let block = recorded().blocks.get(&address).copied();
     block.map_or(null(), |(domain, function, size)| lasting(&format!("{domain:?} {function:?} {size}")))
 }
 
-/// How many of these were told: 0 allocated, 1 freed, 2 unknown when freed, 3 taken where one was, 4 kept, 5 failed, 6 told
-/// to the one that counts.
+/// Returns a count: 0 allocated, 1 freed, 2 unknown when freed, 3 allocated at a live block's address, 4 kept, 5
+/// failed, 6 calls of the observer that counts.
 #[unsafe(no_mangle)]
-pub extern "C" fn cpython_tests_allocators_told(which: u32) -> u64 {
-    let told = TOLD.lock().expect("nobody panics");
+pub extern "C" fn cpython_tests_allocators_count(which: u32) -> u64 {
+    let recorded = recorded();
     match which {
-        0 => told.allocated,
-        1 => told.freed,
-        2 => told.unknown,
-        3 => told.replaced,
-        4 => told.kept,
-        5 => told.failed,
+        0 => recorded.allocated,
+        1 => recorded.freed,
+        2 => recorded.unknown,
+        3 => recorded.replaced,
+        4 => recorded.kept,
+        5 => recorded.failed,
         _ => COUNT.load(Ordering::Relaxed),
     }
 }

@@ -1,4 +1,4 @@
-//! What is read out of code objects.
+//! Reads code objects.
 
 use std::ffi::c_char;
 use std::ptr::null;
@@ -7,7 +7,7 @@ use stackweave_cpython::{CodePointer, Interpreter};
 
 use crate::walks::lasting;
 
-/// Name, qualified name, file name and first line, by line; null where there is no code object.
+/// Returns name, qualified name, file name and first line, one per line; null if it is not a code object.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_describe(code: u64) -> *const c_char {
     let interpreter = Interpreter::find().expect("it is supported");
@@ -18,7 +18,7 @@ pub extern "C" fn cpython_tests_describe(code: u64) -> *const c_char {
     })
 }
 
-/// The line of an instruction; zero where there is none.
+/// Returns the line of an instruction; zero if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_line(code: u64, instruction: u32) -> u32 {
     let interpreter = Interpreter::find().expect("it is supported");

@@ -1,4 +1,4 @@
-//! That a walk goes on while another thread holds the GIL.
+//! Walks while another thread holds the GIL.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ fn wait_for(flag: &AtomicBool) -> bool {
     true
 }
 
-/// Called with the GIL, which it keeps until the other thread has walked. Whether that happened.
+/// Called with the GIL, which it keeps until the other thread has walked. Returns whether that happened.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_hold_gil() -> bool {
     HELD.store(true, Ordering::Release);
     wait_for(&WALKED)
 }
 
-/// Called without the GIL: walks while the other thread holds it. The length of the stack.
+/// Called without the GIL: walks while the other thread holds it. Returns the length of the stack.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_walk_while_held() -> usize {
     let mut frames = [PythonFrame::default(); 64];

@@ -1,7 +1,7 @@
-//! The subject of the tests as Python sees it: a shared library that `ctypes` loads into each interpreter found.
+//! The functions under test for Python: a shared library that `ctypes` loads into each installed interpreter.
 //!
-//! The scripts in `python/` call it and compare with what Python says about the same stack; the tests in `tests/` run
-//! them.
+//! The scripts in `python/` call it and compare with what Python reports about the same stack; the tests in `tests/`
+//! run them.
 #![expect(clippy::expect_used, reason = "a test that cannot do its work must fail")]
 #![expect(clippy::missing_panics_doc, reason = "as above")]
 #![expect(clippy::cast_precision_loss, reason = "the figures are rough")]

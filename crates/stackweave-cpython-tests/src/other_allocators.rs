@@ -1,10 +1,10 @@
-//! Allocators of somebody else: one before that of a domain, which counts, and one before that of arenas.
+//! Allocators of other code: one before that of a domain, which counts, and one before that of arenas.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::allocators::is_inside;
+use crate::allocators::is_in_event;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -37,9 +37,9 @@ static PREVIOUS: Mutex<[Allocator; 3]> = Mutex::new([NONE; 3]);
 static PREVIOUS_ARENAS: Mutex<Option<Arenas>> = Mutex::new(None);
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
-static CALLS_INSIDE: AtomicU64 = AtomicU64::new(0);
+static CALLS_IN_EVENTS: AtomicU64 = AtomicU64::new(0);
 static ARENAS: AtomicU64 = AtomicU64::new(0);
-static ARENAS_INSIDE: AtomicU64 = AtomicU64::new(0);
+static ARENAS_IN_EVENTS: AtomicU64 = AtomicU64::new(0);
 
 fn symbol(name: &CStr) -> *mut c_void {
     // SAFETY: the name is a C string.
@@ -50,43 +50,43 @@ fn symbol(name: &CStr) -> *mut c_void {
 
 fn count() {
     CALLS.fetch_add(1, Ordering::Relaxed);
-    CALLS_INSIDE.fetch_add(u64::from(is_inside()), Ordering::Relaxed);
+    CALLS_IN_EVENTS.fetch_add(u64::from(is_in_event()), Ordering::Relaxed);
 }
 
-/// The functions before which ours stand: copied, since several threads may be in them.
+/// Returns the functions before which ours are installed: a copy, because several threads may be in them.
 unsafe fn previous(context: *mut c_void) -> Allocator {
-    // SAFETY: the context is one of those below, which lives for ever.
+    // SAFETY: the context is one of those below, which is never freed.
     unsafe { *context.cast::<Allocator>() }
 }
 
 unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     count();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { previous(context).malloc.expect("it is there")(previous(context).context, size) }
 }
 
 unsafe extern "C" fn calloc(context: *mut c_void, number: usize, size: usize) -> *mut c_void {
     count();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { previous(context).calloc.expect("it is there")(previous(context).context, number, size) }
 }
 
 unsafe extern "C" fn realloc(context: *mut c_void, old: *mut c_void, size: usize) -> *mut c_void {
     count();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { previous(context).realloc.expect("it is there")(previous(context).context, old, size) }
 }
 
 unsafe extern "C" fn free(context: *mut c_void, address: *mut c_void) {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { previous(context).free.expect("it is there")(previous(context).context, address) }
 }
 
-/// Puts an allocator before that of a domain, or what it found there back, whatever is there now.
+/// Installs an allocator before that of a domain, or restores the one that it found, whatever is installed now.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_allocator(domain: c_int, is_on: bool) {
     let slot = usize::try_from(domain).expect("a domain");
-    let mut before = PREVIOUS.lock().expect("nobody panics");
+    let mut before = PREVIOUS.lock().expect("no thread panics");
     // SAFETY: the signatures are those of the headers, and the script holds the GIL.
     unsafe {
         let get: unsafe extern "C" fn(c_int, *mut Allocator) = std::mem::transmute(symbol(c"PyMem_GetAllocator"));
@@ -110,19 +110,19 @@ pub extern "C" fn cpython_tests_other_allocator(domain: c_int, is_on: bool) {
 
 unsafe extern "C" fn allocate_arena(_: *mut c_void, size: usize) -> *mut c_void {
     ARENAS.fetch_add(1, Ordering::Relaxed);
-    ARENAS_INSIDE.fetch_add(u64::from(is_inside()), Ordering::Relaxed);
-    let before = PREVIOUS_ARENAS.lock().expect("nobody panics").expect("it is there");
-    // SAFETY: passed on as it came.
+    ARENAS_IN_EVENTS.fetch_add(u64::from(is_in_event()), Ordering::Relaxed);
+    let before = PREVIOUS_ARENAS.lock().expect("no thread panics").expect("it is there");
+    // SAFETY: passed on unchanged.
     unsafe { before.allocate.expect("it is there")(before.context, size) }
 }
 
 unsafe extern "C" fn free_arena(_: *mut c_void, arena: *mut c_void, size: usize) {
-    let before = PREVIOUS_ARENAS.lock().expect("nobody panics").expect("it is there");
-    // SAFETY: passed on as it came.
+    let before = PREVIOUS_ARENAS.lock().expect("no thread panics").expect("it is there");
+    // SAFETY: passed on unchanged.
     unsafe { before.free.expect("it is there")(before.context, arena, size) }
 }
 
-/// Puts an allocator before that of arenas, for good.
+/// Installs an allocator before that of arenas, for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_arenas() {
     let mut before = Arenas { context: std::ptr::null_mut(), allocate: None, free: None };
@@ -131,15 +131,15 @@ pub extern "C" fn cpython_tests_other_arenas() {
         let get: unsafe extern "C" fn(*mut Arenas) = std::mem::transmute(symbol(c"PyObject_GetArenaAllocator"));
         let set: unsafe extern "C" fn(*mut Arenas) = std::mem::transmute(symbol(c"PyObject_SetArenaAllocator"));
         get(&raw mut before);
-        *PREVIOUS_ARENAS.lock().expect("nobody panics") = Some(before);
+        *PREVIOUS_ARENAS.lock().expect("no thread panics") = Some(before);
         let mut ours = Arenas { context: std::ptr::null_mut(), allocate: Some(allocate_arena), free: Some(free_arena) };
         set(&raw mut ours);
     }
 }
 
-/// How often memory was asked for: 0 of the allocator, 1 of it while a call was told, 2 and 3 the same of arenas.
+/// Returns a count of allocations: 0 by the allocator, 1 those of them in an event, 2 and 3 the same for arenas.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_calls(which: u32) -> u64 {
-    let counts = [&CALLS, &CALLS_INSIDE, &ARENAS, &ARENAS_INSIDE];
+    let counts = [&CALLS, &CALLS_IN_EVENTS, &ARENAS, &ARENAS_IN_EVENTS];
     counts[which as usize % counts.len()].load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! A frame evaluation function of somebody else, as a compiler of Python code has one.
+//! A frame evaluation function of other code, such as a compiler of Python code.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -19,11 +19,11 @@ fn symbol(name: &CStr) -> *mut c_void {
 /// The interpreter calls it.
 unsafe extern "C-unwind" fn evaluate(state: *mut c_void, frame: *mut c_void, throw: c_int) -> *mut c_void {
     FRAMES.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: what was there before takes the same arguments.
+    // SAFETY: the previous function takes the same arguments.
     unsafe { std::mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
 }
 
-/// Puts the function in, or what was there before back. 3.10 and 3.11 only; the script holds the GIL.
+/// Installs the function, or restores the previous one. 3.10 and 3.11 only; the script holds the GIL.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_hook(is_on: bool) {
     // SAFETY: the signatures are those of the headers.
@@ -42,7 +42,7 @@ pub extern "C" fn cpython_tests_other_hook(is_on: bool) {
     }
 }
 
-/// How many frames it has run.
+/// Returns how many frames it has run.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_frames() -> u64 {
     FRAMES.load(Ordering::Relaxed)

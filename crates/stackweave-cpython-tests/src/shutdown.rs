@@ -1,4 +1,4 @@
-//! Walks after the interpreter is gone, and in threads that it leaves behind.
+//! Walks after the interpreter has ended, and in threads that it leaves behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,12 +28,12 @@ pub extern "C" fn cpython_tests_report_at_exit() {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Called without the GIL by a daemon thread: walks until the interpreter is gone, and a little longer.
+/// Called without the GIL by a daemon thread: walks until the interpreter has ended, and a little longer.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_walk_through_shutdown() {
     let interpreter = Interpreter::find().expect("it is supported");
     let mut frames = [PythonFrame::default(); 64];
-    let mut stack = Stack::with_room(64);
+    let mut stack = Stack::with_capacity(64);
     while !STOP.load(Ordering::Acquire) {
         interpreter.walk(&mut frames);
         sources::walk(REPLAYING, &mut stack);

@@ -10,16 +10,16 @@ use stackweave_cpython::{Interpreter, PythonFrame, SourceStop};
 
 use crate::walks::Record;
 
-/// Room for the deepest stack that a handler meets.
+/// The capacity for the deepest stack in a handler.
 pub const DEPTH: usize = 4096;
 
-/// What the last handler saw.
-struct Seen(UnsafeCell<[PythonFrame; DEPTH]>);
+/// The frames that the last handler read.
+struct LastFrames(UnsafeCell<[PythonFrame; DEPTH]>);
 
 // SAFETY: handlers and their readers run in one thread, one after the other.
-unsafe impl Sync for Seen {}
+unsafe impl Sync for LastFrames {}
 
-static SEEN: Seen = Seen(UnsafeCell::new(
+static LAST_FRAMES: LastFrames = LastFrames(UnsafeCell::new(
     [PythonFrame { code: stackweave_cpython::CodePointer::new(0), activation: 0, instruction: 0, is_entry: false };
         DEPTH],
 ));
@@ -32,7 +32,7 @@ static TORN: AtomicU64 = AtomicU64::new(0);
 extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     let Ok(interpreter) = Interpreter::find() else { return };
     // SAFETY: the signal is blocked while its handler runs, and only one thread gets it.
-    let frames = unsafe { &mut *SEEN.0.get() };
+    let frames = unsafe { &mut *LAST_FRAMES.0.get() };
     let walked = interpreter.walk_interrupted(frames);
     LEN.store(walked.len, Ordering::Relaxed);
     SAMPLES.fetch_add(1, Ordering::Relaxed);
@@ -44,13 +44,13 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Lets a raw handler walk whenever the signal comes. Every walk must reach the frame that is the outermost now.
+/// Installs a raw handler that walks. Every walk must reach the frame that is the outermost now.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_handle(signal: c_int) -> c_int {
     let mut frames = vec![PythonFrame::default(); DEPTH];
     let walked = Interpreter::find().expect("it is supported").walk(&mut frames);
     OUTERMOST.store(frames[walked.len - 1].code.address(), Ordering::Relaxed);
-    // SAFETY: the handler does only what is allowed in one.
+    // SAFETY: the handler does only what handlers may do.
     unsafe {
         let mut action: libc::sigaction = zeroed();
         action.sa_sigaction = on_signal as *const () as usize;
@@ -59,23 +59,23 @@ pub extern "C" fn cpython_tests_handle(signal: c_int) -> c_int {
     }
 }
 
-/// Copies what the last handler saw.
+/// Copies the frames that the last handler read.
 ///
 /// # Safety
 /// `records` has room for [`DEPTH`] of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cpython_tests_seen(records: *mut Record) -> usize {
     // SAFETY: no handler runs now: the signal is sent by this thread to itself.
-    let frames = unsafe { &*SEEN.0.get() };
+    let frames = unsafe { &*LAST_FRAMES.0.get() };
     let len = LEN.load(Ordering::Relaxed);
     for (index, frame) in frames[..len].iter().enumerate() {
-        // SAFETY: the caller says that there is room.
+        // SAFETY: the caller vouches for the room.
         unsafe { records.add(index).write(Record::from(frame)) };
     }
     len
 }
 
-/// Interrupts this thread every so many microseconds, from a thread of its own, for so many milliseconds.
+/// Interrupts this thread periodically, from another thread, for that many milliseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_interrupt(signal: c_int, microseconds: u64, milliseconds: u64) {
     // SAFETY: `pthread_self` has no conditions.
@@ -90,19 +90,19 @@ pub extern "C" fn cpython_tests_interrupt(signal: c_int, microseconds: u64, mill
     });
 }
 
-/// How many signals were handled.
+/// Returns how many signals were handled.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_samples() -> u64 {
     SAMPLES.load(Ordering::Relaxed)
 }
 
-/// How many of them came when no stack could be read.
+/// Returns how many of them came when no stack could be read.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_torn_samples() -> u64 {
     TORN.load(Ordering::Relaxed)
 }
 
-/// How many of their walks did not end at the outermost frame.
+/// Returns how many of their walks did not end at the outermost frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_cut_samples() -> u64 {
     BAD.load(Ordering::Relaxed)

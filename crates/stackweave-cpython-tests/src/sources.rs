@@ -1,23 +1,23 @@
-//! Walks to code ids, and the names behind those.
+//! Walks with code ids, and the names of these.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt::Write;
 use std::ptr::null;
 
-use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceWalk, SourceWalked, StackPointer};
+use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceWalk, SourceWalkResult, StackPointer};
 use stackweave_cpython::{CodePointer, Interpreter, PythonFrame, PythonSource, ThreadStatePointer};
 
 use crate::walks::{DEPTH, Outcome, lasting};
 
-/// As much as a capture lends.
+/// As much memory as a capture provides.
 const WORDS: usize = 1 << 18;
 
 thread_local! {
     static MEMORY: RefCell<Vec<u64>> = RefCell::new(vec![0; WORDS]);
 }
 
-/// The memory of this thread's walks.
+/// Runs `work` with the memory of this thread's walks.
 pub fn with_memory<R>(work: impl FnOnce(&mut [u64]) -> R) -> R {
     MEMORY.with_borrow_mut(|memory| work(memory))
 }
@@ -26,13 +26,13 @@ pub(crate) fn source() -> &'static PythonSource {
     PythonSource::install().expect("there is an interpreter")
 }
 
-/// Begins to watch code objects. Null, or why there is no source.
+/// Starts to watch code objects. Returns null, or why there is no source.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_install() -> *const c_char {
     PythonSource::install().map_or_else(|reason| lasting(&reason.to_string()), |_| null())
 }
 
-/// How a walk is to be done: along the last stack, frame by frame, as in a signal handler; without a watch for deaths;
+/// The kinds of walks: replay of the last stack, frame by frame, as in a signal handler; without detection of deaths;
 /// by the public API.
 pub(crate) const REPLAYING: u32 = 0;
 pub(crate) const PLAIN: u32 = 1;
@@ -40,7 +40,7 @@ pub(crate) const INTERRUPTED: u32 = 2;
 const PINNING: u32 = 3;
 const PUBLIC: u32 = 4;
 
-/// What a walk wrote.
+/// The frames that a walk wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) frames: Vec<RawFrame>,
@@ -48,7 +48,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    pub(crate) fn with_room(length: usize) -> Self {
+    pub(crate) fn with_capacity(length: usize) -> Self {
         Self { frames: vec![RawFrame::default(); length], activations: vec![StackPointer(0); length] }
     }
 
@@ -58,36 +58,36 @@ impl Stack {
     }
 }
 
-pub(crate) fn walk(way: u32, stack: &mut Stack) -> SourceWalked {
+pub(crate) fn walk(kind: u32, stack: &mut Stack) -> SourceWalkResult {
     let Stack { frames, activations } = stack;
-    let mut by = |source: &PythonSource, memory: &mut [u64], in_signal_handler| {
+    let mut walk_source = |source: &PythonSource, memory: &mut [u64], in_signal_handler| {
         source.walk(SourceWalk { frames, activations, memory, source: 0, in_signal_handler })
     };
-    let walked = match way {
-        REPLAYING => with_memory(|memory| by(source(), memory, false)),
-        PLAIN => by(source(), &mut [], false),
-        INTERRUPTED => with_memory(|memory| by(source(), memory, true)),
-        PINNING => by(&PythonSource::with_pinning().expect("there is an interpreter"), &mut [], false),
-        PUBLIC => by(&PythonSource::with_public_api().expect("there is an interpreter"), &mut [], false),
-        _ => panic!("no such way: {way}"),
+    let walked = match kind {
+        REPLAYING => with_memory(|memory| walk_source(source(), memory, false)),
+        PLAIN => walk_source(source(), &mut [], false),
+        INTERRUPTED => with_memory(|memory| walk_source(source(), memory, true)),
+        PINNING => walk_source(&PythonSource::with_pinning().expect("there is an interpreter"), &mut [], false),
+        PUBLIC => walk_source(&PythonSource::with_public_api().expect("there is an interpreter"), &mut [], false),
+        _ => panic!("no such kind: {kind}"),
     };
-    // Only walks with memory can know.
-    SourceWalked { is_unchanged: false, ..walked }
+    // Only walks with memory can detect this.
+    SourceWalkResult { is_unchanged: false, ..walked }
 }
 
-/// Walks this thread's frames to pairs of words: a frame and its activation.
+/// Walks this thread's frames and writes pairs of words: a frame and its activation.
 ///
 /// # Safety
 /// `pairs` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_source_walk(way: u32, pairs: *mut [u64; 2], capacity: usize) -> Outcome {
-    let mut stack = Stack::with_room(capacity);
-    let walked = walk(way, &mut stack);
-    // SAFETY: the caller says that there is room.
+pub unsafe extern "C" fn cpython_tests_source_walk(kind: u32, pairs: *mut [u64; 2], capacity: usize) -> Outcome {
+    let mut stack = Stack::with_capacity(capacity);
+    let walked = walk(kind, &mut stack);
+    // SAFETY: the caller vouches for the room.
     unsafe { copy(&stack, walked, pairs) }
 }
 
-/// Walks by the public API while an exception is on its way, which the caller finds when this returns.
+/// Walks by the public API while an exception is set, which the caller gets when this returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_public_walk_with_exception() -> usize {
     // SAFETY: the script holds the GIL; both have these types in every Python.
@@ -96,20 +96,20 @@ pub extern "C" fn cpython_tests_public_walk_with_exception() -> usize {
         let set: extern "C" fn(*mut c_void, *const c_char) = std::mem::transmute(symbol(c"PyErr_SetString"));
         set(*symbol(c"PyExc_KeyError").cast(), c"kept".as_ptr());
     }
-    walk(PUBLIC, &mut Stack::with_room(64)).len
+    walk(PUBLIC, &mut Stack::with_capacity(64)).len
 }
 
 /// # Safety
 /// `pairs` has room for all frames.
-unsafe fn copy(stack: &Stack, walked: SourceWalked, pairs: *mut [u64; 2]) -> Outcome {
+unsafe fn copy(stack: &Stack, walked: SourceWalkResult, pairs: *mut [u64; 2]) -> Outcome {
     for index in 0..walked.len {
-        // SAFETY: the caller says that there is room.
+        // SAFETY: the caller vouches for the room.
         unsafe { pairs.add(index).write([stack.frames[index].to_bits(), stack.activations[index].0]) };
     }
     Outcome::new(walked.len, walked.stop)
 }
 
-/// The frames of the thread with that identity; none if there is no such thread.
+/// Walks the frames of the thread with that identity; none if there is no such thread.
 ///
 /// # Safety
 /// `pairs` has room for `capacity` of them. The script holds the GIL.
@@ -119,50 +119,50 @@ pub unsafe extern "C" fn cpython_tests_source_walk_thread(
     pairs: *mut [u64; 2],
     capacity: usize,
 ) -> Outcome {
-    let mut stack = Stack::with_room(capacity);
+    let mut stack = Stack::with_capacity(capacity);
     let states = source().thread_states();
     let state: Option<ThreadStatePointer> = states.iter().find(|(ident, _)| *ident == thread).map(|(_, state)| *state);
     // SAFETY: the script holds the GIL since the states were listed.
     let walked =
-        state.map_or_else(SourceWalked::default, |state| unsafe { source().walk_thread(state, &mut stack.frames) });
-    // SAFETY: the caller says that there is room.
+        state.map_or_else(SourceWalkResult::default, |state| unsafe { source().walk_thread(state, &mut stack.frames) });
+    // SAFETY: the caller vouches for the room.
     unsafe { copy(&stack, walked, pairs) }
 }
 
-/// The id of a code object that the script holds; 0 for none.
+/// Returns the id of a code object that the script holds; 0 for none.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_code_id(code: u64) -> u64 {
     // SAFETY: the script holds a reference, and the GIL.
     unsafe { source().code_id(CodePointer::new(code)) }.map_or(0, |id| id.get().into())
 }
 
-/// How many threads there are to be walked.
+/// Returns how many threads can be walked.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_thread_count() -> u64 {
     source().thread_states().len() as u64
 }
 
-/// Walks by every direct way. Null when all write the same, and it is what the addresses of the frames say; else what
-/// differs.
+/// Walks in every direct way. Returns null if all write the same, and it matches the addresses of the frames; else a
+/// description of the difference.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_differing_walks() -> *const c_char {
-    // The depth first: to clear buffers for the deepest stack takes longer than the walks.
-    let is_enough = |room: &usize| walk(PLAIN, &mut Stack::with_room(*room)).len < *room;
-    let room = [128, 1024].into_iter().find(is_enough).unwrap_or(DEPTH);
-    let mut stack = Stack::with_room(room);
+    // A first walk finds the depth, because clearing buffers for the deepest stack takes longer than the walks.
+    let is_sufficient = |capacity: &usize| walk(PLAIN, &mut Stack::with_capacity(*capacity)).len < *capacity;
+    let capacity = [128, 1024].into_iter().find(is_sufficient).unwrap_or(DEPTH);
+    let mut stack = Stack::with_capacity(capacity);
     let walked = walk(PLAIN, &mut stack);
     stack.truncate(walked.len);
     let mut faults = String::new();
-    for way in [REPLAYING, REPLAYING, INTERRUPTED] {
-        let mut other = Stack::with_room(room);
-        let again = walk(way, &mut other);
+    for kind in [REPLAYING, REPLAYING, INTERRUPTED] {
+        let mut other = Stack::with_capacity(capacity);
+        let again = walk(kind, &mut other);
         other.truncate(again.len);
         if (again, &other) != (walked, &stack) {
             let at = other.frames.iter().zip(&stack.frames).position(|(other, frame)| other != frame);
-            let _ = writeln!(faults, "way {way}: {again:?} and not {walked:?}, first at {at:?}");
+            let _ = writeln!(faults, "walk {kind}: {again:?} instead of {walked:?}, first at {at:?}");
         }
     }
-    let mut raw = vec![PythonFrame::default(); room];
+    let mut raw = vec![PythonFrame::default(); capacity];
     let raw_len = Interpreter::find().expect("it is supported").walk(&mut raw).len;
     let is_same = |(index, raw): (usize, &PythonFrame)| {
         stack.activations[index].0 == raw.activation
@@ -175,13 +175,13 @@ pub extern "C" fn cpython_tests_differing_walks() -> *const c_char {
     if faults.is_empty() { null() } else { lasting(&faults) }
 }
 
-/// How many frames this thread has taken over from its walks before.
+/// Returns how many frames this thread has reused from earlier walks.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_replayed() -> u64 {
     with_memory(|memory| PythonSource::replayed(memory))
 }
 
-/// Name, qualified name, file name and position, by line; null where the source does not know the frame.
+/// Returns name, qualified name, file name and position, one per line; null if the source does not know the frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_locate(frame: u64) -> *const c_char {
     let location = RawFrame::from_bits(frame).and_then(|frame| source().locate(frame));
@@ -194,7 +194,7 @@ pub extern "C" fn cpython_tests_locate(frame: u64) -> *const c_char {
     })
 }
 
-/// What the source says of itself, as one line.
+/// Returns the statistics of the source in one line.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_stats() -> *const c_char {
     let stats = source().stats();

@@ -1,4 +1,4 @@
-//! What a walk costs on fresh frames: one walk per activation, timed inside the call.
+//! Measures the cost of a walk on fresh frames: one walk per activation, timed inside the call.
 
 use std::arch::x86_64::_rdtsc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn timed(work: impl FnOnce() -> usize) -> usize {
     len
 }
 
-/// One direct walk, timed.
+/// Times one direct walk.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_walk() -> usize {
     let mut frames = [PythonFrame::default(); DEPTH];
@@ -38,19 +38,19 @@ fn timed_source(memory: &mut [u64]) -> usize {
     })
 }
 
-/// One walk to code ids along the last stack, timed.
+/// Times one walk with code ids along the last stack.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_replay() -> usize {
     with_memory(timed_source)
 }
 
-/// One walk to code ids without a last stack, timed.
+/// Times one walk with code ids without a last stack.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_source() -> usize {
     timed_source(&mut [])
 }
 
-/// Nanoseconds for naming a frame, the first time and again.
+/// Returns the nanoseconds of naming a frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_locate(frame: u64) -> f64 {
     let source = PythonSource::install().expect("there is an interpreter");
@@ -60,7 +60,7 @@ pub extern "C" fn cpython_tests_timed_locate(frame: u64) -> f64 {
     start.elapsed().as_nanos() as f64
 }
 
-/// One walk by the public API, timed.
+/// Times one walk by the public API.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_public_walk() -> usize {
     let mut frames = [PythonFrame::default(); DEPTH];
@@ -68,7 +68,7 @@ pub extern "C" fn cpython_tests_timed_public_walk() -> usize {
     timed(|| api.walk(std::hint::black_box(&mut frames)).len)
 }
 
-/// Nanoseconds for a direct walk, again and again at one stack: the best of many rounds.
+/// Returns the nanoseconds of a direct walk, repeated at one stack: the best of many rounds.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_repeated_walk() -> f64 {
     const WALKS: u32 = 1000;
@@ -84,7 +84,7 @@ pub extern "C" fn cpython_tests_repeated_walk() -> f64 {
     (0..50).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// The same for walks to code ids, along the last stack.
+/// As above for walks with code ids, along the last stack.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_repeated_replay() -> f64 {
     const WALKS: u32 = 1000;
@@ -102,19 +102,19 @@ pub extern "C" fn cpython_tests_repeated_replay() -> f64 {
     with_memory(|memory| std::iter::repeat_with(|| round(memory)).take(50).fold(f64::INFINITY, f64::min))
 }
 
-/// Nothing, timed.
+/// Times an empty function.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_timed_nothing() -> usize {
     timed(|| 0)
 }
 
-/// The time stamp ticks that the last timed call took.
+/// Returns the time stamp ticks of the last timed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_ticks() -> u64 {
     TICKS.load(Ordering::Relaxed)
 }
 
-/// Time stamp ticks in a nanosecond.
+/// Returns the time stamp ticks in a nanosecond.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_ticks_per_nanosecond() -> f64 {
     // SAFETY: every x86-64 has the instruction.

@@ -1,16 +1,17 @@
-//! Walks on request.
+//! Walks for the scripts.
 
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
 use stackweave_cpython::{
-    FrameReader, Interpreter, PublicApi, PythonFrame, SourceStop, ThreadStatePointer, Unavailable, Walked, self_test,
+    FrameReader, Interpreter, PublicApi, PythonFrame, SourceStop, ThreadStatePointer, Unavailable, WalkResult,
+    self_test,
 };
 use stackweave_testkit::counting_allocator;
 
 use crate::sources::{self, INTERRUPTED, PLAIN, REPLAYING, Stack, with_memory};
 
-/// Room for the deepest stack of the tests.
+/// The capacity for the deepest stack of the tests.
 pub const DEPTH: usize = 16384;
 
 /// A frame as `ctypes` reads it.
@@ -43,28 +44,28 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// So many frames, and why no more.
+    /// Creates the result of a walk.
     pub fn new(len: usize, stop: SourceStop) -> Self {
         Self { len, stop: lasting(stop.as_str()) }
     }
 }
 
-impl From<Walked> for Outcome {
-    fn from(walked: Walked) -> Self {
+impl From<WalkResult> for Outcome {
+    fn from(walked: WalkResult) -> Self {
         Self::new(walked.len, walked.stop)
     }
 }
 
-/// A C string that is never freed.
+/// Returns a C string that is never freed.
 pub fn lasting(text: &str) -> *const c_char {
     CString::new(text).map_or(null(), |text| text.into_raw().cast_const())
 }
 
 /// # Safety
 /// `records` has room for all of them.
-unsafe fn copy(frames: &[PythonFrame], walked: Walked, records: *mut Record) -> Outcome {
+unsafe fn copy(frames: &[PythonFrame], walked: WalkResult, records: *mut Record) -> Outcome {
     for (index, frame) in frames[..walked.len].iter().enumerate() {
-        // SAFETY: the caller says that there is room.
+        // SAFETY: the caller vouches for the room.
         unsafe { records.add(index).write(Record::from(frame)) };
     }
     Outcome::from(walked)
@@ -86,7 +87,7 @@ pub unsafe extern "C" fn cpython_tests_walk(records: *mut Record, capacity: usiz
     unsafe { copy(&frames, walked, records) }
 }
 
-/// The same, the way signal handlers do.
+/// As above, in the way of signal handlers.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn cpython_tests_walk_interrupted(records: *mut Record, ca
     unsafe { copy(&frames, walked, records) }
 }
 
-/// The same by the public API.
+/// As above, by the public API.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn cpython_tests_walk_thread(state: u64, records: *mut Rec
     unsafe { copy(&frames, walked, records) }
 }
 
-/// How the frames are read here: null for directly, else why not.
+/// Returns null if frames are read directly here, else why not.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
     match FrameReader::choose().map(|reader| reader.fallback_reason()) {
@@ -132,38 +133,38 @@ pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
     }
 }
 
-/// The same by whatever way is open here.
+/// As above, in the best way that is possible here.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cpython_tests_walk_reader(records: *mut Record, capacity: usize) -> Outcome {
     let mut frames = vec![PythonFrame::default(); capacity];
-    let walked = FrameReader::choose().expect("every interpreter has a way").walk(&mut frames);
+    let walked = FrameReader::choose().expect("there is an interpreter").walk(&mut frames);
     // SAFETY: the buffer is no longer than the array.
     unsafe { copy(&frames, walked, records) }
 }
 
-/// What the self-test says of this interpreter with the table of another version; null for no fault.
+/// Returns the result of the self-test with the table of another version; null if it passes.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_self_test_with_table_of(minor: u8) -> *const c_char {
-    let pretended = interpreter().with_table_of(minor).expect("there is such a table");
-    self_test(Box::leak(Box::new(pretended))).map_or_else(|reason| lasting(&reason.to_string()), |()| null())
+    let with_table = interpreter().with_table_of(minor).expect("there is such a table");
+    self_test(Box::leak(Box::new(with_table))).map_or_else(|reason| lasting(&reason.to_string()), |()| null())
 }
 
-/// Why there is no interpreter to walk; null when there is one.
+/// Returns why there is no interpreter to walk; null if there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_unavailable() -> *const c_char {
     Interpreter::find().map_or_else(|reason: Unavailable| lasting(&reason.to_string()), |_| null())
 }
 
-/// How often walks ask for memory, the first sight of code objects included.
+/// Returns how often walks allocate, including the first walk of a code object.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocations() -> u64 {
     let mut frames = vec![PythonFrame::default(); DEPTH];
-    let mut stack = Stack::with_room(DEPTH);
+    let mut stack = Stack::with_capacity(DEPTH);
     let interpreter = interpreter();
-    // What this thread keeps for its walks is made now.
+    // Creates now what this thread keeps for its walks.
     with_memory(|_| ());
     let before = counting_allocator::requests();
     let lengths = [
@@ -178,7 +179,7 @@ pub extern "C" fn cpython_tests_allocations() -> u64 {
     after - before
 }
 
-/// Why a walk ends in a thread that Python has never heard of.
+/// Returns why a walk ends in a thread that Python does not know.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_foreign_thread() -> *const c_char {
     let walk = || interpreter().walk(&mut [PythonFrame::default(); 8]);

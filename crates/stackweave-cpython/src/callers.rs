@@ -1,7 +1,7 @@
-//! Hides the frames below a program that another one runs.
+//! Hides the callers of a program that another Python program runs.
 //!
-//! A program that the interpreter itself runs has no frames below its own: `sys._getframe` and tracebacks end there, and
-//! the recursion limit counts from there. While callers are hidden the same holds for a program that they run.
+//! A program that the interpreter itself runs has no callers: `sys._getframe` and tracebacks end with its own frames,
+//! and the recursion limit counts from there. While callers are hidden, this also holds for a program that they run.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,27 +10,27 @@ use crate::interpreter::{Interpreter, first_of};
 use crate::memory::{is_plausible, load, store, word};
 use crate::version::{Chain, RecursionLayout};
 
-/// Callers deeper than that are not a command's.
-const MOST_CALLERS: i32 = 256;
+/// A command has fewer callers than this.
+const MAX_CALLERS: i32 = 256;
 
 /// The calling thread's frames, hidden until [`HiddenCallers::show`].
 #[derive(Debug)]
 #[must_use]
 pub struct HiddenCallers {
-    /// Where the interpreter keeps the innermost frame.
+    /// The address of the interpreter's pointer to the innermost frame.
     slot: u64,
     frame: u64,
     state: u64,
     recursion: RecursionLayout,
-    /// How many levels of recursion the callers take.
+    /// How many levels of recursion the callers use.
     depth: i32,
-    /// And of that of C calls, where it is counted apart.
+    /// How many levels of C recursion they use, where these are counted separately.
     c_depth: i32,
     data_stack: Option<DataStack>,
 }
 
 impl HiddenCallers {
-    /// Hides all frames of this thread. None, and nothing is changed, where the interpreter's structures are not as
+    /// Hides all frames of this thread. Returns `None`, and changes nothing, if the interpreter's structures are not as
     /// expected.
     ///
     /// # Safety
@@ -51,11 +51,11 @@ impl HiddenCallers {
             let slot = slot_of(interpreter, state)?;
             let frame = word(slot, 0);
             let depth = recursion.depth(state, limit())?;
-            if !is_plausible(frame) || current().is_null() || !(1..MOST_CALLERS).contains(&depth) {
+            if !is_plausible(frame) || current().is_null() || !(1..MAX_CALLERS).contains(&depth) {
                 return None;
             }
             let end = end_of_chain(interpreter, state, frame)?;
-            let c_depth = recursion.c_depth(interpreter, state).filter(|depth| (0..MOST_CALLERS).contains(depth));
+            let c_depth = recursion.c_depth(interpreter, state).filter(|depth| (0..MAX_CALLERS).contains(depth));
             store(slot, 0, end);
             if !current().is_null() {
                 store(slot, 0, frame);
@@ -63,7 +63,7 @@ impl HiddenCallers {
             }
             let data_stack = DataStack::set_aside(interpreter, state);
             let hidden = Self { slot, frame, state, recursion, depth, c_depth: c_depth.unwrap_or(0), data_stack };
-            hidden.deepen(-1);
+            hidden.add_depth(-1);
             Some(hidden)
         }
     }
@@ -73,23 +73,23 @@ impl HiddenCallers {
     /// # Safety
     /// The same thread holds the GIL, and the program has returned.
     pub unsafe fn show(self) {
-        // SAFETY: the fields are those of this thread's state and of its caller's part of the C stack.
+        // SAFETY: the fields are of this thread's state, and of its caller's part of the C stack.
         unsafe {
             store(self.slot, 0, self.frame);
-            self.deepen(1);
+            self.add_depth(1);
             if let Some(data_stack) = self.data_stack {
-                data_stack.put_back();
+                data_stack.restore();
             }
         }
     }
 
-    /// Adds the levels of the callers to those of the thread, or subtracts them.
+    /// Adds the callers' levels to those of the thread, or subtracts them.
     ///
     /// # Safety
     /// As for [`slot_of`].
-    unsafe fn deepen(&self, sign: i32) {
+    unsafe fn add_depth(&self, sign: i32) {
         let add = |field: usize, levels: i32| {
-            // SAFETY: the caller has said so.
+            // SAFETY: passed on to the caller.
             unsafe { store(self.state, field, load::<i32>(self.state, field) + levels) }
         };
         match self.recursion {
@@ -104,17 +104,17 @@ impl HiddenCallers {
     }
 }
 
-/// `PyEval_GetFrame`, a borrowed reference or null.
+/// `PyEval_GetFrame`: returns a borrowed reference, or null.
 type CurrentFrame = unsafe extern "C" fn() -> *mut c_void;
 /// `Py_GetRecursionLimit`.
 type RecursionLimit = unsafe extern "C" fn() -> c_int;
 
-/// `PyThreadState_New`: of an interpreter.
+/// `PyThreadState_New`: its argument is an interpreter.
 type NewState = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// `PyThreadState_Clear` and `PyThreadState_Delete`.
 type EndState = unsafe extern "C" fn(*mut c_void);
 
-/// Where the innermost frame of a thread is kept.
+/// Returns the address of a thread's pointer to its innermost frame.
 ///
 /// # Safety
 /// The state is the calling thread's, which holds the GIL.
@@ -122,23 +122,23 @@ unsafe fn slot_of(interpreter: &Interpreter, state: u64) -> Option<u64> {
     match interpreter.layout.thread.chain {
         Chain::FrameObjects { frame: field, .. } | Chain::Shims { current_frame: field } => Some(state + field as u64),
         Chain::EntryFlags { c_frame, current_frame, .. } | Chain::ShimsBehindCFrame { c_frame, current_frame, .. } => {
-            // SAFETY: the caller has said so.
+            // SAFETY: passed on to the caller.
             let c_frame = unsafe { word(state, c_frame) };
             is_plausible(c_frame).then_some(c_frame + current_frame as u64)
         }
     }
 }
 
-/// What a thread without frames has as its innermost one. None if the chain does not end there.
+/// Returns what a thread without frames has as its innermost frame. `None` if the chain does not end there.
 ///
 /// # Safety
 /// As for [`slot_of`]; the frame is the innermost of the thread.
 unsafe fn end_of_chain(interpreter: &Interpreter, state: u64, frame: u64) -> Option<u64> {
     let Some(base_frame) = interpreter.layout.thread.base_frame else { return Some(0) };
-    // SAFETY: the caller has said so.
+    // SAFETY: passed on to the caller.
     let base = unsafe { word(state, base_frame) };
     let callers = core::iter::successors(Some(frame), |&frame| {
-        // SAFETY: each frame of a chain leads to the next one.
+        // SAFETY: each frame of a chain points to the next one.
         let previous = unsafe { word(frame, interpreter.layout.frame.previous) };
         is_plausible(previous).then_some(previous)
     });
@@ -146,12 +146,12 @@ unsafe fn end_of_chain(interpreter: &Interpreter, state: u64, frame: u64) -> Opt
 }
 
 impl RecursionLayout {
-    /// How deep the thread is; none if the limit there is not the interpreter's.
+    /// Returns the depth of the thread's calls; `None` if its limit is not that of the interpreter.
     ///
     /// # Safety
     /// As for [`slot_of`].
     unsafe fn depth(self, state: u64, limit: c_int) -> Option<i32> {
-        // SAFETY: the caller has said so.
+        // SAFETY: passed on to the caller.
         unsafe {
             match self {
                 Self::Depth { depth } => Some(load(state, depth)),
@@ -163,14 +163,15 @@ impl RecursionLayout {
         }
     }
 
-    /// How many levels of C calls there are, where they have a limit of their own: a new thread state has all of them left.
+    /// Returns the depth of C calls, where these have a separate limit: the difference to a new thread state.
     ///
     /// # Safety
     /// As for [`slot_of`].
     unsafe fn c_depth(self, interpreter: &Interpreter, state: u64) -> Option<i32> {
         let Self::Remaining { c_remaining: Some(field), .. } = self else { return None };
         let symbols = interpreter.symbols;
-        // SAFETY: the signatures are those of the headers of 3.10 to 3.15. The GIL is held, the new state is used by nobody.
+        // SAFETY: the signatures are those of the headers of 3.10 to 3.15. The GIL is held, and no other thread uses the
+        // new state.
         unsafe {
             let new: NewState = first_of(symbols, &[c"PyThreadState_New"]).ok()?;
             let clear: EndState = first_of(symbols, &[c"PyThreadState_Clear"]).ok()?;

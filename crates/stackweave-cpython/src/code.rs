@@ -1,4 +1,4 @@
-//! What a code object says about itself, copied out of it.
+//! The contents of a code object, and copies of them.
 
 use stackweave_core::Position;
 
@@ -9,7 +9,7 @@ use crate::line_table::{LineTable, LineTableFormat};
 use crate::memory::{is_plausible, load, word};
 use crate::text::{Text, bytes, text};
 
-/// Where every object has its type.
+/// The offset of an object's type.
 const OBJECT_TYPE: usize = 8;
 
 /// All that is needed to name a frame later, when the code object may be gone.
@@ -25,17 +25,17 @@ pub struct CodeInfo {
     pub first_line: i32,
     /// `co_linetable`.
     pub line_table: Box<[u8]>,
-    /// How the line table is written.
+    /// The format of the line table.
     pub format: LineTableFormat,
 }
 
 impl CodeInfo {
-    /// The line table, to be asked.
+    /// Returns the line table, for lookups.
     pub fn lines(&self) -> LineTable<'_> {
         LineTable::new(&self.line_table, self.first_line, self.format)
     }
 
-    /// Where the instruction of a frame comes from: the first line for a frame that has not begun.
+    /// Returns the position of a frame's instruction: the first line if the frame has not begun.
     pub fn position(&self, instruction: u32) -> Position {
         if instruction == PythonFrame::NOT_BEGUN {
             let line = u32::try_from(self.first_line).ok();
@@ -45,9 +45,9 @@ impl CodeInfo {
     }
 }
 
-/// The same, still in the code object, or wherever it was copied to.
+/// The contents of a code object, borrowed from it or from a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CodeParts<'a> {
+pub(crate) struct CodeContents<'a> {
     pub(crate) name: Text<'a>,
     pub(crate) qualname: Option<Text<'a>>,
     pub(crate) filename: Text<'a>,
@@ -57,32 +57,32 @@ pub(crate) struct CodeParts<'a> {
 }
 
 impl Interpreter {
-    /// Copies a code object. `None` when it is an object of another type.
+    /// Copies a code object. `None` if it is an object of another type.
     ///
-    /// Only immutable fields are read, and nothing is called, so the GIL is not needed as long as the object lives.
+    /// Reads only immutable fields, and calls nothing, so the GIL is not needed while the object lives.
     ///
     /// # Safety
-    /// The object is alive during the call: a frame of it has not returned, or the caller holds a reference.
+    /// The object is alive during the call: one of its frames has not returned, or the caller holds a reference.
     pub unsafe fn read_code(&self, code: CodePointer) -> Option<CodeInfo> {
         // SAFETY: passed on to the caller.
-        let parts = unsafe { self.code_parts(code.address()) }?;
+        let contents = unsafe { self.code_contents(code.address()) }?;
         Some(CodeInfo {
-            name: parts.name.decode(),
-            qualname: parts.qualname.map(Text::decode),
-            filename: parts.filename.decode(),
-            first_line: parts.first_line,
-            line_table: parts.line_table.into(),
-            format: parts.format,
+            name: contents.name.decode(),
+            qualname: contents.qualname.map(Text::decode),
+            filename: contents.filename.decode(),
+            first_line: contents.first_line,
+            line_table: contents.line_table.into(),
+            format: contents.format,
         })
     }
 
-    /// What a code object holds. Nothing is copied, called or allocated.
+    /// Borrows the contents of a code object. Copies, calls and allocates nothing.
     ///
     /// # Safety
-    /// As for [`Interpreter::read_code`]; and for as long as the parts are used.
-    pub(crate) unsafe fn code_parts<'a>(&self, address: u64) -> Option<CodeParts<'a>> {
+    /// As for [`Interpreter::read_code`], for as long as the contents are used.
+    pub(crate) unsafe fn code_contents<'a>(&self, address: u64) -> Option<CodeContents<'a>> {
         let layout = self.layout;
-        // SAFETY: what lives at the address is an object, which begins with its reference count and its type.
+        // SAFETY: the address is that of a live object, which begins with its reference count and its type.
         if !is_plausible(address) || unsafe { word(address, OBJECT_TYPE) } != self.code_type {
             return None;
         }
@@ -90,7 +90,7 @@ impl Interpreter {
         // (except `co_filename` by an importer, before the code first runs).
         unsafe {
             let text_at = |offset| text(&layout.text, word(address, offset));
-            Some(CodeParts {
+            Some(CodeContents {
                 name: text_at(layout.code.name)?,
                 qualname: layout.code.qualname.and_then(text_at),
                 filename: text_at(layout.code.filename)?,

@@ -1,24 +1,24 @@
-//! Code objects as bytes: all that names a frame, in one blob, and the file name, which many share, in another.
+//! Code objects as bytes: all that names a frame in one blob, and the file name, which many share, in another.
 //!
-//! Characters stay as wide as the interpreter has them. So writing needs no conversion and no memory, and equal code
-//! objects make equal blobs.
+//! Characters keep the interpreter's width, so that writing needs no conversion and no memory, and equal code objects
+//! have equal blobs.
 //!
-//! Hot file, but for reading: no allocation, no lock, no GIL, async-signal-safe.
+//! Hot file, except for reading: no allocation, no lock, no GIL, async-signal-safe.
 
 use stackweave_core::{BlobId, CodeId};
 use stackweave_store::BlobTable;
 
-use crate::code::CodeParts;
+use crate::code::CodeContents;
 use crate::line_table::LineTableFormat;
 use crate::text::Text;
 
-/// What comes before the name, the qualified name and the line table.
+/// The length of what precedes the name, the qualified name and the line table.
 const HEADER: usize = 20;
 
 const FORMATS: [LineTableFormat; 4] =
     [LineTableFormat::Unknown, LineTableFormat::Steps, LineTableFormat::Lines, LineTableFormat::Locations];
 
-/// Code objects and the names of their files.
+/// Code objects and their file names.
 #[derive(Debug)]
 pub(crate) struct CodeBlobs {
     pub(crate) codes: BlobTable,
@@ -30,8 +30,8 @@ impl CodeBlobs {
         Self { codes: BlobTable::new(), files: BlobTable::new() }
     }
 
-    /// The id of a code object: equal ones have equal ids. `None` if there is no memory for a new one.
-    pub(crate) fn intern(&self, code: &CodeParts<'_>) -> Option<CodeId> {
+    /// Returns the id of a code object: equal code objects have equal ids. `None` if there is no memory for a new one.
+    pub(crate) fn intern(&self, code: &CodeContents<'_>) -> Option<CodeId> {
         let filename = self.files.intern(&[&[code.filename.width], code.filename.bytes])?;
         let qualname = code.qualname.unwrap_or(Text { width: 0, bytes: &[] });
         let format = FORMATS.iter().position(|format| *format == code.format)?;
@@ -45,8 +45,8 @@ impl CodeBlobs {
         CodeId::new(blob.get())
     }
 
-    /// What was interned, and the number of the file; `None` for an id that was never given.
-    pub(crate) fn read(&self, code: CodeId) -> Option<(CodeParts<'_>, BlobId)> {
+    /// Returns the contents of a code object, and the id of its file; `None` for an unknown id.
+    pub(crate) fn read(&self, code: CodeId) -> Option<(CodeContents<'_>, BlobId)> {
         let (header, rest) = self.codes.get(BlobId::new(code.get())?)?.split_first_chunk::<HEADER>()?;
         let word = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
         let (name, rest) = rest.split_at_checked(word(8)? as usize)?;
@@ -54,7 +54,7 @@ impl CodeBlobs {
         let file = BlobId::new(word(0)?)?;
         let (width, filename) = self.files.get(file)?.split_first()?;
         let [.., name_width, qualname_width, format, _] = *header;
-        let parts = CodeParts {
+        let parts = CodeContents {
             name: Text { width: name_width, bytes: name },
             qualname: (qualname_width != 0).then_some(Text { width: qualname_width, bytes: qualname }),
             filename: Text { width: *width, bytes: filename },
@@ -70,8 +70,8 @@ impl CodeBlobs {
 mod tests {
     use super::*;
 
-    fn code(name: &[u8]) -> CodeParts<'_> {
-        CodeParts {
+    fn code(name: &[u8]) -> CodeContents<'_> {
+        CodeContents {
             name: Text { width: 1, bytes: name },
             qualname: Some(Text { width: 2, bytes: b"o\0.\0i\0" }),
             filename: Text { width: 1, bytes: b"file.py" },
@@ -82,11 +82,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_interned_comes_back() {
+    fn interned_contents_can_be_read() {
         let blobs = CodeBlobs::new();
         let nothing = Text { width: 1, bytes: b"" };
-        let bare = CodeParts { name: nothing, qualname: None, filename: nothing, line_table: b"", ..code(b"") };
-        for parts in [code(b"inner"), bare, CodeParts { format: LineTableFormat::Unknown, ..code(b"x") }] {
+        let bare = CodeContents { name: nothing, qualname: None, filename: nothing, line_table: b"", ..code(b"") };
+        for parts in [code(b"inner"), bare, CodeContents { format: LineTableFormat::Unknown, ..code(b"x") }] {
             let id = blobs.intern(&parts).unwrap();
             assert_eq!(blobs.intern(&parts), Some(id));
             assert_eq!(blobs.read(id).unwrap().0, parts);
@@ -96,18 +96,18 @@ mod tests {
     }
 
     #[test]
-    fn every_part_makes_a_difference() {
+    fn ids_differ_if_any_part_differs() {
         let blobs = CodeBlobs::new();
         let base = code(b"inner");
         let others = [
             base,
-            CodeParts { name: Text { width: 2, bytes: base.name.bytes }, ..base },
-            CodeParts { name: Text { width: 1, bytes: b"innero" }, ..base },
-            CodeParts { qualname: None, ..base },
-            CodeParts { filename: Text { width: 1, bytes: b"other.py" }, ..base },
-            CodeParts { first_line: 7, ..base },
-            CodeParts { line_table: &[1, 2], ..base },
-            CodeParts { format: LineTableFormat::Lines, ..base },
+            CodeContents { name: Text { width: 2, bytes: base.name.bytes }, ..base },
+            CodeContents { name: Text { width: 1, bytes: b"innero" }, ..base },
+            CodeContents { qualname: None, ..base },
+            CodeContents { filename: Text { width: 1, bytes: b"other.py" }, ..base },
+            CodeContents { first_line: 7, ..base },
+            CodeContents { line_table: &[1, 2], ..base },
+            CodeContents { format: LineTableFormat::Lines, ..base },
         ];
         let mut ids: Vec<_> = others.iter().map(|parts| blobs.intern(parts).unwrap()).collect();
         ids.dedup();

@@ -1,7 +1,7 @@
-//! Frames to names: what was copied from a code object, decoded once and shared.
+//! Converts frames to names: the contents of a code object are decoded once and shared.
 //!
-//! Off the hot path. The lock is never waited for: whoever finds it taken, perhaps for good in a forked child, decodes
-//! for itself.
+//! Off the hot path. The lock is never waited for: a thread that finds it locked, perhaps for ever in a forked child,
+//! decodes without sharing.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use stackweave_core::{BlobId, CodeId, Position, RawFrame, RawFrameKind, SourceLocation};
 
-use crate::code::CodeParts;
+use crate::code::CodeContents;
 use crate::code_blob::CodeBlobs;
 use crate::line_table::LineTable;
 use crate::text::Text;
@@ -17,50 +17,50 @@ use crate::text::Text;
 /// What has been decoded so far.
 #[derive(Debug, Default)]
 pub(crate) struct CodeNames {
-    known: Mutex<Known>,
-    /// How many codes are known, for who finds the lock taken.
+    decoded: Mutex<DecodedCodes>,
+    /// How many code objects were decoded; readable while the mutex is locked.
     len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    /// By the number of the code.
-    codes: Vec<Option<Box<Code>>>,
+struct DecodedCodes {
+    /// By the id of the code.
+    codes: Vec<Option<Box<DecodedCode>>>,
     len: usize,
     files: HashMap<BlobId, Arc<str>>,
 }
 
 #[derive(Debug)]
-struct Code {
+struct DecodedCode {
     name: Arc<str>,
     qualname: Option<Arc<str>>,
     filename: Arc<str>,
     first_line: Option<u32>,
-    /// The places that were asked for, in the order of the instructions.
+    /// The positions that were looked up, in the order of the instructions.
     positions: Vec<(u32, Position)>,
 }
 
 impl CodeNames {
-    /// What a frame is; `None` if it is not Python's, or its code was never seen.
+    /// Returns the location of a frame; `None` if it is not a Python frame, or its code was never interned.
     pub(crate) fn locate(&self, blobs: &CodeBlobs, frame: RawFrame) -> Option<SourceLocation> {
         let RawFrameKind::Python { code, instruction, .. } = frame.kind() else { return None };
-        let mut known = match self.known.try_lock() {
-            Ok(known) => known,
-            Err(TryLockError::Poisoned(known)) => known.into_inner(),
-            Err(TryLockError::WouldBlock) => return Known::default().locate(blobs, code, instruction),
+        let mut decoded = match self.decoded.try_lock() {
+            Ok(decoded) => decoded,
+            Err(TryLockError::Poisoned(decoded)) => decoded.into_inner(),
+            Err(TryLockError::WouldBlock) => return DecodedCodes::default().locate(blobs, code, instruction),
         };
-        let location = known.locate(blobs, code, instruction);
-        self.len.store(known.len, Ordering::Relaxed);
+        let location = decoded.locate(blobs, code, instruction);
+        self.len.store(decoded.len, Ordering::Relaxed);
         location
     }
 
-    /// How many code objects have been decoded.
+    /// Returns how many code objects were decoded.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 }
 
-impl Known {
+impl DecodedCodes {
     fn locate(&mut self, blobs: &CodeBlobs, id: CodeId, instruction: u32) -> Option<SourceLocation> {
         let code = self.code(blobs, id)?;
         let position = match code.positions.binary_search_by_key(&instruction, |(known, _)| *known) {
@@ -80,7 +80,7 @@ impl Known {
         })
     }
 
-    fn code(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<&mut Code> {
+    fn code(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<&mut DecodedCode> {
         let index = id.get() as usize;
         if self.codes.get(index).is_none_or(Option::is_none) {
             let code = self.decode(blobs, id)?;
@@ -93,7 +93,7 @@ impl Known {
         self.codes.get_mut(index)?.as_deref_mut()
     }
 
-    fn decode(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<Code> {
+    fn decode(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<DecodedCode> {
         let (parts, file) = blobs.read(id)?;
         let shared = |text: Text<'_>| -> Arc<str> { text.decode().into() };
         let name = shared(parts.name);
@@ -101,12 +101,12 @@ impl Known {
         let qualname = qualname.map(|qualname| if qualname == name { Arc::clone(&name) } else { qualname });
         let filename = Arc::clone(self.files.entry(file).or_insert_with(|| shared(parts.filename)));
         let first_line = u32::try_from(parts.first_line).ok();
-        Some(Code { name, qualname, filename, first_line, positions: Vec::new() })
+        Some(DecodedCode { name, qualname, filename, first_line, positions: Vec::new() })
     }
 }
 
-/// The place of an instruction; without allocation or lock. A frame that has run none stands at the first line.
-pub(crate) fn position(code: &CodeParts<'_>, instruction: u32) -> Position {
+/// Returns the position of an instruction, without allocation or lock. A frame that has run none is at the first line.
+pub(crate) fn position(code: &CodeContents<'_>, instruction: u32) -> Position {
     if instruction == RawFrame::MAX_INSTRUCTION {
         let line = u32::try_from(code.first_line).ok();
         return Position { line, end_line: line, ..Position::default() };
@@ -122,7 +122,7 @@ mod tests {
     fn code(name: &str, line_table: &[u8]) -> (CodeBlobs, CodeId) {
         let blobs = CodeBlobs::new();
         let text = |text: &'static str| Text { width: 1, bytes: text.as_bytes() };
-        let id = blobs.intern(&CodeParts {
+        let id = blobs.intern(&CodeContents {
             name: Text { width: 1, bytes: name.as_bytes() },
             qualname: Some(text("inner")),
             filename: text("file.py"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_seen_has_no_name() {
+    fn a_code_that_was_never_interned_has_no_name() {
         let names = CodeNames::default();
         let (blobs, id) = code("inner", &[]);
         let next = CodeId::new(id.get() + 1).unwrap();
@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_taken_is_not_waited_for() {
+    fn a_locked_mutex_is_not_waited_for() {
         let names = CodeNames::default();
         let (blobs, id) = code("other", &[4, 1]);
-        let taken = names.known.lock().unwrap();
-        let found = names.locate(&blobs, RawFrame::python(id, 0, true)).unwrap();
-        assert_eq!((&*found.name, found.position.line), ("other", Some(11)));
-        assert!(taken.codes.is_empty());
+        let locked = names.decoded.lock().unwrap();
+        let location = names.locate(&blobs, RawFrame::python(id, 0, true)).unwrap();
+        assert_eq!((&*location.name, location.position.line), ("other", Some(11)));
+        assert!(locked.codes.is_empty());
     }
 }

@@ -1,25 +1,25 @@
-//! Frames as text, straight from what was copied of their code objects.
+//! Writes frames as text, directly from the copies of their code objects.
 //!
 //! For dumps of programs that hang: no allocation, no lock, no GIL, async-signal-safe.
 
 use core::fmt;
 
-use stackweave_core::{PART_SEPARATOR, RawFrame, RawFrameKind, write_place};
+use stackweave_core::{PART_SEPARATOR, RawFrame, RawFrameKind, write_location};
 
-use crate::code::CodeParts;
+use crate::code::CodeContents;
 use crate::code_blob::CodeBlobs;
 use crate::code_names::position;
 
-/// Writes the place of a frame; its bare word if it is not Python's, or its code was never seen.
+/// Writes the location of a frame; its bare word if it is not a Python frame, or its code was never interned.
 pub(crate) fn write_frame(blobs: &CodeBlobs, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
-    let Some((code, instruction)) = known(blobs, frame) else { return write!(out, "{frame:?}") };
+    let Some((code, instruction)) = lookup(blobs, frame) else { return write!(out, "{frame:?}") };
     let line = position(&code, instruction).line;
-    write_place(out, &code.filename, line, &code.qualname.unwrap_or(code.name))
+    write_location(out, &code.filename, line, &code.qualname.unwrap_or(code.name))
 }
 
-/// Writes what [`FrameSource::write_parts`](stackweave_core::FrameSource::write_parts) wants of a frame.
+/// Writes the parts of a frame, as [`FrameSource::write_parts`](stackweave_core::FrameSource::write_parts) requires.
 pub(crate) fn write_parts(blobs: &CodeBlobs, frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
-    let Some((code, instruction)) = known(blobs, frame) else { return Ok(false) };
+    let Some((code, instruction)) = lookup(blobs, frame) else { return Ok(false) };
     write!(out, "{}{PART_SEPARATOR}", code.name)?;
     if let Some(qualname) = code.qualname {
         write!(out, "{qualname}")?;
@@ -32,7 +32,7 @@ pub(crate) fn write_parts(blobs: &CodeBlobs, frame: RawFrame, out: &mut dyn fmt:
     Ok(true)
 }
 
-fn known(blobs: &CodeBlobs, frame: RawFrame) -> Option<(CodeParts<'_>, u32)> {
+fn lookup(blobs: &CodeBlobs, frame: RawFrame) -> Option<(CodeContents<'_>, u32)> {
     match frame.kind() {
         RawFrameKind::Python { code, instruction, .. } => blobs.read(code).map(|(code, _)| (code, instruction)),
         _ => None,
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_frame_is_written_with_its_file_line_and_longest_name() {
         let blobs = CodeBlobs::new();
-        let parts = CodeParts {
+        let parts = CodeContents {
             name: Text { width: 1, bytes: b"run" },
             qualname: Some(Text { width: 2, bytes: b"\x03\x04.\0r\0" }),
             filename: Text { width: 1, bytes: b"a\nb.py" },
@@ -66,7 +66,7 @@ mod tests {
         let at = |instruction| written(&blobs, RawFrame::python(id, instruction, true));
         assert_eq!(at(4), "File \"a\u{fffd}b.py\", line 13 in \u{403}.r");
         assert_eq!(at(100), "File \"a\u{fffd}b.py\", line ? in \u{403}.r");
-        let id = blobs.intern(&CodeParts { qualname: None, ..parts }).unwrap();
+        let id = blobs.intern(&CodeContents { qualname: None, ..parts }).unwrap();
         assert_eq!(written(&blobs, RawFrame::python(id, 0, true)), "File \"a\u{fffd}b.py\", line 11 in run");
         assert_eq!(written(&CodeBlobs::new(), RawFrame::python(id, 0, true)), "py:^2+0");
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_frame_have_no_separator_in_them() {
         let blobs = CodeBlobs::new();
-        let parts = CodeParts {
+        let parts = CodeContents {
             name: Text { width: 1, bytes: b"a\x1fb" },
             qualname: Some(Text { width: 1, bytes: b"C.a\tb" }),
             filename: Text { width: 1, bytes: b"x.py" },
@@ -82,14 +82,14 @@ mod tests {
             line_table: &[4, 1, 6, 2],
             format: LineTableFormat::Lines,
         };
-        let of = |parts: &CodeParts<'_>, instruction| {
+        let of = |parts: &CodeContents<'_>, instruction| {
             let (id, mut text) = (blobs.intern(parts).unwrap(), String::new());
             let is_known = write_parts(&blobs, RawFrame::python(id, instruction, true), &mut text).unwrap();
             assert!(is_known);
             text
         };
         assert_eq!(of(&parts, 4), "a\u{fffd}b\u{1f}C.a\u{fffd}b\u{1f}x.py\u{1f}13\u{1f}10");
-        assert_eq!(of(&CodeParts { qualname: None, ..parts }, 100), "a\u{fffd}b\u{1f}\u{1f}x.py\u{1f}\u{1f}10");
+        assert_eq!(of(&CodeContents { qualname: None, ..parts }, 100), "a\u{fffd}b\u{1f}\u{1f}x.py\u{1f}\u{1f}10");
         let mut text = String::new();
         assert_eq!(write_parts(&blobs, RawFrame::script(0, 1), &mut text), Ok(false));
         assert_eq!(text, "");

@@ -1,8 +1,8 @@
-//! What the interpreter says about its own layout: `_Py_DebugOffsets`, at the start of `_PyRuntime` from 3.13 on.
+//! The interpreter's description of its own layout: `_Py_DebugOffsets`, at the start of `_PyRuntime` from 3.13 on.
 //!
-//! The record is there for tools like this one, but its own form changes with each minor version, so it is read by a
-//! table of ours and used to contradict the other tables. It replaces them only for what has moved within a minor
-//! version, the fields of `PyInterpreterState`.
+//! The structure is meant for tools, but its own form changes with each minor version. So it is read by a table of
+//! ours, and used to check the other tables. It replaces them only for fields that have moved within a minor version:
+//! those of `PyInterpreterState`.
 
 use crate::unavailable::Unavailable;
 use crate::version::{Chain, DebugOffsetsLayout, GilLayout, Layout, ListsLayout};
@@ -10,24 +10,24 @@ use crate::version::{Chain, DebugOffsetsLayout, GilLayout, Layout, ListsLayout};
 const COOKIE: [u8; 8] = *b"xdebugpy";
 const VERSION: usize = 8;
 const FREE_THREADED: usize = 16;
-/// `interpreters_head`, in all versions.
+/// The offset of `interpreters_head`, in all versions.
 const INTERPRETERS: usize = 40;
 const WORD: usize = 8;
 /// No structure is larger.
 const LARGEST_INTERPRETER: usize = 1 << 24;
 const LARGEST_GIL: usize = 1 << 12;
 
-/// How the interpreter's own numbers differ from the table.
+/// How the interpreter's own description differs from the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contradiction {
-    /// The record is not there, or of another version.
+    /// The structure is missing, or of another version.
     Unreadable,
     FreeThreaded,
-    /// The field of that name is elsewhere.
+    /// The field of that name has another offset.
     Moved(&'static str),
 }
 
-/// Compares the table of this version with the record.
+/// Compares the table of this version with the structure.
 ///
 /// # Safety
 /// `runtime` is the address of `_PyRuntime` in an interpreter of the layout's minor version, 3.13 or later.
@@ -36,17 +36,17 @@ pub(crate) unsafe fn check(
     layout: &Layout,
     offsets: &DebugOffsetsLayout,
 ) -> Result<(), Contradiction> {
-    // SAFETY: `_PyRuntime` begins with the record, which is larger than the largest offset used here.
+    // SAFETY: `_PyRuntime` begins with the structure, which is larger than the largest offset used here.
     compare(|at| Some(unsafe { runtime.add(at).cast::<u64>().read_unaligned() }), layout, offsets)
 }
 
 impl Layout {
-    /// How many bytes of `_PyRuntime` [`Layout::lists_told`] wants to see.
-    pub const RECORD: usize = 1024;
+    /// How many bytes of `_PyRuntime` [`Layout::reported_lists`] needs.
+    pub const RUNTIME_BYTES: usize = 1024;
 
-    /// What leads to all threads, as the interpreter itself says, from 3.13 on. `runtime` is what `_PyRuntime` begins with,
-    /// in a process with an interpreter of this version.
-    pub fn lists_told(&self, runtime: &[u8]) -> Result<ListsLayout, Unavailable> {
+    /// Returns the offsets that lead to all threads, as the interpreter itself reports them from 3.13 on. `runtime`
+    /// holds the first bytes of `_PyRuntime` in a process with an interpreter of this version.
+    pub fn reported_lists(&self, runtime: &[u8]) -> Result<ListsLayout, Unavailable> {
         let Some(offsets) = &self.debug_offsets else { return Ok(self.lists) };
         let word = |at: usize| Some(u64::from_le_bytes(runtime.get(at..at + WORD)?.try_into().ok()?));
         compare(word, self, offsets)?;
@@ -54,8 +54,8 @@ impl Layout {
     }
 }
 
-/// The numbers of thread states have to be those of the table, as they lie among those that a walk uses. Those of
-/// interpreters are taken as they are told.
+/// Reads the offsets. Those of thread states must equal the table's, because a walk uses others of that structure.
+/// Those of interpreters are used as reported.
 fn lists(
     word: impl Fn(usize) -> Option<u64>,
     layout: &Layout,
@@ -71,20 +71,20 @@ fn lists(
     if let Some((name, ..)) = expected.into_iter().find(|&(_, at, ours)| word(at) != Some(ours as u64)) {
         return Err(Contradiction::Moved(name));
     }
-    let size = told(&word, offsets.interpreter_size, LARGEST_INTERPRETER)?;
-    // An interpreter has one of its own, which need not be the one it uses.
-    let own_gil = told(&word, offsets.gil + WORD, size)?;
-    let in_gil = |at: usize| match told(&word, at, size)?.checked_sub(own_gil) {
+    let size = reported(&word, offsets.interpreter_size, LARGEST_INTERPRETER)?;
+    // An interpreter contains a GIL, which need not be the one that it uses.
+    let own_gil = reported(&word, offsets.gil + WORD, size)?;
+    let in_gil = |at: usize| match reported(&word, at, size)?.checked_sub(own_gil) {
         Some(offset) if offset <= LARGEST_GIL => Ok(offset),
         _ => Err(Contradiction::Unreadable),
     };
     Ok(ListsLayout {
-        interpreters: told(&word, INTERPRETERS, LARGEST_INTERPRETER)?,
-        next_interpreter: told(&word, offsets.interpreter_size + 2 * WORD, size)?,
-        threads: told(&word, offsets.interpreter_size + 3 * WORD, size)?,
-        modules: told(&word, offsets.modules, size)?,
+        interpreters: reported(&word, INTERPRETERS, LARGEST_INTERPRETER)?,
+        next_interpreter: reported(&word, offsets.interpreter_size + 2 * WORD, size)?,
+        threads: reported(&word, offsets.interpreter_size + 3 * WORD, size)?,
+        modules: reported(&word, offsets.modules, size)?,
         gil: GilLayout::OfInterpreter {
-            gil: told(&word, offsets.gil, size)?,
+            gil: reported(&word, offsets.gil, size)?,
             locked: in_gil(offsets.gil + 3 * WORD)?,
             holder: in_gil(offsets.gil + 4 * WORD)?,
         },
@@ -92,8 +92,8 @@ fn lists(
     })
 }
 
-/// An offset in a structure of at most that size.
-fn told(word: impl Fn(usize) -> Option<u64>, at: usize, size: usize) -> Result<usize, Contradiction> {
+/// Reads an offset in a structure of at most that size.
+fn reported(word: impl Fn(usize) -> Option<u64>, at: usize, size: usize) -> Result<usize, Contradiction> {
     let offset = word(at).and_then(|word| usize::try_from(word).ok());
     offset.filter(|offset| *offset <= size).ok_or(Contradiction::Unreadable)
 }
@@ -140,7 +140,7 @@ fn compare(
 mod tests {
     use super::*;
 
-    /// A record as an interpreter of that version would have it.
+    /// Returns the structure as an interpreter of that version would have it.
     fn record(layout: &Layout) -> Vec<u64> {
         let offsets = layout.debug_offsets.unwrap();
         let Chain::Shims { current_frame } = layout.thread.chain else { unreachable!() };
@@ -176,8 +176,8 @@ mod tests {
         words
     }
 
-    fn verdict(words: &[u64], layout: &Layout) -> Result<(), Contradiction> {
-        // SAFETY: the words are longer than any record.
+    fn check_words(words: &[u64], layout: &Layout) -> Result<(), Contradiction> {
+        // SAFETY: the words are longer than any such structure.
         unsafe { check(words.as_ptr().cast(), layout, &layout.debug_offsets.unwrap()) }
     }
 
@@ -186,28 +186,28 @@ mod tests {
     }
 
     #[test]
-    fn every_difference_is_found() {
+    fn every_difference_is_detected() {
         for minor in 13..=Layout::NEWEST {
             let layout = Layout::of_minor(minor).unwrap();
             let words = record(layout);
-            assert_eq!(verdict(&words, layout), Ok(()));
-            let told = words.iter().enumerate().filter(|(_, word)| **word != u64::MAX).map(|(index, _)| index);
-            for index in told {
+            assert_eq!(check_words(&words, layout), Ok(()));
+            let reported = words.iter().enumerate().filter(|(_, word)| **word != u64::MAX).map(|(index, _)| index);
+            for index in reported {
                 let mut changed = words.clone();
                 changed[index] ^= 1 << 24;
-                let is_told = layout.lists_told(&bytes(&changed)).is_ok();
+                let is_readable = layout.reported_lists(&bytes(&changed)).is_ok();
                 let offsets = layout.debug_offsets.unwrap();
                 let unused = [offsets.interpreter_size + WORD, offsets.gil + 2 * WORD];
-                assert_eq!(is_told, unused.contains(&(index * WORD)), "3.{minor}, word {index}");
+                assert_eq!(is_readable, unused.contains(&(index * WORD)), "3.{minor}, word {index}");
                 assert!(
-                    verdict(&changed, layout).is_err() || is_of_lists(index * WORD, layout),
+                    check_words(&changed, layout).is_err() || is_of_lists(index * WORD, layout),
                     "3.{minor}, word {index}"
                 );
             }
         }
     }
 
-    /// Whether the field is one that a walk does not need.
+    /// Returns whether a walk does not need the field.
     fn is_of_lists(at: usize, layout: &Layout) -> bool {
         let offsets = layout.debug_offsets.unwrap();
         let of_threads = [0, WORD].map(|more| offsets.next_thread + more).contains(&at);
@@ -215,26 +215,26 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_within_a_version_is_taken_as_told() {
+    fn offsets_that_move_within_a_version_are_used_as_reported() {
         for minor in 13..=Layout::NEWEST {
             let layout = Layout::of_minor(minor).unwrap();
             let mut words = record(layout);
-            assert_eq!(layout.lists_told(&bytes(&words)), Ok(layout.lists));
+            assert_eq!(layout.reported_lists(&bytes(&words)), Ok(layout.lists));
             let next = layout.debug_offsets.unwrap().interpreter_size / WORD + 2;
             words[next] += 16;
             let moved = ListsLayout { next_interpreter: layout.lists.next_interpreter + 16, ..layout.lists };
-            assert_eq!(layout.lists_told(&bytes(&words)), Ok(moved));
-            assert_eq!(layout.lists_told(&bytes(&words)[..80]), Err(Unavailable::FieldMoved("current_frame")));
+            assert_eq!(layout.reported_lists(&bytes(&words)), Ok(moved));
+            assert_eq!(layout.reported_lists(&bytes(&words)[..80]), Err(Unavailable::FieldMoved("current_frame")));
         }
         let old = Layout::of_minor(12).unwrap();
-        assert_eq!(old.lists_told(&[]), Ok(old.lists));
+        assert_eq!(old.reported_lists(&[]), Ok(old.lists));
     }
 
     #[test]
-    fn a_free_threaded_build_is_told_from_a_moved_field() {
+    fn a_free_threaded_build_is_distinguished_from_a_moved_field() {
         let layout = Layout::of_minor(14).unwrap();
         let mut words = record(layout);
         words[2] = 1;
-        assert_eq!(verdict(&words, layout), Err(Contradiction::FreeThreaded));
+        assert_eq!(check_words(&words, layout), Err(Contradiction::FreeThreaded));
     }
 }

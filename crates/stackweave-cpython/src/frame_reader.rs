@@ -1,23 +1,23 @@
-//! The way to Python frames that works here: directly if it can be trusted, else by the public API.
+//! Chooses how Python frames are read: directly if that can be trusted, else by the public API.
 
-use crate::frame::{PythonFrame, Walked};
+use crate::frame::{PythonFrame, WalkResult};
 use crate::interpreter::Interpreter;
 use crate::public_api::PublicApi;
 use crate::self_test::self_test;
 use crate::unavailable::Unavailable;
 
-/// Reads the frames of the current thread in the best way that this interpreter allows.
+/// Reads the frames of the current thread, in the best way that this interpreter allows.
 #[derive(Clone, Copy, Debug)]
 pub enum FrameReader {
-    /// By the interpreter's own structures, without the GIL.
+    /// Reads the interpreter's own structures, without the GIL.
     Direct(&'static Interpreter),
-    /// By the public API, which needs the GIL, since the direct way is not open for this reason.
+    /// Calls the public API, which needs the GIL, because a direct walk is not possible for this reason.
     PublicApi(&'static PublicApi, Unavailable),
 }
 
 impl FrameReader {
     /// Finds the interpreter and tests the direct walk. Call it once, at import, with the GIL held and no exception
-    /// set. Fails only where there is no interpreter at all.
+    /// set. Fails only if there is no interpreter.
     pub fn choose() -> Result<Self, Unavailable> {
         match Interpreter::find().and_then(|interpreter| self_test(interpreter).map(|()| interpreter)) {
             Ok(interpreter) => Ok(Self::Direct(interpreter)),
@@ -25,7 +25,7 @@ impl FrameReader {
         }
     }
 
-    /// Why the public API is used; `None` for the direct way.
+    /// Returns why the public API is used; `None` for the direct walk.
     pub fn fallback_reason(&self) -> Option<Unavailable> {
         match self {
             Self::Direct(_) => None,
@@ -33,9 +33,9 @@ impl FrameReader {
         }
     }
 
-    /// Walks this thread's frames, innermost first. The depth limit is the length of `frames`.
+    /// Walks this thread's frames, innermost first. The length of `frames` is the depth limit.
     #[inline]
-    pub fn walk(&self, frames: &mut [PythonFrame]) -> Walked {
+    pub fn walk(&self, frames: &mut [PythonFrame]) -> WalkResult {
         match self {
             Self::Direct(interpreter) => interpreter.walk(frames),
             Self::PublicApi(api, _) => api.walk(frames),

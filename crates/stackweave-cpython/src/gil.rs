@@ -1,4 +1,4 @@
-//! Taking the GIL, for callers that can't know whether they have it.
+//! Takes the GIL, for callers that don't know whether they hold it.
 
 use core::ffi::{c_int, c_void};
 
@@ -6,41 +6,41 @@ use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 
-/// Why nothing was done with the GIL.
+/// Why `with_gil` did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GilUnavailable {
     /// There is no interpreter, or it lacks a function.
     #[error("{0}")]
     Python(#[source] Unavailable),
-    /// The interpreter is not initialised, or not any more.
+    /// The interpreter is not initialised, or no longer.
     #[error("Python is not initialised")]
     NotInitialized,
-    /// The interpreter is shutting down, and this thread does not have the GIL.
+    /// The interpreter is shutting down, and this thread does not hold the GIL.
     #[error("Python is shutting down")]
     Finalizing,
-    /// This thread has an exception that is on its way to somebody.
+    /// A Python exception is propagating on this thread.
     #[error("a Python exception is set")]
     ExceptionSet,
 }
 
-/// Runs `body` with the GIL held. If this thread does not have it, it waits for it: so it must not have a lock that
-/// whoever has the GIL may want.
+/// Runs `body` with the GIL held. If this thread does not hold it, the call waits for it: so it must not hold a lock
+/// that the holder of the GIL may wait for.
 pub fn with_gil<R>(body: impl FnOnce() -> R) -> Result<R, GilUnavailable> {
     let symbols = Symbols::find().ok_or(GilUnavailable::Python(Unavailable::NoInterpreter))?;
     // SAFETY: the signatures are those of the headers of 3.9 to 3.15.
     let functions = unsafe { Functions::look_up(symbols) }.map_err(GilUnavailable::Python)?;
-    // SAFETY: the first two only read words. The GIL is taken when the interpreter is there, and given back by the guard.
+    // SAFETY: the first two only read words. The GIL is taken while the interpreter exists, and released by the guard.
     unsafe {
         if (functions.is_initialized)() == 0 {
             return Err(GilUnavailable::NotInitialized);
         }
         let is_held = (functions.check)() != 0;
-        // A thread that waits for the GIL of an interpreter that shuts down is stopped for ever.
+        // A thread that waits for the GIL while the interpreter shuts down is stopped for ever.
         if !is_held && functions.is_finalizing.is_some_and(|is_finalizing| is_finalizing() != 0) {
             return Err(GilUnavailable::Finalizing);
         }
-        let _held = Held { state: (functions.ensure)(), release: functions.release };
+        let _guard = GilGuard { state: (functions.ensure)(), release: functions.release };
         if (functions.exception)().is_null() { Ok(body()) } else { Err(GilUnavailable::ExceptionSet) }
     }
 }
@@ -72,15 +72,15 @@ impl Functions {
     }
 }
 
-/// Gives the GIL back, also when the body panics.
-struct Held {
+/// Releases the GIL, also when the body panics.
+struct GilGuard {
     state: c_int,
     release: unsafe extern "C" fn(c_int),
 }
 
-impl Drop for Held {
+impl Drop for GilGuard {
     fn drop(&mut self) {
-        // SAFETY: the state is what taking the GIL returned, on this thread.
+        // SAFETY: the state is the result of `PyGILState_Ensure` on this thread.
         unsafe { (self.release)(self.state) };
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_without_python_says_so() {
+    fn a_process_without_python_has_no_gil() {
         let ran = with_gil(|| ());
         assert_eq!(ran, Err(GilUnavailable::Python(Unavailable::NoInterpreter)));
     }

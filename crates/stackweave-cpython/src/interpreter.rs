@@ -8,53 +8,55 @@ use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 use crate::version::Layout;
 
-/// The Python in this process, as far as its frames can be read without its help.
+/// The Python in this process, if its frames can be read without its help.
 #[derive(Debug)]
 pub struct Interpreter {
     pub(crate) layout: &'static Layout,
     pub(crate) functions: Functions,
     pub(crate) symbols: Symbols,
-    /// `PyCode_Type`: what the type of every code object is.
+    /// `PyCode_Type`: the type of every code object.
     pub(crate) code_type: u64,
 }
 
-/// What a walk calls. None of them takes the GIL, a lock or memory: each reads a word or two.
+/// The functions that a walk calls. None of them takes the GIL or a lock, or allocates: each reads a word or two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
-    /// False before initialisation, and again from early in the shutdown on.
+    /// Returns 0 before initialisation, and again from early in the shutdown on.
     pub(crate) is_initialized: unsafe extern "C" fn() -> c_int,
     pub(crate) is_finalizing: unsafe extern "C" fn() -> c_int,
-    /// The state in this thread's own storage, whether it holds the GIL or not.
+    /// Returns the state in this thread's own storage, whether it holds the GIL or not.
     pub(crate) this_thread_state: unsafe extern "C" fn() -> *mut c_void,
-    /// From 3.12 on the state of this thread if it holds the GIL, else null; before, the state of whoever holds it.
+    /// Returns the state of this thread if it holds the GIL, else null; before 3.12, the state of the thread that holds
+    /// it.
     pub(crate) holder_state: unsafe extern "C" fn() -> *mut c_void,
     pub(crate) newest_interpreter: unsafe extern "C" fn() -> *mut c_void,
     pub(crate) main_interpreter: unsafe extern "C" fn() -> *mut c_void,
 }
 
 impl Interpreter {
-    /// The interpreter of this process. Once it is found, the answer is kept; a failure is looked into each time,
-    /// since an interpreter can be loaded later.
+    /// Returns the interpreter of this process. Once found, it is cached; a failure is not, because an interpreter can
+    /// be loaded later.
     pub fn find() -> Result<&'static Self, Unavailable> {
-        static FOUND: OnceLock<Interpreter> = OnceLock::new();
-        if let Some(found) = FOUND.get() {
+        static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
+        if let Some(found) = INTERPRETER.get() {
             return Ok(found);
         }
         let found = Self::look_up()?;
-        Ok(FOUND.get_or_init(|| found))
+        Ok(INTERPRETER.get_or_init(|| found))
     }
 
-    /// The second number of the version: 13 for Python 3.13.
+    /// Returns the second number of the version: 13 for Python 3.13.
     pub fn minor_version(&self) -> u8 {
         self.layout.minor
     }
 
-    /// The same for an interpreter that may have no table; 0 if there is none.
+    /// Returns the same for an interpreter that may have no table; 0 if there is none.
     pub(crate) fn minor_of_any() -> u8 {
         Symbols::find().and_then(|symbols| version(symbols).ok()).map_or(0, |(_, minor)| minor)
     }
 
-    /// This interpreter with the table of another version, as if its layout had moved: for tests of the self-test.
+    /// Returns this interpreter with the table of another version, as if its layout had moved: for tests of the
+    /// self-test.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn with_table_of(&self, minor: u8) -> Option<Self> {
@@ -74,10 +76,10 @@ impl Interpreter {
             _ => None,
         }
         .ok_or(Unavailable::UnsupportedVersion { major, minor })?;
-        refuse_other_builds(symbols)?;
+        reject_other_builds(symbols)?;
         if let Some(offsets) = &layout.debug_offsets {
             let runtime = symbols.address(c"_PyRuntime").ok_or(Unavailable::MissingFunction("_PyRuntime"))?;
-            // SAFETY: the version is the layout's, and a version with a table of them has the record.
+            // SAFETY: the version is the layout's, and every version with `debug_offsets` has the structure.
             unsafe { debug_offsets::check(runtime.cast(), layout, offsets)? };
         }
         let code_type = symbols.address(c"PyCode_Type").ok_or(Unavailable::MissingFunction("PyCode_Type"))? as u64;
@@ -101,7 +103,7 @@ impl Functions {
     }
 }
 
-/// The first of these names that the interpreter has.
+/// Returns the first of these functions that the interpreter has.
 ///
 /// # Safety
 /// As for [`Symbols::function`], for each of the names.
@@ -117,7 +119,7 @@ pub(crate) unsafe fn first_of<F: Copy>(symbols: Symbols, names: &[&'static CStr]
     Err(Unavailable::MissingFunction(missing))
 }
 
-/// `Py_Version` is a word of data since 3.11; before, the version is a text only.
+/// Returns the version. `Py_Version` is a word of data since 3.11; before, the version is only available as text.
 pub(crate) fn version(symbols: Symbols) -> Result<(u8, u8), Unavailable> {
     if let Some(word) = symbols.address(c"Py_Version") {
         // SAFETY: it is a constant `unsigned long`.
@@ -142,9 +144,9 @@ fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
     Ok(unsafe { CStr::from_ptr(get_version()) }.to_bytes())
 }
 
-/// Builds whose structures differ from the tables: those without the GIL say so in their version, those that count
-/// references for debugging export the counter.
-fn refuse_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
+/// Rejects builds whose structures differ from the tables: those without the GIL have a mark in their version, those
+/// that count references for debugging export the counter.
+fn reject_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
     if is_free_threaded(symbols)? {
         return Err(Unavailable::FreeThreaded);
     }
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_python_says_so() {
+    fn a_process_without_python_has_no_interpreter() {
         assert_eq!(Interpreter::find().map(Interpreter::minor_version), Err(Unavailable::NoInterpreter));
     }
 }

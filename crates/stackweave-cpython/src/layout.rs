@@ -1,7 +1,6 @@
-//! Where each version of Python keeps its threads, frames and code objects: for who reads another process.
+//! The layout tables of threads, frames and code objects, for readers of other processes.
 //!
-//! In the own process [`Interpreter`](crate::Interpreter) and [`PythonSource`](crate::PythonSource) know all this. The
-//! tables are theirs.
+//! In this process, [`Interpreter`](crate::Interpreter) and [`PythonSource`](crate::PythonSource) use the same tables.
 
 pub use crate::memory::is_plausible;
 pub use crate::text::{Characters, Text};
@@ -9,5 +8,5 @@ pub use crate::version::{
     AttributesLayout, Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, InstanceLayout, KeysLayout,
     Layout, ListsLayout, ProfileLayout, TextLayout, ThreadLayout,
 };
-pub use crate::walk::place::Place;
+pub use crate::walk::code_position::CodePosition;
 pub use crate::walk::{SHIM, TAG, UNIT};

@@ -1,7 +1,7 @@
 //! Python frames of the current thread, read without the GIL.
 //!
-//! All knowledge of Python's internals is here, for 3.10 to 3.15. Nothing is linked against a Python: functions are
-//! found by name, layouts are tables of a few integers, one build serves every version.
+//! All knowledge of Python's internals is in this crate, for 3.10 to 3.15. Nothing is linked against Python: functions
+//! are found by name, layouts are tables of integers, one build serves every version.
 //!
 //! ```
 //! use stackweave_cpython::{Interpreter, PythonFrame, Unavailable};
@@ -16,25 +16,25 @@
 //! }
 //! ```
 //!
-//! [`PythonSource`] is the same as a [`FrameSource`](stackweave_core::FrameSource): with ids instead of the addresses
-//! of code objects, and names for them that outlive those.
+//! [`PythonSource`] provides them as a [`FrameSource`](stackweave_core::FrameSource): with ids instead of the addresses
+//! of code objects, and names that outlive these.
 //!
 //! # In signal handlers
 //!
-//! A handler may interrupt the interpreter between any two stores. What is guaranteed then:
+//! A handler may interrupt the interpreter between any two stores. These are the guarantees:
 //!
-//! - From 3.13 on the stack is whole, wherever the signal came. The line of the innermost frame may be that of an
-//!   instruction before: the interpreter notes it only where it could call something.
+//! - From 3.13 on the stack is complete, wherever the signal came. The line of the innermost frame may be that of an
+//!   earlier instruction: the interpreter only records it where it could call something.
 //! - On 3.11 and 3.12, if the signal came while an eval loop was starting or ending, the frames of that loop may be
-//!   missing, or all frames, with [`SourceStop::Interrupted`]: a few in ten thousand under a storm of signals. The
-//!   interpreter announces a loop before it has filled in what it says of it, so until then it is whatever the stack
-//!   held before. That is believed only if it fits the whole chain; once in some hundreds of thousands of signals what
-//!   was left by a loop that has just ended does fit, and its frames are shown.
-//! - On 3.10 all frames are there, but if the signal came while a loop was starting or ending, which loop runs which
-//!   frame may be off by one: in a greenlet when starting, everywhere when ending.
-//! - Nothing is allocated, no lock is taken, the GIL is not touched; code objects that were never seen before are
-//!   named all the same. What the handler saw is not recorded for later walks.
-//! - Where only the public API can be used there are no frames.
+//!   missing, or all frames, with [`SourceStop::Interrupted`]: a few times in ten thousand under a storm of signals.
+//!   The interpreter links a loop before it has initialised the loop's structure, which until then holds what was on
+//!   the stack before. That is used only if it fits the whole chain; once in some hundred thousand signals the remains
+//!   of a loop that has just ended do fit, and its frames are shown.
+//! - On 3.10 all frames are present, but if the signal came while a loop was starting or ending, the assignment of
+//!   frames to loops may be off by one: in a greenlet when starting, everywhere when ending.
+//! - Nothing is allocated, no lock is taken, the GIL is not used; code objects that were never seen before are named
+//!   nevertheless. What the handler saw is not kept for later walks.
+//! - If only the public API can be used, there are no frames.
 
 #![allow(clippy::inline_always, reason = "a walk is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
@@ -77,11 +77,11 @@ mod walk;
 
 pub use callers::HiddenCallers;
 pub use code::CodeInfo;
-pub use frame::{CodePointer, PythonFrame, Walked};
+pub use frame::{CodePointer, PythonFrame, WalkResult};
 pub use frame_reader::FrameReader;
 pub use gil::{GilUnavailable, with_gil};
 pub use interpreter::Interpreter;
-pub use line_table::{Entries, Entry, LineTable, LineTableFormat};
+pub use line_table::{LineRange, LineRanges, LineTable, LineTableFormat};
 pub use public_api::PublicApi;
 pub use self_test::self_test;
 pub use source::PythonSource;

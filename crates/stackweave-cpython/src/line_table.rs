@@ -1,11 +1,11 @@
-//! From an instruction to its place in the source, by the line table that every code object carries.
+//! Maps an instruction to its source position, by the line table of its code object.
 //!
-//! Pure functions over bytes: any bytes give an answer. The tables are immutable, so a copy taken once can be decoded
-//! at any time, without the interpreter.
+//! Pure functions over bytes: any bytes give a result. The tables are immutable, so a copy can be decoded at any time,
+//! without the interpreter.
 
 use stackweave_core::Position;
 
-/// How a line table is written.
+/// The format of a line table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LineTableFormat {
@@ -15,18 +15,18 @@ pub enum LineTableFormat {
     Locations,
     /// 3.9: pairs of bytes, a number of code bytes before a step in lines.
     Steps,
-    /// A form that is not known: no instruction has a place.
+    /// An unknown format: no instruction has a position.
     Unknown,
 }
 
 /// A range of instructions that share a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LineRange {
     /// The offset of its first byte of code.
     pub start: u32,
     /// The offset after its last byte of code.
     pub end: u32,
-    /// Where all of them come from.
+    /// The position of all of them.
     pub position: Position,
 }
 
@@ -39,39 +39,40 @@ pub struct LineTable<'a> {
 }
 
 impl<'a> LineTable<'a> {
-    /// The table in `co_linetable` of a code object that begins at line `first_line`.
+    /// Creates the table of a code object that begins at line `first_line` from its `co_linetable`.
     pub const fn new(bytes: &'a [u8], first_line: i32, format: LineTableFormat) -> Self {
         Self { bytes, first_line, format }
     }
 
-    /// The position of the instruction at that offset in bytes; nothing for an offset outside the code.
+    /// Returns the position of the instruction at that offset in bytes; the default position for an offset outside the
+    /// code.
     pub fn position(&self, instruction: u32) -> Position {
-        self.entries()
-            .find(|entry| entry.start <= instruction && instruction < entry.end)
-            .map_or_else(Position::default, |entry| entry.position)
+        self.ranges()
+            .find(|range| range.start <= instruction && instruction < range.end)
+            .map_or_else(Position::default, |range| range.position)
     }
 
-    /// All ranges, in the order of the code.
-    pub const fn entries(&self) -> Entries<'a> {
-        Entries { bytes: self.bytes, line: self.first_line, offset: 0, format: self.format, is_over: false }
+    /// Returns all ranges, in the order of the code.
+    pub const fn ranges(&self) -> LineRanges<'a> {
+        LineRanges { bytes: self.bytes, line: self.first_line, offset: 0, format: self.format, is_over: false }
     }
 }
 
 /// The ranges of a [`LineTable`].
 #[derive(Clone, Debug)]
-pub struct Entries<'a> {
+pub struct LineRanges<'a> {
     bytes: &'a [u8],
     line: i32,
     offset: u32,
     format: LineTableFormat,
-    /// Whether the last range, to which the table has no bytes of its own, has been given. Only of 3.9.
+    /// Whether the last range, for which the table has no bytes, was returned. Only for 3.9.
     is_over: bool,
 }
 
-impl Iterator for Entries<'_> {
-    type Item = Entry;
+impl Iterator for LineRanges<'_> {
+    type Item = LineRange;
 
-    fn next(&mut self) -> Option<Entry> {
+    fn next(&mut self) -> Option<LineRange> {
         let (length, position) = match self.format {
             LineTableFormat::Lines => self.lines()?,
             LineTableFormat::Locations => self.location()?,
@@ -80,14 +81,14 @@ impl Iterator for Entries<'_> {
         };
         let start = self.offset;
         self.offset = start.saturating_add(length);
-        Some(Entry { start, end: self.offset, position })
+        Some(LineRange { start, end: self.offset, position })
     }
 }
 
 const NO_LINE: i8 = i8::MIN;
 const UNIT: u32 = 2;
 
-impl Entries<'_> {
+impl LineRanges<'_> {
     fn lines(&mut self) -> Option<(u32, Position)> {
         let length = self.byte()?;
         let step = i8::from_le_bytes([self.byte()?]);
@@ -98,7 +99,7 @@ impl Entries<'_> {
         Some((length.into(), self.here(0, None)))
     }
 
-    /// The step in lines comes after the range; after the last step the code goes on.
+    /// The step in lines follows its range; after the last step the code continues.
     fn steps(&mut self) -> Option<(u32, Position)> {
         let here = self.here(0, None);
         let Some(length) = self.byte() else {
@@ -110,7 +111,7 @@ impl Entries<'_> {
         Some((length.into(), here))
     }
 
-    /// One byte says the form and the length, in code units; what follows depends on the form.
+    /// One byte holds the form and the length, in code units; what follows depends on the form.
     fn location(&mut self) -> Option<(u32, Position)> {
         let head = self.byte()?;
         let length = (u32::from(head & 7) + 1) * UNIT;
@@ -121,7 +122,7 @@ impl Entries<'_> {
                 let step = self.signed_varint()?;
                 self.step(step);
                 let lines = self.varint()?;
-                // A column is written one higher, so that zero can mean none.
+                // A column is stored increased by one: zero means none.
                 let (column, end_column) = (self.varint()?.checked_sub(1), self.varint()?.checked_sub(1));
                 Position { column, end_column, ..self.here(lines, None) }
             }
@@ -164,7 +165,7 @@ impl Entries<'_> {
         Some(*first)
     }
 
-    /// Six bits a byte, the lowest first; the seventh says that more follow.
+    /// Reads six bits from each byte, the lowest first; the seventh bit means that more follow.
     fn varint(&mut self) -> Option<u32> {
         let (mut value, mut shift) = (0, 0);
         loop {
@@ -193,11 +194,11 @@ mod tests {
 
     fn lines(bytes: &[u8]) -> Vec<(u32, u32, Option<u32>)> {
         let table = LineTable::new(bytes, 10, LineTableFormat::Lines);
-        table.entries().map(|entry| (entry.start, entry.end, entry.position.line)).collect()
+        table.ranges().map(|range| (range.start, range.end, range.position.line)).collect()
     }
 
     #[test]
-    fn lines_step_forwards_and_backwards_and_pause() {
+    fn lines_step_forwards_and_backwards_and_may_be_missing() {
         let bytes = [4, 1, 2, 0x80, 6, 0xfe, 0, 5, 2, 1];
         let expected = [(0, 4, Some(11)), (4, 6, None), (6, 12, Some(9)), (12, 12, Some(14)), (12, 14, Some(15))];
         assert_eq!(lines(&bytes), expected);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_after_their_range_and_the_last_range_goes_on() {
+    fn steps_follow_their_range_and_the_last_range_has_no_end() {
         let table = LineTable::new(&[4, 1, 6, 0xfe, 255, 0, 3, 2], 10, LineTableFormat::Steps);
         let found = [0, 3, 4, 9, 10, 267, 268, 100_000].map(|instruction| table.position(instruction).line.unwrap());
         assert_eq!(found, [10, 10, 11, 11, 9, 9, 11, 11]);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_location_is_read() {
+    fn every_form_of_location_is_decoded() {
         assert_eq!(location(&[0x80 | (3 << 3), 0x52]), at(10, 10, Some((29, 31))));
         assert_eq!(location(&[0x80 | (12 << 3), 7, 200]), at(12, 12, Some((7, 200))));
         assert_eq!(location(&[0x80 | (13 << 3), 3]), at(9, 9, None));
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_end_and_give_ranges_in_order() {
+    fn any_bytes_decode_to_ordered_ranges() {
         let mut random = Random::new(1);
         for _ in 0..20_000 {
             let bytes: Vec<u8> = (0..random.below(40)).map(|_| random.bits().to_le_bytes()[0]).collect();
@@ -242,9 +243,9 @@ mod tests {
                 for first_line in [0, 1, -1, i32::MAX, i32::MIN] {
                     let table = LineTable::new(&bytes, first_line, format);
                     let mut end = 0;
-                    for entry in table.entries() {
-                        assert!(entry.start == end && entry.end >= end);
-                        end = entry.end;
+                    for range in table.ranges() {
+                        assert!(range.start == end && range.end >= end);
+                        end = range.end;
                     }
                     assert_eq!(table.position(end), Position::default());
                 }

@@ -1,4 +1,4 @@
-//! Running a program as the interpreter's own main function does, with its own functions.
+//! Runs a program as the interpreter's own main function does, by its own functions.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use crate::unavailable::Unavailable;
 /// Why a program was not run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum NotRun {
+pub enum ProgramError {
     /// There is no interpreter, or it lacks a function.
     Python(Unavailable),
     /// The file could not be opened.
@@ -21,50 +21,55 @@ pub enum NotRun {
 /// `PyRun_SimpleFileExFlags`: file, its name, whether to close it, flags of the compiler or null.
 type RunFile = unsafe extern "C" fn(*mut libc::FILE, *const c_char, c_int, *mut c_void) -> c_int;
 
-/// A file that is open, and can be run.
+/// An open file that can be run.
 #[derive(Debug)]
-pub struct SourceFile {
+pub struct ProgramFile {
     run: RunFile,
     file: *mut libc::FILE,
     name: Option<CString>,
 }
 
-impl SourceFile {
-    /// Opens it; the standard input if there is no path.
-    pub fn open(path: Option<CString>) -> Result<Self, NotRun> {
-        let symbols = Symbols::find().ok_or(NotRun::Python(Unavailable::NoInterpreter))?;
+impl ProgramFile {
+    /// Opens the file; the standard input if there is no path.
+    pub fn open(path: Option<CString>) -> Result<Self, ProgramError> {
+        let symbols = Symbols::find().ok_or(ProgramError::Python(Unavailable::NoInterpreter))?;
         // SAFETY: the signature is that of the headers of 3.10 to 3.15.
-        let run: RunFile = unsafe { first_of(symbols, &[c"PyRun_SimpleFileExFlags"]) }.map_err(NotRun::Python)?;
-        // SAFETY: both are C strings; for a standard input that is closed an error is given.
+        let run: RunFile = unsafe { first_of(symbols, &[c"PyRun_SimpleFileExFlags"]) }.map_err(ProgramError::Python)?;
+        // SAFETY: both are C strings; if the standard input is closed, the call fails.
         let file = unsafe {
             match &path {
                 Some(path) => libc::fopen(path.as_ptr(), c"rbe".as_ptr()),
                 None => libc::fdopen(libc::STDIN_FILENO, c"rb".as_ptr()),
             }
         };
-        if file.is_null() { Err(NotRun::File(io::Error::last_os_error())) } else { Ok(Self { run, file, name: path }) }
+        if file.is_null() {
+            Err(ProgramError::File(io::Error::last_os_error()))
+        } else {
+            Ok(Self { run, file, name: path })
+        }
     }
 
-    /// Runs it in the module `__main__`, as `python FILE` does. An exception is shown as it would be there, `SystemExit`
-    /// ends the process. Whether it ended without an exception.
+    /// Runs the file in the module `__main__`, as `python FILE` does. An exception is printed as there, `SystemExit`
+    /// ends the process. Returns whether it ended without an exception.
     ///
     /// # Safety
-    /// The calling thread is the main one, and holds the GIL. Where the process ends here nothing of the callers is
+    /// The calling thread is the main one, and holds the GIL. If the process ends here, nothing of the callers is
     /// dropped.
     pub unsafe fn run(self) -> bool {
         let name = self.name.as_deref().unwrap_or(c"<stdin>");
-        let is_closed_there = c_int::from(self.name.is_some());
+        let closes_file = c_int::from(self.name.is_some());
         // SAFETY: the GIL is held; the file is open, and the interpreter closes it if it is not the standard input.
-        unsafe { (self.run)(self.file, name.as_ptr(), is_closed_there, core::ptr::null_mut()) == 0 }
+        unsafe { (self.run)(self.file, name.as_ptr(), closes_file, core::ptr::null_mut()) == 0 }
     }
 }
 
-/// Ends the process as the interpreter does after a program: all that is done at its end, then the exit.
+/// Ends the process as the interpreter does after a program: finalizes it, then exits.
 ///
 /// # Safety
-/// As for [`SourceFile::run`].
+/// As for [`ProgramFile::run`].
 pub unsafe fn end(has_failed: bool) -> ! {
-    // SAFETY: the signature is that of the headers of 3.10 to 3.15. The thread has the GIL, and runs no Python after this.
+    // SAFETY: the signature is that of the headers of 3.10 to 3.15. The thread holds the GIL, and runs no Python after
+    // this.
     unsafe {
         let exit: Option<unsafe extern "C" fn(c_int) -> !> =
             Symbols::find().and_then(|symbols| symbols.function(c"Py_Exit"));
@@ -75,13 +80,14 @@ pub unsafe fn end(has_failed: bool) -> ! {
     }
 }
 
-/// Ends the process as the interpreter does after a `KeyboardInterrupt` that nobody has handled: all that is done at the
-/// end of a program, then by the signal.
+/// Ends the process as the interpreter does after an unhandled `KeyboardInterrupt`: finalizes it, then raises the
+/// signal.
 ///
 /// # Safety
-/// As for [`SourceFile::run`].
+/// As for [`ProgramFile::run`].
 pub unsafe fn end_interrupted() -> ! {
-    // SAFETY: the signature is that of the headers of 3.10 to 3.15. The thread has the GIL, and runs no Python after this.
+    // SAFETY: the signature is that of the headers of 3.10 to 3.15. The thread holds the GIL, and runs no Python after
+    // this.
     unsafe {
         let finalize: Option<unsafe extern "C" fn() -> c_int> =
             Symbols::find().and_then(|symbols| symbols.function(c"Py_FinalizeEx"));
@@ -90,7 +96,7 @@ pub unsafe fn end_interrupted() -> ! {
         }
         libc::signal(libc::SIGINT, libc::SIG_DFL);
         libc::kill(libc::getpid(), libc::SIGINT);
-        // As a shell says it, where the signal is blocked.
+        // The exit status that a shell uses, in case the signal is blocked.
         libc::exit(128 + libc::SIGINT)
     }
 }

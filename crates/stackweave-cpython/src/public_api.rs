@@ -1,6 +1,6 @@
-//! The slow way to the same frames: the interpreter's public functions, which need the GIL.
+//! Reads frames by the interpreter's public functions, which is slower and needs the GIL.
 //!
-//! It works on any version and build, so it is the fallback where the direct walk is refused, and the oracle that the
+//! It works on any version and build. So it is the fallback where the direct walk is rejected, and the oracle that the
 //! direct walk is tested against.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use stackweave_core::SourceStop;
 
-use crate::frame::{CodePointer, PythonFrame, Walked};
+use crate::frame::{CodePointer, PythonFrame, WalkResult};
 use crate::interpreter::{first_of, version};
 use crate::symbols::Symbols;
 use crate::thread_state::is_state_of_this_thread;
@@ -17,7 +17,7 @@ use crate::version::Layout;
 
 pub(crate) type Object = *mut c_void;
 
-/// The public functions that lead along frames.
+/// The public functions for frames.
 #[derive(Clone, Copy, Debug)]
 pub struct PublicApi {
     is_initialized: unsafe extern "C" fn() -> c_int,
@@ -35,15 +35,15 @@ pub struct PublicApi {
 }
 
 impl PublicApi {
-    /// The functions of the interpreter in this process.
+    /// Returns the functions of the interpreter in this process.
     pub fn find() -> Result<&'static Self, Unavailable> {
-        static FOUND: OnceLock<PublicApi> = OnceLock::new();
-        if let Some(found) = FOUND.get() {
-            return Ok(found);
+        static API: OnceLock<PublicApi> = OnceLock::new();
+        if let Some(api) = API.get() {
+            return Ok(api);
         }
         let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
         // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.
-        let found = unsafe {
+        let api = unsafe {
             Self {
                 is_initialized: first_of(symbols, &[c"Py_IsInitialized"])?,
                 may_hold_gil: first_of(symbols, &[c"PyGILState_Check"])?,
@@ -59,12 +59,12 @@ impl PublicApi {
                 minor: version(symbols)?.1,
             }
         };
-        Ok(FOUND.get_or_init(|| found))
+        Ok(API.get_or_init(|| api))
     }
 
-    /// Walks this thread's frames, innermost first. Where native code entered Python is not known this way. Needs the
-    /// GIL, and does not take it: without, the result is empty.
-    pub fn walk(&self, frames: &mut [PythonFrame]) -> Walked {
+    /// Walks this thread's frames, innermost first. It can't find out where native code entered Python. Needs the GIL,
+    /// and does not take it: without it, the result is empty.
+    pub fn walk(&self, frames: &mut [PythonFrame]) -> WalkResult {
         let mut len = 0;
         let write = &mut |frame| {
             *frames.get_mut(len).ok_or(SourceStop::DepthLimit)? = frame;
@@ -76,10 +76,10 @@ impl PublicApi {
             Ok(first) => unsafe { self.visit(first, write) },
             Err(stop) => stop,
         };
-        Walked { len, stop }
+        WalkResult { len, stop }
     }
 
-    /// A reference to this thread's innermost frame; null if it has none.
+    /// Returns a reference to this thread's innermost frame; null if it has none.
     pub(crate) fn current_frame(&self) -> Result<Object, SourceStop> {
         // SAFETY: may be called at any time.
         if unsafe { (self.is_initialized)() } == 0 {
@@ -98,17 +98,18 @@ impl PublicApi {
         }
     }
 
-    /// Goes along the frames until there are no more, or the visitor has a reason to stop. The code object of a frame
+    /// Visits the frames until there are no more, or the visitor returns a reason to stop. The code object of a frame
     /// is alive while it is visited.
     ///
-    /// # Safety The GIL is held, `frame` is null or a reference to a frame object that this function may give up.
+    /// # Safety
+    /// The GIL is held; `frame` is null or a reference to a frame object that this function may release.
     pub(crate) unsafe fn visit(
         &self,
         mut frame: Object,
         visitor: &mut dyn FnMut(PythonFrame) -> Result<(), SourceStop>,
     ) -> SourceStop {
         while !frame.is_null() {
-            // SAFETY: each frame is a reference of ours, given back after use.
+            // SAFETY: each frame is a reference of ours, released after use.
             unsafe {
                 let visited = visitor(self.read(frame));
                 let back = if visited.is_ok() { (self.frame_back)(frame) } else { core::ptr::null_mut() };
@@ -122,15 +123,16 @@ impl PublicApi {
         SourceStop::EndOfStack
     }
 
-    /// Whether this thread holds the GIL. Once there was a sub-interpreter, `PyGILState_Check` says so of every thread.
+    /// Returns whether this thread holds the GIL. Once a sub-interpreter was created, `PyGILState_Check` returns 1 for
+    /// every thread.
     pub(crate) fn holds_gil(&self) -> bool {
-        // SAFETY: may be called at any time, from any thread; the states are not followed.
+        // SAFETY: may be called at any time, from any thread; the states are not dereferenced.
         let (may, own, holder) =
             unsafe { ((self.may_hold_gil)() != 0, (self.this_thread_state)() as u64, (self.holder_state)() as u64) };
         if !may || holder == 0 {
             return false;
         }
-        // From 3.12 on a thread that does not hold it has no holder to tell of.
+        // From 3.12 on, the function returns null for a thread that does not hold it.
         self.minor >= 12
             || own == holder
             || Layout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
@@ -147,7 +149,8 @@ impl PublicApi {
     /// # Safety
     /// The GIL is held, `frame` is a live frame object.
     unsafe fn read(&self, frame: Object) -> PythonFrame {
-        // SAFETY: the caller's word; every frame has a code object, which it keeps alive after our reference is gone.
+        // SAFETY: passed on to the caller; every frame has a code object, which it keeps alive after our reference is
+        // released.
         unsafe {
             let code = (self.frame_code)(frame);
             (self.decrement)(code);

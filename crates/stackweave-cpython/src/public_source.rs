@@ -1,15 +1,15 @@
-//! Frames and code objects by the public API alone, for interpreters whose structures are not known.
+//! Frames and code objects by the public API alone, for interpreters whose structures are unknown.
 //!
-//! Needs the GIL. Code objects that were seen are kept alive for good: nothing says when one dies.
+//! Needs the GIL. Code objects that were seen are kept alive for ever, because nothing detects their death.
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
 use core::slice;
 
-use stackweave_core::{CodeId, RawFrame, SourceStop, SourceWalked, StackPointer};
+use stackweave_core::{CodeId, RawFrame, SourceStop, SourceWalkResult, StackPointer};
 
-use crate::code::CodeParts;
+use crate::code::CodeContents;
 use crate::code_table::CODES;
 use crate::frame::PythonFrame;
 use crate::interpreter::first_of;
@@ -20,14 +20,14 @@ use crate::text::Text;
 use crate::thread_state::ThreadStatePointer;
 use crate::unavailable::Unavailable;
 use crate::version::Layout;
-use crate::walk::Room;
+use crate::walk::FrameBuffers;
 
 thread_local! {
-    /// Whether this thread is walking: to read a frame may ask for memory, and whoever watches that walks again.
+    /// Whether this thread is walking: reading a frame may allocate, and a hook of that would walk again.
     static IS_WALKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The public functions that read code objects.
+/// The public functions for code objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicSource {
     api: &'static PublicApi,
@@ -73,34 +73,33 @@ impl PublicSource {
         }
     }
 
-    /// The frames of this thread. In a signal handler, and while this thread is walking already, there are none to be
-    /// had.
-    pub(crate) fn walk(&self, room: Room<'_>, in_signal_handler: bool) -> SourceWalked {
+    /// Walks the frames of this thread. In a signal handler, and while this thread is walking already, there are none.
+    pub(crate) fn walk(&self, buffers: FrameBuffers<'_>, in_signal_handler: bool) -> SourceWalkResult {
         if in_signal_handler || IS_WALKING.replace(true) {
-            return SourceWalked { stop: SourceStop::Interrupted, ..SourceWalked::default() };
+            return SourceWalkResult { stop: SourceStop::Interrupted, ..SourceWalkResult::default() };
         }
         let walked = match self.api.current_frame() {
             // SAFETY: the GIL is held, and the frame is a reference of ours.
-            Ok(frame) => unsafe { self.write(frame, room) },
-            Err(stop) => SourceWalked { stop, ..SourceWalked::default() },
+            Ok(frame) => unsafe { self.write(frame, buffers) },
+            Err(stop) => SourceWalkResult { stop, ..SourceWalkResult::default() },
         };
         IS_WALKING.set(false);
         walked
     }
 
-    /// The frames of another thread.
+    /// Walks the frames of another thread.
     ///
     /// # Safety
     /// The GIL is held, the state is alive.
-    pub(crate) unsafe fn walk_thread(&self, state: ThreadStatePointer, room: Room<'_>) -> SourceWalked {
+    pub(crate) unsafe fn walk_thread(&self, state: ThreadStatePointer, buffers: FrameBuffers<'_>) -> SourceWalkResult {
         // SAFETY: passed on to the caller; the function returns a reference of ours, or null.
-        unsafe { self.write((self.thread_frame)(state.address() as usize as *mut c_void), room) }
+        unsafe { self.write((self.thread_frame)(state.address() as usize as *mut c_void), buffers) }
     }
 
     /// # Safety
-    /// The GIL is held, `first` is null or a reference to a frame that this function may give up.
-    unsafe fn write(&self, first: Object, room: Room<'_>) -> SourceWalked {
-        let Room { frames, activations } = room;
+    /// The GIL is held; `first` is null or a reference to a frame that this function may release.
+    unsafe fn write(&self, first: Object, buffers: FrameBuffers<'_>) -> SourceWalkResult {
+        let FrameBuffers { frames, activations } = buffers;
         let mut len = 0;
         let write = &mut |frame: PythonFrame| {
             let slot = frames.get_mut(len).ok_or(SourceStop::DepthLimit)?;
@@ -115,10 +114,10 @@ impl PublicSource {
         };
         // SAFETY: passed on to the caller.
         let stop = unsafe { self.api.visit(first, write) };
-        SourceWalked { len, stop, ..SourceWalked::default() }
+        SourceWalkResult { len, stop, ..SourceWalkResult::default() }
     }
 
-    /// The id of a code object, which is kept alive from then on.
+    /// Returns the id of a code object, which is kept alive from then on.
     ///
     /// # Safety
     /// The GIL is held, the code object is alive.
@@ -129,7 +128,7 @@ impl PublicSource {
         let code = address as usize as Object;
         let mut error = [ptr::null_mut(); 3];
         let [kind, value, traceback] = &mut error;
-        // SAFETY: the GIL is held. An exception that is on its way is put back as it was.
+        // SAFETY: the GIL is held. An exception that is propagating is restored.
         unsafe {
             (self.fetch_error)(kind, value, traceback);
             let id = self.intern(code);
@@ -137,7 +136,7 @@ impl PublicSource {
             (self.restore_error)(error[0], error[1], error[2]);
             let id = id.ok_or(SourceStop::NoMemory)?;
             self.api.another_reference(code);
-            CODES.enter(address, id).ok_or(SourceStop::NoMemory)
+            CODES.insert(address, id).ok_or(SourceStop::NoMemory)
         }
     }
 
@@ -154,9 +153,9 @@ impl PublicSource {
             let first_line = i32::try_from((self.as_long)(first_line.object)).unwrap_or(-1);
             let table_name = if self.format == LineTableFormat::Steps { c"co_lnotab" } else { c"co_linetable" };
             let line_table = self.get(code, table_name);
-            CODES.intern(&CodeParts {
+            CODES.intern(&CodeContents {
                 name: name.text(),
-                qualname: qualname.as_ref().map(Copied::text),
+                qualname: qualname.as_ref().map(CopiedText::text),
                 filename: filename.text(),
                 first_line,
                 line_table: line_table.as_ref().and_then(|table| self.contents(table)).unwrap_or_default(),
@@ -175,13 +174,13 @@ impl PublicSource {
 
     /// # Safety
     /// As for `get`.
-    unsafe fn text(&self, object: Object, name: &CStr) -> Option<Copied<'_>> {
-        // SAFETY: passed on to the caller. An object that is no `str` is refused by the functions themselves.
+    unsafe fn text(&self, object: Object, name: &CStr) -> Option<CopiedText<'_>> {
+        // SAFETY: passed on to the caller. The functions themselves reject an object that is not a `str`.
         unsafe {
             let text = self.get(object, name)?;
             let length = usize::try_from((self.text_length)(text.object)).ok()?;
             let data = (self.text_copy)(text.object);
-            (!data.is_null()).then_some(Copied { data, length, source: self })
+            (!data.is_null()).then_some(CopiedText { data, length, source: self })
         }
     }
 
@@ -189,7 +188,7 @@ impl PublicSource {
     /// The GIL is held.
     unsafe fn contents<'a>(&self, object: &'a Reference<'_>) -> Option<&'a [u8]> {
         let (mut data, mut length) = (ptr::null_mut(), 0);
-        // SAFETY: an object that is no `bytes` is refused; else the data lives as long as the object.
+        // SAFETY: an object that is not a `bytes` is rejected; else the data lives as long as the object.
         unsafe {
             let is_bytes = (self.bytes)(object.object, &raw mut data, &raw mut length) == 0;
             is_bytes.then(|| slice::from_raw_parts(data.cast_const().cast(), usize::try_from(length).unwrap_or(0)))
@@ -211,21 +210,21 @@ impl Drop for Reference<'_> {
 }
 
 /// The characters of a `str`, four bytes each.
-struct Copied<'a> {
+struct CopiedText<'a> {
     data: *mut u32,
     length: usize,
     source: &'a PublicSource,
 }
 
-impl Copied<'_> {
+impl CopiedText<'_> {
     fn text(&self) -> Text<'_> {
-        // SAFETY: the interpreter has written so many characters there, and they are ours.
+        // SAFETY: the interpreter has written this many characters, and they are ours.
         let bytes = unsafe { slice::from_raw_parts(self.data.cast_const().cast(), self.length * size_of::<u32>()) };
         Text { width: 4, bytes }
     }
 }
 
-impl Drop for Copied<'_> {
+impl Drop for CopiedText<'_> {
     fn drop(&mut self) {
         // SAFETY: the copy is ours, and the GIL is held as long as it lives.
         unsafe { (self.source.free)(self.data.cast()) };

@@ -1,5 +1,5 @@
-//! The start-up check: a known program in which, at each interesting place, the direct walk and the public API must see
-//! the same frames. It turns a layout that is not what the tables say into slowness instead of wrong stacks.
+//! The check at start: a known program, in which the direct walk and the public API must return the same frames at each
+//! interesting position. It turns a layout that differs from the tables into slowness instead of wrong stacks.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
@@ -34,7 +34,7 @@ instantiate(64)
 const COMPARISONS: usize = 1 + 1 + 2 + 64;
 const DEPTH: usize = 128;
 
-/// Whose walk is tested. Set by the thread that holds the GIL, and only ever to what lives for ever.
+/// The interpreter whose walk is tested. Set by the thread that holds the GIL, only to one that lives for ever.
 static SUBJECT: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null_mut());
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
 static DIFFERENT: AtomicUsize = AtomicUsize::new(0);
@@ -48,17 +48,17 @@ pub fn self_test(interpreter: &'static Interpreter) -> Result<(), Unavailable> {
     let runner = Runner::look_up(interpreter)?;
     SUBJECT.store(ptr::from_ref(interpreter).cast_mut(), Ordering::Release);
     // SAFETY: the GIL is held.
-    let ran = unsafe { runner.run() };
+    let is_complete = unsafe { runner.run() };
     if DIFFERENT.load(Ordering::Relaxed) != different {
         return Err(Unavailable::SelfTestDiffers);
     }
-    if !ran || COMPARED.load(Ordering::Relaxed) < compared + COMPARISONS {
+    if !is_complete || COMPARED.load(Ordering::Relaxed) < compared + COMPARISONS {
         return Err(Unavailable::SelfTestNotRun);
     }
     Ok(())
 }
 
-/// Whether both ways see the same frames here. Stacks deeper than the buffers are compared as far as they go.
+/// Returns whether both ways return the same frames here. Stacks deeper than the buffers are compared up to their size.
 fn agree() -> bool {
     // SAFETY: the subject is null or lives for ever, and nothing changes it.
     let Some(interpreter) = (unsafe { SUBJECT.load(Ordering::Acquire).as_ref() }) else { return false };
@@ -89,7 +89,7 @@ const FILE_INPUT: c_int = 257;
 
 static COMPARE: Method = Method { name: c"compare".as_ptr(), function: compare, flags: NO_ARGUMENTS, doc: ptr::null() };
 
-/// What the program calls. It returns the object that it is bound to.
+/// The function that the program calls. Returns the object that it is bound to.
 ///
 /// # Safety
 /// The interpreter calls it, with the GIL held.
@@ -99,7 +99,7 @@ unsafe extern "C" fn compare(bound: Object, _: Object) -> Object {
         DIFFERENT.fetch_add(1, Ordering::Relaxed);
     }
     let Ok(api) = PublicApi::find() else { return ptr::null_mut() };
-    // SAFETY: the GIL is held, and the function keeps the object that it is bound to.
+    // SAFETY: the GIL is held, and the function keeps alive the object that it is bound to.
     unsafe { api.another_reference(bound) }
 }
 
@@ -135,13 +135,13 @@ impl Runner {
         }
     }
 
-    /// Runs the program; whether it ran to its end.
+    /// Runs the program; returns whether it ran to its end.
     ///
     /// # Safety
     /// The GIL is held.
     unsafe fn run(&self) -> bool {
-        // SAFETY: each function gets objects of the type that it asks for, or null where it allows null; `Py_DecRef`
-        // does. The dictionary is emptied last, since the program's functions hold it.
+        // SAFETY: each function gets objects of the required type, or null where it allows null, as `Py_DecRef` does.
+        // The dictionary is cleared last, because the program's functions hold it.
         unsafe {
             let (globals, bound) = ((self.new_dict)(), (self.new_dict)());
             if globals.is_null() || bound.is_null() {
@@ -158,15 +158,15 @@ impl Runner {
             {
                 result = (self.evaluate)(code, globals, globals);
             }
-            let ran = !result.is_null();
-            if !ran {
+            let is_complete = !result.is_null();
+            if !is_complete {
                 (self.clear_error)();
             }
             (self.clear_dict)(globals);
             for object in [result, code, function, bound, globals] {
                 (self.decrement)(object);
             }
-            ran
+            is_complete
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Python as a source of frames: the walk, the code table and the names behind one door.
+//! Python as a source of frames: combines the walk, the code table and the names.
 //!
-//! Hot file, but for installing, naming and statistics: no allocation, no lock, no GIL; in signal handlers too. That
-//! does not hold where only the public API can be used.
+//! Hot file, except for installation, names and statistics: no allocation, no lock, no GIL; in signal handlers too.
+//! This does not hold where only the public API can be used.
 
 use core::ffi::c_void;
 use core::fmt;
 use std::sync::OnceLock;
 
-use stackweave_core::{CodeId, FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked};
+use stackweave_core::{CodeId, FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalkResult};
 
 use crate::code_names::CodeNames;
-use crate::code_table::{CODES, Pinned, Watched};
+use crate::code_table::{CODES, PinnedCodeIds, WatchedCodeIds};
 use crate::code_text;
 use crate::death_watch::{self, DeathWatch};
 use crate::frame::CodePointer;
@@ -20,9 +20,9 @@ use crate::public_source::PublicSource;
 use crate::stats::PythonStats;
 use crate::thread_state::ThreadStatePointer;
 use crate::unavailable::Unavailable;
-use crate::walk::{CodeIds, MEMORY_WORDS, Room};
+use crate::walk::{CodeIds, FrameBuffers, MEMORY_WORDS};
 
-/// The Python frames of each thread, with code objects as ids.
+/// Provides the Python frames of each thread, with code objects as ids.
 #[derive(Clone, Copy, Debug)]
 pub struct PythonSource {
     reader: Reader,
@@ -38,19 +38,17 @@ enum Reader {
 static NAMES: OnceLock<CodeNames> = OnceLock::new();
 
 impl PythonSource {
-    /// How many words of [`SourceWalk::memory`] a walk needs to find its way by the last one. With less it does
-    /// without.
+    /// How many words of [`SourceWalk::memory`] a walk needs to reuse the last one. With fewer words it does not.
     pub const MEMORY_WORDS: usize = MEMORY_WORDS;
 
-    /// The source of this process: finds the interpreter, tests the direct walk, begins to watch code objects. Once
-    /// that is done, it stays so. Call it at import, with the GIL held and no exception set. Fails only where there is
-    /// no interpreter at all.
+    /// Returns the source of this process: finds the interpreter, tests the direct walk, begins to watch code objects,
+    /// once. Call it at import, with the GIL held and no exception set. Fails only if there is no interpreter.
     pub fn install() -> Result<&'static Self, Unavailable> {
         static INSTALLED: OnceLock<PythonSource> = OnceLock::new();
         if let Some(installed) = INSTALLED.get() {
             return Ok(installed);
         }
-        // Not inside the cell: Python code runs here, and other threads may get the GIL meanwhile.
+        // Not inside the cell: this runs Python code, and other threads may get the GIL meanwhile.
         let installed = Self::choose()?;
         Ok(INSTALLED.get_or_init(|| installed))
     }
@@ -72,14 +70,14 @@ impl PythonSource {
         Ok(Reader::Pinning(interpreter, increment))
     }
 
-    /// As if deaths could not be watched: for tests.
+    /// Returns a source for which deaths can't be detected: for tests.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn with_pinning() -> Result<Self, Unavailable> {
         Ok(Self { reader: Self::pinning_reader(Interpreter::find()?)? })
     }
 
-    /// As if frames could not be read directly: for tests.
+    /// Returns a source that can't read frames directly: for tests.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn with_public_api() -> Result<Self, Unavailable> {
@@ -87,14 +85,14 @@ impl PythonSource {
         Ok(Self { reader: Reader::Public(PublicSource::new(api)?, Unavailable::SelfTestNotRun) })
     }
 
-    /// How many frames walks with this memory have taken over from the walks before: for tests.
+    /// Returns how many frames walks with this memory have reused from earlier walks: for tests.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn replayed(memory: &[u64]) -> u64 {
-        crate::walk::record::replayed(memory)
+        crate::walk::stack_cache::replayed(memory)
     }
 
-    /// The interpreter, where frames are read directly.
+    /// Returns the interpreter, if frames are read directly.
     pub(crate) fn interpreter(&self) -> Option<&'static Interpreter> {
         match self.reader {
             Reader::Watching(interpreter) | Reader::Pinning(interpreter, _) => Some(interpreter),
@@ -105,41 +103,42 @@ impl PythonSource {
     /// Writes the frames of another thread, innermost first.
     ///
     /// # Safety
-    /// The GIL is held, and the state is one of [`PythonSource::thread_states`], called since the GIL was taken.
-    pub unsafe fn walk_thread(&self, state: ThreadStatePointer, frames: &mut [RawFrame]) -> SourceWalked {
-        let room = Room { frames, activations: &mut [] };
+    /// The GIL is held, and the state is one of [`PythonSource::thread_states`], which was called since the GIL was
+    /// taken.
+    pub unsafe fn walk_thread(&self, state: ThreadStatePointer, frames: &mut [RawFrame]) -> SourceWalkResult {
+        let buffers = FrameBuffers { frames, activations: &mut [] };
         match &self.reader {
-            // SAFETY: passed on to the caller: with the GIL held, no other thread changes its frames.
+            // SAFETY: passed on to the caller: while the GIL is held, no other thread changes its frames.
             Reader::Watching(interpreter) => unsafe {
-                interpreter.walk_source_thread(state, room, &Watched(interpreter))
+                interpreter.walk_source_thread(state, buffers, &WatchedCodeIds(interpreter))
             },
             Reader::Pinning(interpreter, increment) => {
-                let codes = Pinned { interpreter, increment: *increment, may_pin: true };
+                let codes = PinnedCodeIds { interpreter, increment: *increment, may_pin: true };
                 // SAFETY: as above.
-                unsafe { interpreter.walk_source_thread(state, room, &codes) }
+                unsafe { interpreter.walk_source_thread(state, buffers, &codes) }
             }
             // SAFETY: as above.
-            Reader::Public(source, _) => unsafe { source.walk_thread(state, room) },
+            Reader::Public(source, _) => unsafe { source.walk_thread(state, buffers) },
         }
     }
 
-    /// The id that frames of this code object have. `None` if it is none, or there is no memory.
+    /// Returns the id that frames of this code object have. `None` if it is not a code object, or there is no memory.
     ///
     /// # Safety
     /// The GIL is held, and the object is alive.
     pub unsafe fn code_id(&self, code: CodePointer) -> Option<CodeId> {
         let code = code.address();
         match &self.reader {
-            Reader::Watching(interpreter) => Watched(interpreter).id_of(code).ok(),
+            Reader::Watching(interpreter) => WatchedCodeIds(interpreter).id_of(code).ok(),
             Reader::Pinning(interpreter, increment) => {
-                Pinned { interpreter, increment: *increment, may_pin: true }.id_of(code).ok()
+                PinnedCodeIds { interpreter, increment: *increment, may_pin: true }.id_of(code).ok()
             }
             // SAFETY: passed on to the caller.
             Reader::Public(source, _) => unsafe { source.id_of(code) }.ok(),
         }
     }
 
-    /// How it works, and what it has seen.
+    /// Returns how frames are read, and what was seen so far.
     pub fn stats(&self) -> PythonStats {
         let (reader, fallback_reason, death_watch) = match self.reader {
             Reader::Watching(_) => ("direct", None, DeathWatch::Watching),
@@ -167,25 +166,25 @@ impl FrameSource for PythonSource {
     }
 
     #[inline]
-    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
         let SourceWalk { frames, activations, memory, in_signal_handler, .. } = walk;
-        let room = Room { frames, activations };
+        let buffers = FrameBuffers { frames, activations };
         match &self.reader {
             Reader::Watching(interpreter) if !in_signal_handler => {
                 let deaths = CODES.deaths();
-                // SAFETY: the memory is this source's own; each death of a code object with an id is counted.
-                unsafe { interpreter.replay_source(room, memory, &Watched(interpreter), deaths) }
+                // SAFETY: the memory belongs to this source; each death of a code object with an id is counted.
+                unsafe { interpreter.replay_source(buffers, memory, &WatchedCodeIds(interpreter), deaths) }
             }
-            Reader::Watching(interpreter) => interpreter.walk_source_interrupted(room, &Watched(interpreter)),
+            Reader::Watching(interpreter) => interpreter.walk_source_interrupted(buffers, &WatchedCodeIds(interpreter)),
             Reader::Pinning(interpreter, increment) => {
                 let may_pin = !in_signal_handler && interpreter.holds_gil();
-                let codes = Pinned { interpreter, increment: *increment, may_pin };
+                let codes = PinnedCodeIds { interpreter, increment: *increment, may_pin };
                 if in_signal_handler {
-                    return interpreter.walk_source_interrupted(room, &codes);
+                    return interpreter.walk_source_interrupted(buffers, &codes);
                 }
-                interpreter.walk_source(room, &codes)
+                interpreter.walk_source(buffers, &codes)
             }
-            Reader::Public(source, _) => source.walk(room, in_signal_handler),
+            Reader::Public(source, _) => source.walk(buffers, in_signal_handler),
         }
     }
 

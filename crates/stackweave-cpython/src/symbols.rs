@@ -1,23 +1,23 @@
-//! The interpreter's functions, found by name: this crate is linked against no Python, so one build serves them all.
+//! Finds the interpreter's functions by name: this crate is linked against no Python, so one build serves all.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
-/// Where to look names up.
+/// A handle for lookups of names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbols(*mut c_void);
 
-// SAFETY: the handle is a token for the loader, which takes it from any thread; it is never closed.
+// SAFETY: the handle is a token for the loader, which accepts it from any thread; it is never closed.
 unsafe impl Send for Symbols {}
 // SAFETY: as above.
 unsafe impl Sync for Symbols {}
 
-/// In every version, and a function: what marks a library as the interpreter.
+/// A function of every version: it identifies a library as the interpreter.
 const MARK: &CStr = c"PyGILState_GetThisThreadState";
 
 impl Symbols {
-    /// The interpreter of this process: in the executable, in a library that offers its symbols to all, or in a
-    /// `libpython3` that was loaded for its host alone.
+    /// Finds the interpreter of this process: in the executable, in a library with global symbols, or in a `libpython3`
+    /// that was loaded with local symbols.
     pub(crate) fn find() -> Option<Self> {
         let global = Self(libc::RTLD_DEFAULT);
         if global.address(MARK).is_some() {
@@ -25,21 +25,21 @@ impl Symbols {
         }
         let mut found = Self(ptr::null_mut());
         // SAFETY: the callback gets a `Symbols` that outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look_at_module), (&raw mut found).cast()) };
+        unsafe { libc::dl_iterate_phdr(Some(open_if_python), (&raw mut found).cast()) };
         (!found.0.is_null()).then_some(found)
     }
 
-    /// The address of a symbol; none when there is no such name.
+    /// Returns the address of a symbol; `None` if there is no such name.
     pub(crate) fn address(self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is `RTLD_DEFAULT` or open for good, the name is a C string.
+        // SAFETY: the handle is `RTLD_DEFAULT` or never closed, the name is a C string.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     }
 
-    /// The function of that name.
+    /// Returns the function of that name.
     ///
     /// # Safety
-    /// `F` is a function pointer, with the signature that the function has in every version it exists in.
+    /// `F` is a function pointer, with the signature that the function has in every version in which it exists.
     pub(crate) unsafe fn function<F: Copy>(self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         let address = self.address(name)?;
@@ -51,9 +51,9 @@ impl Symbols {
 /// Opens the module if it is a `libpython3`, and ends the search.
 ///
 /// # Safety
-/// `info` is what the loader passes, `found` a `Symbols`.
-unsafe extern "C" fn look_at_module(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid record.
+/// `info` is what the loader passes, `found` points to a `Symbols`.
+unsafe extern "C" fn open_if_python(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid structure.
     let name: *const c_char = unsafe { (*info).dlpi_name };
     if name.is_null() {
         return 0;

@@ -1,49 +1,50 @@
-//! The contents of `str` and `bytes` objects, read without calling the interpreter.
+//! Reads the contents of `str` and `bytes` objects without calling the interpreter.
 //!
-//! Hot file, but for decoding: no allocation, no lock, no GIL, async-signal-safe.
+//! Hot file, except for decoding: no allocation, no lock, no GIL, async-signal-safe.
 
 use core::fmt::{self, Write};
 
 use crate::memory::{is_plausible, load};
 use crate::version::TextLayout;
 
-/// The state word: where the width of a character is, and the flags beside it.
+/// The bits of the state word: the width of a character, and flags.
 const KIND_SHIFT: u32 = 2;
 const KIND_MASK: u32 = 7;
 const COMPACT: u32 = 1 << 5;
 const ASCII: u32 = 1 << 6;
-/// Longer names are not names: the object is not what it should be.
-const LONGEST: usize = 1 << 24;
+/// No name is longer: such an object is not a string.
+const MAX_LENGTH: usize = 1 << 24;
 
-/// The characters of a `str` as it keeps them: one, two or four bytes each.
+/// The characters of a `str` as the interpreter stores them: one, two or four bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The bytes of a character; 0 for no text.
+    /// The bytes of a character; 0: there is no text.
     pub width: u8,
-    /// Its characters.
+    /// The bytes of the characters.
     pub bytes: &'a [u8],
 }
 
-/// Where the characters of a `str` are.
+/// The location of a `str`'s characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Characters {
     /// The bytes of a character.
     pub width: u8,
-    /// How many bytes there are.
+    /// The length of all characters in bytes.
     pub length: usize,
-    /// Where in the object they begin; where it is not compact, the pointer to them.
+    /// The offset in the object of the characters; if it is not compact, of the pointer to them.
     pub start: usize,
-    /// Whether they are in the object.
+    /// Whether the characters are in the object.
     pub is_compact: bool,
 }
 
 impl TextLayout {
-    /// Where the characters are of a `str` with this length and state; `None` for words that no `str` has.
+    /// Returns the location of the characters of a `str` with this length and state; `None` for words that no `str`
+    /// has.
     pub fn characters(&self, length: usize, state: u32) -> Option<Characters> {
         let width = (state >> KIND_SHIFT) & KIND_MASK;
         let (is_compact, is_ascii) = (state & COMPACT != 0, state & ASCII != 0);
         let start = if is_compact && is_ascii { self.ascii } else { self.compact };
-        if length > LONGEST || !matches!(width, 1 | 2 | 4) {
+        if length > MAX_LENGTH || !matches!(width, 1 | 2 | 4) {
             return None;
         }
         Some(Characters { width: width as u8, length: length * width as usize, start, is_compact })
@@ -51,14 +52,15 @@ impl TextLayout {
 }
 
 impl Text<'_> {
-    /// As UTF-8.
+    /// Decodes the text as UTF-8.
     pub fn decode(self) -> String {
         self.characters().collect()
     }
 }
 
 impl<'a> Text<'a> {
-    /// A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
+    /// Decodes the characters. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes
+    /// U+FFFD.
     fn characters(self) -> impl Iterator<Item = char> + use<'a> {
         self.bytes.chunks_exact(usize::from(self.width.max(1))).map(|point| match *point {
             [low] => char::from(low),
@@ -69,7 +71,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Without allocating: for the text of a code object. Control characters, a line's end for one, become U+FFFD.
+/// Writes the text without allocating. Control characters, such as line ends, become U+FFFD.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |character: char| if character.is_control() { LOST } else { character };
@@ -79,7 +81,7 @@ impl fmt::Display for Text<'_> {
 
 const LOST: char = char::REPLACEMENT_CHARACTER;
 
-/// The characters of a `str`. `None` where there is no `str`.
+/// Returns the characters of a `str`. `None` if there is no valid `str`.
 ///
 /// # Safety
 /// `object` is null or a `str` that stays alive.
@@ -87,7 +89,7 @@ pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'
     if !is_plausible(object) {
         return None;
     }
-    // SAFETY: the caller says that it is a live `str`, whose header never changes.
+    // SAFETY: the caller vouches for a live `str`, whose header never changes.
     let (length, state) = unsafe { (load::<usize>(object, layout.length), load::<u32>(object, layout.state)) };
     let characters = layout.characters(length, state)?;
     let data = if characters.is_compact {
@@ -104,7 +106,7 @@ pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'
     Some(Text { width: characters.width, bytes })
 }
 
-/// The contents of a `bytes` object. `None` where there is none.
+/// Returns the contents of a `bytes` object. `None` if there is no valid `bytes`.
 ///
 /// # Safety
 /// `object` is null or a `bytes` that stays alive.
@@ -112,10 +114,10 @@ pub(crate) unsafe fn bytes<'a>(layout: &TextLayout, object: u64) -> Option<&'a [
     if !is_plausible(object) {
         return None;
     }
-    // SAFETY: the caller says that it is a live `bytes`, which never changes.
+    // SAFETY: the caller vouches for a live `bytes`, which never changes.
     unsafe {
         let length = load::<usize>(object, layout.bytes_length);
-        (length <= LONGEST).then(|| slice(object + layout.bytes as u64, length))
+        (length <= MAX_LENGTH).then(|| slice(object + layout.bytes as u64, length))
     }
 }
 
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
     use crate::version::Layout;
 
-    /// A compact string of that kind as an interpreter of this layout would have it.
+    /// Returns a compact string of that kind, as an interpreter with this layout stores it.
     fn object(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Vec<u64> {
         let mut bytes = vec![0; 256];
         bytes[layout.length..layout.length + 8].copy_from_slice(&length.to_le_bytes());
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_is_read() {
+    fn every_width_is_decoded() {
         for minor in [10, 15] {
             let layout = &Layout::of_minor(minor).unwrap().text;
             let kind = |width: u32| (width << KIND_SHIFT) | COMPACT;

@@ -1,8 +1,7 @@
-//! Which Python thread state is this thread's, without the GIL.
+//! Finds the Python thread state of this thread, without the GIL.
 //!
-//! Hot file: no allocation, no lock, no GIL, async-signal-safe. (Where the interpreter keeps the pointer in
-//! thread-local storage and is itself loaded by `dlopen`, the loader may allocate that storage when a thread first
-//! asks.)
+//! Hot file: no allocation, no lock, no GIL, async-signal-safe. (If the interpreter keeps the pointer in thread-local
+//! storage and was itself loaded by `dlopen`, the loader may allocate that storage at a thread's first call.)
 
 use stackweave_core::SourceStop;
 
@@ -10,25 +9,25 @@ use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible};
 use crate::version::Layout;
 
-/// A `PyThreadState`.
+/// The address of a `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct ThreadStatePointer(u64);
 
 impl ThreadStatePointer {
-    /// The thread state at that address.
+    /// Creates a pointer to the thread state at that address.
     pub const fn new(address: u64) -> Self {
         Self(address)
     }
 
-    /// Its address.
+    /// Returns the address.
     pub const fn address(self) -> u64 {
         self.0
     }
 }
 
 impl Interpreter {
-    /// This thread's state, or why there is none that may be looked at.
+    /// Returns this thread's state, or why there is none that may be read.
     #[inline]
     pub fn thread_state(&self) -> Result<ThreadStatePointer, SourceStop> {
         // SAFETY: may be called at any time.
@@ -47,7 +46,7 @@ impl Interpreter {
         self.state_among_interpreters(own, holder)
     }
 
-    /// Whether this thread holds the GIL.
+    /// Returns whether this thread holds the GIL.
     pub(crate) fn holds_gil(&self) -> bool {
         let holder = self.holder();
         // SAFETY: may be called at any time, from any thread.
@@ -60,8 +59,8 @@ impl Interpreter {
         unsafe { (self.functions.holder_state)() as u64 }
     }
 
-    /// The thread that shuts the interpreter down holds the GIL and runs Python to the end. The state of any other
-    /// may be freed at any moment.
+    /// Returns the state of the thread that shuts the interpreter down: it holds the GIL and runs Python to the end.
+    /// The state of any other thread may be freed at any moment.
     #[cold]
     fn state_at_shutdown(&self) -> Result<ThreadStatePointer, SourceStop> {
         // SAFETY: may be called at any time.
@@ -73,20 +72,20 @@ impl Interpreter {
         if own != 0 && own == self.holder() { Ok(ThreadStatePointer(own)) } else { Err(SourceStop::Finalizing) }
     }
 
-    /// New interpreters are put before the older ones, the main one is the last.
+    /// Returns whether there are sub-interpreters: new ones are put before older ones, the main one is the last.
     fn has_sub_interpreters(&self) -> bool {
         let (newest, main) = self.newest_and_main();
         newest != main
     }
 
-    /// The addresses of the newest and of the main interpreter.
+    /// Returns the addresses of the newest and of the main interpreter.
     pub(crate) fn newest_and_main(&self) -> (u64, u64) {
-        // SAFETY: both read one word of the runtime; nothing is followed.
+        // SAFETY: both read one word of the runtime; the addresses are not dereferenced.
         unsafe { ((self.functions.newest_interpreter)() as u64, (self.functions.main_interpreter)() as u64) }
     }
 
-    /// Up to 3.11 a thread that went into a sub-interpreter still has its first state in its storage; the one it uses
-    /// is the holder's, if the holder is this thread.
+    /// Up to 3.11, the storage of a thread that entered a sub-interpreter still has its first state; the state that it
+    /// uses is that of the GIL's holder, if the holder is this thread.
     #[cold]
     fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, SourceStop> {
         if is_state_of_this_thread(self.layout, holder) {
@@ -96,7 +95,8 @@ impl Interpreter {
     }
 }
 
-/// Whether a state belongs to this thread. If it doesn't it may go away under our eyes, so it is read by the kernel.
+/// Returns whether a state belongs to this thread. Another thread's state may be freed meanwhile, so the kernel copies
+/// the field.
 pub(crate) fn is_state_of_this_thread(layout: &Layout, state: u64) -> bool {
     let mut thread = [0];
     let field = state.wrapping_add(layout.thread.thread_id as u64);

@@ -1,4 +1,4 @@
-//! The threads of the interpreter.
+//! Lists the threads of the interpreter.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -11,8 +11,8 @@ use crate::unavailable::Unavailable;
 
 type Pointer = *mut c_void;
 
-/// The public functions that lead from state to state.
-struct Lists {
+/// The public functions for the lists of interpreters and threads.
+struct ThreadLists {
     this_interpreter: unsafe extern "C" fn() -> Pointer,
     newest_interpreter: unsafe extern "C" fn() -> Pointer,
     next_interpreter: unsafe extern "C" fn(Pointer) -> Pointer,
@@ -20,7 +20,7 @@ struct Lists {
     next_thread: unsafe extern "C" fn(Pointer) -> Pointer,
 }
 
-impl Lists {
+impl ThreadLists {
     fn look_up(interpreter: &Interpreter) -> Result<Self, Unavailable> {
         let symbols = interpreter.symbols;
         // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.
@@ -36,11 +36,11 @@ impl Lists {
     }
 }
 
-/// The states of the threads of the interpreter that this thread runs. The GIL is held.
+/// Returns the states of the threads of the current interpreter. The GIL is held.
 pub(crate) fn states_of_this_interpreter(interpreter: &Interpreter) -> Vec<u64> {
-    let Ok(lists) = Lists::look_up(interpreter) else { return Vec::new() };
+    let Ok(lists) = ThreadLists::look_up(interpreter) else { return Vec::new() };
     let mut states = Vec::new();
-    // SAFETY: the GIL is held: no thread leaves the list. New ones come before the first.
+    // SAFETY: the GIL is held: no thread leaves the list. New ones are put before the first.
     unsafe {
         let mut state = (lists.first_thread)((lists.this_interpreter)());
         while !state.is_null() {
@@ -52,18 +52,18 @@ pub(crate) fn states_of_this_interpreter(interpreter: &Interpreter) -> Vec<u64> 
 }
 
 impl PythonSource {
-    /// The threads whose frames can't change while the GIL is held, each with its `threading.get_ident`. From 3.12 on,
-    /// where interpreters may have a GIL each, those of this interpreter; before, those of all. Empty without the GIL,
-    /// and where frames can only be read by the public API.
+    /// Returns the threads whose frames can't change while the GIL is held, each with its `threading.get_ident`. From
+    /// 3.12 on, where each interpreter may have a GIL, these are the threads of the current interpreter; before, those
+    /// of all. Empty without the GIL, and if frames can only be read by the public API.
     pub fn thread_states(&self) -> Vec<(u64, ThreadStatePointer)> {
         let Some(interpreter) = self.interpreter().filter(|interpreter| interpreter.holds_gil()) else {
             return Vec::new();
         };
-        let Ok(lists) = Lists::look_up(interpreter) else { return Vec::new() };
+        let Ok(lists) = ThreadLists::look_up(interpreter) else { return Vec::new() };
         let shares_gil = !interpreter.layout.thread.follows_swaps;
         let mut states = Vec::new();
-        // SAFETY: the GIL is held: no interpreter of it goes away, and no thread leaves the list. New ones come before
-        // the first.
+        // SAFETY: the GIL is held: none of its interpreters ends, and no thread leaves the list. New ones are put
+        // before the first.
         unsafe {
             let mut owner = if shares_gil { (lists.newest_interpreter)() } else { (lists.this_interpreter)() };
             while !owner.is_null() {

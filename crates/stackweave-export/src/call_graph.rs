@@ -1,27 +1,27 @@
-//! Which functions called which, without what hardly matters.
+//! The functions of a profile and their calls, without those of negligible cost.
 
 use std::collections::HashMap;
 
 use stackweave_profile::{CallStatistics, FrameKind, FunctionId, Measure, Profile, Statistics};
 
-use crate::svg::{Named, plural, share};
+use crate::svg::{FunctionLabel, plural, share};
 
-/// How many functions are shown at most, and how many of them whatever they cost.
-const MOST_NODES: usize = 200;
-const ALWAYS: usize = 50;
-const MOST_EDGES_PER_NODE: usize = 3;
-const LEAST_NODE: f64 = 0.005;
-const LEAST_EDGE: f64 = 0.001;
+/// The maximum number of functions, and how many are shown whatever their cost.
+const MAX_NODES: usize = 200;
+const ALWAYS_SHOWN: usize = 50;
+const MAX_EDGES_PER_NODE: usize = 3;
+const MIN_NODE_SHARE: f64 = 0.005;
+const MIN_EDGE_SHARE: f64 = 0.001;
 
 /// A function.
 #[derive(Clone, Debug)]
 pub(crate) struct GraphNode {
     pub(crate) kind: FrameKind,
-    pub(crate) named: Named,
+    pub(crate) label: FunctionLabel,
     pub(crate) statistics: CallStatistics,
 }
 
-/// The calls of one function by another. Both are places in [`CallGraph::nodes`].
+/// The calls of one function by another. Both are indexes of [`CallGraph::nodes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GraphEdge {
     pub(crate) from: usize,
@@ -29,16 +29,16 @@ pub(crate) struct GraphEdge {
     pub(crate) statistics: CallStatistics,
 }
 
-/// The functions that cost most, and their calls.
+/// The functions with the highest cost, and their calls.
 #[derive(Clone, Debug)]
 pub(crate) struct CallGraph {
     pub(crate) measure: Measure,
     pub(crate) total: i64,
-    /// What costs most comes first.
+    /// Sorted by cost, the highest first.
     pub(crate) nodes: Vec<GraphNode>,
     pub(crate) edges: Vec<GraphEdge>,
     pub(crate) hidden_nodes: usize,
-    /// Edges between functions that are shown.
+    /// Hidden edges between visible functions.
     pub(crate) hidden_edges: usize,
 }
 
@@ -47,26 +47,26 @@ impl CallGraph {
         let statistics = Statistics::of(profile);
         let node = |id: FunctionId, statistics: CallStatistics| {
             let function = profile.functions().function(id);
-            GraphNode { kind: function.kind, named: Named::of(function, None), statistics }
+            GraphNode { kind: function.kind, label: FunctionLabel::of(function, None), statistics }
         };
         let calls = statistics.edges().iter().map(|edge| (edge.caller, edge.callee, edge.statistics));
         Self::chosen(profile.measure(), profile.total(), (statistics.functions().collect(), node), calls)
     }
 
-    /// The graph of functions that are given, with how a node is made of each, and of the calls between them.
+    /// Builds the graph of given functions, with a closure that makes the node of each, and of the calls between them.
     pub(crate) fn chosen<Id: Copy + Ord + core::hash::Hash>(
         measure: Measure,
         total: i64,
         (mut functions, node): (Vec<(Id, CallStatistics)>, impl Fn(Id, CallStatistics) -> GraphNode),
         calls: impl Iterator<Item = (Id, Id, CallStatistics)>,
     ) -> Self {
-        functions.retain(|(_, of)| of.calls != 0 || of.own != 0 || of.total != 0);
+        functions.retain(|(_, of)| of.calls != 0 || of.self_cost != 0 || of.total != 0);
         let all = functions.len();
         functions.sort_by_key(|(id, of)| (core::cmp::Reverse(of.total), *id));
         let matters = |cost: i64, least: f64| total == 0 || share(cost, total) >= least;
-        let that_matter = functions.partition_point(|(_, of)| matters(of.total, LEAST_NODE));
-        functions.truncate(that_matter.clamp(ALWAYS, MOST_NODES));
-        let places: HashMap<Id, usize> = functions.iter().enumerate().map(|(place, (id, _))| (*id, place)).collect();
+        let that_matter = functions.partition_point(|(_, of)| matters(of.total, MIN_NODE_SHARE));
+        functions.truncate(that_matter.clamp(ALWAYS_SHOWN, MAX_NODES));
+        let places: HashMap<Id, usize> = functions.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
         let nodes: Vec<GraphNode> = functions.iter().map(|(id, statistics)| node(*id, *statistics)).collect();
         let between = |(caller, callee, statistics): (Id, Id, CallStatistics)| {
             let (from, to) = (*places.get(&caller)?, *places.get(&callee)?);
@@ -74,33 +74,33 @@ impl CallGraph {
         };
         let inside: Vec<GraphEdge> = calls.filter_map(between).collect();
         let between = inside.len();
-        let edges = chosen(inside, nodes.len(), |edge| matters(edge.statistics.total, LEAST_EDGE));
+        let edges = chosen(inside, nodes.len(), |edge| matters(edge.statistics.total, MIN_EDGE_SHARE));
         let hidden_edges = between - edges.len();
         Self { measure, total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
     }
 
-    /// How much of all a cost is.
+    /// Returns the share of a cost in the total.
     pub(crate) fn share(&self, cost: i64) -> f64 {
         share(cost, self.total)
     }
 
-    /// What is not shown, as a sentence; nothing if all is.
+    /// Returns a sentence about hidden functions and edges, if there are any.
     pub(crate) fn hidden(&self) -> Option<String> {
         let hidden = [(self.hidden_nodes, "function"), (self.hidden_edges, "arrow")];
-        let said: Vec<String> = hidden
+        let parts: Vec<String> = hidden
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| plural(count as u64, word))
             .collect();
-        (!said.is_empty()).then(|| format!("not shown, as they cost little: {}", said.join(", ")))
+        (!parts.is_empty()).then(|| format!("hidden, because their cost is negligible: {}", parts.join(", ")))
     }
 }
 
-/// The edges that matter, and of each function the one it was called by most. In the order of callers.
+/// Returns the edges above the minimum share, and for each function its most frequent caller. In the order of callers.
 fn chosen(mut edges: Vec<GraphEdge>, nodes: usize, matters: impl Fn(&GraphEdge) -> bool) -> Vec<GraphEdge> {
     edges.sort_by_key(|edge| (core::cmp::Reverse(edge.statistics.total), edge.from, edge.to));
     let mut has_caller = vec![false; nodes];
-    let mut left = nodes * MOST_EDGES_PER_NODE;
+    let mut left = nodes * MAX_EDGES_PER_NODE;
     edges.retain(|edge| {
         let is_first = edge.from != edge.to && !core::mem::replace(&mut has_caller[edge.to], true);
         let is_kept = is_first || (left > 0 && matters(edge));

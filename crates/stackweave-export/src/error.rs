@@ -1,4 +1,4 @@
-//! Why there is no export.
+//! Errors of exports.
 
 use core::fmt;
 use std::io;
@@ -9,46 +9,46 @@ use stackweave_recording::ReadError;
 
 use crate::format::Format;
 
-/// Each is one sentence.
+/// An error of an export. Its text is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The recording can't be read any more.
+    /// The recording can't be read.
     #[error("{0}")]
     Read(#[from] ReadError),
-    /// The export can't be written. With the path, once it is known.
+    /// The export can't be written. The path is added once it is known.
     #[error("can't write {to}: {1}", to = target(.0.as_deref()))]
     Write(Option<PathBuf>, #[source] io::Error),
-    /// What is there already is not replaced.
-    #[error("{0} is there already")]
+    /// The path exists, and must not be replaced.
+    #[error("{0} already exists")]
     Exists(PathBuf),
-    /// The export is larger than it may be, and nothing of it is kept.
+    /// The export exceeds its size limit; nothing of it is kept.
     #[error("{0}")]
     TooLarge(TooLarge),
-    /// The export would take the place of a recording that it is made from.
-    #[error("{0} is a recording that is read, and is not replaced: name another file")]
-    IsAnInput(PathBuf),
-    /// This format can't show what the recording holds.
+    /// The export would replace a recording that it is made from.
+    #[error("{0} is a recording that this export reads, and is not replaced: choose another path")]
+    IsInput(PathBuf),
+    /// The format can't show what the recording contains.
     #[error("{0}")]
-    NotThis(String),
+    Unsupported(String),
 }
 
 fn target(path: Option<&Path>) -> String {
     path.map_or_else(|| "the export".to_owned(), |path| path.display().to_string())
 }
 
-/// How an export came to be too large.
+/// The size limit of an export, and how far it got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TooLarge {
-    /// What it is an export to.
+    /// The format of the export.
     pub format: Format,
-    /// How many bytes it may have.
+    /// The limit in bytes.
     pub limit: u64,
-    /// How much of the recording was in it when it had them, from 0 to 1; `None` if that is not known.
+    /// The share of the recording that was exported at that size, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,
 }
 
 impl fmt::Display for TooLarge {
-    #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+    #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = |bytes: f64| Measure::AllocatedBytes.text(bytes);
         let limit = self.limit as f64;
@@ -56,10 +56,10 @@ impl fmt::Display for TooLarge {
         if let Some(share) = self.share {
             let all = bytes(limit / share);
             let percent = (share * 100.0).max(0.1);
-            write!(f, ", which {percent:.1} % of the events reach (all of them would take about {all})")?;
+            write!(f, "; {percent:.1} % of the events reached it (all of them would take about {all})")?;
         }
         match self.format.smaller() {
-            Some(smaller) => write!(f, "; {smaller} holds the same in fewer bytes"),
+            Some(smaller) => write!(f, "; {smaller} contains the same in fewer bytes"),
             None => Ok(()),
         }
     }
@@ -73,6 +73,6 @@ impl From<io::Error> for ExportError {
 
 impl From<DifferentMeasures> for ExportError {
     fn from(error: DifferentMeasures) -> Self {
-        Self::NotThis(error.to_string())
+        Self::Unsupported(error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! From a recording to a file in a format.
+//! Exports a recording to a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use stackweave_profile::View;
 use stackweave_recording::Recording;
 use stackweave_symbolize::Symbolizer;
 
-use crate::budget::{Budget, LimitPassed};
+use crate::budget::{Budget, LimitExceeded};
 use crate::error::{ExportError, TooLarge};
 use crate::format::Format;
 use crate::formats;
@@ -18,23 +18,23 @@ use crate::options::ExportOptions;
 use crate::output::{write_file, write_folder};
 use crate::source::Source;
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// What could not be read of the recording, a sentence each.
+    /// The parts of the recording that could not be read, one sentence each.
     pub missing: Vec<String>,
-    /// The source files whose texts are in it.
+    /// The source files whose texts the export contains.
     pub sources: IncludedSources,
 }
 
-/// Writes a recording in a format. Native frames that have no names in it are resolved by `symbolizer`.
+/// Exports a recording. Native frames without recorded names are resolved by `symbolizer`.
 ///
-/// What is there already stays as it is until the export is complete, and if something fails. A device, a FIFO or a socket is
-/// written through. A folder is replaced only if it is an older export with nothing beside it. `progress` is called with how
-/// many of [`Recording::bytes`] are done; a format that reads twice begins anew. Past [`ExportOptions::max_size`], or where the
-/// disk would have no room left, nothing is written.
+/// An existing file stays unchanged until the export is complete, and if it fails. A device, a FIFO or a socket is
+/// written to directly. A folder is replaced only if it is an older export with nothing else in it. `progress` is
+/// called with how many of [`Recording::bytes`] have been read; a format that reads twice starts again at 0. Nothing is
+/// written beyond [`ExportOptions::max_size`], or if the disk would get too full.
 pub fn export(
     recording: &Recording,
     format: Format,
@@ -57,7 +57,7 @@ pub fn export(
     Ok(Exported { bytes, missing: source.report(), sources: source.sources() })
 }
 
-/// Writes a recording in a format, but for Parquet, which is no single file, to wherever it shall go.
+/// Writes a recording in a format that is a single file, which Parquet is not.
 pub fn write(
     recording: &Recording,
     format: Format,
@@ -73,7 +73,7 @@ pub fn write(
     Ok(source.report())
 }
 
-/// Writes within the budget. It counts what readers have to take, before that is compressed.
+/// Writes within the budget, which counts bytes before they are compressed, as readers have to handle them.
 fn write_to(source: &Source<'_>, format: Format, is_compressed: bool, out: &mut dyn Write) -> Result<(), ExportError> {
     if !is_compressed {
         return formats::write(source, format, &mut source.budget().writer(out));
@@ -86,8 +86,8 @@ fn write_to(source: &Source<'_>, format: Format, is_compressed: bool, out: &mut 
 
 fn explained(error: ExportError, format: Format, share: Option<f64>) -> ExportError {
     let ExportError::Write(_, inner) = &error else { return error };
-    let passed = inner.get_ref().and_then(|inner| inner.downcast_ref::<LimitPassed>()).copied();
-    passed.map_or(error, |LimitPassed { limit }| ExportError::TooLarge(TooLarge { format, limit, share }))
+    let passed = inner.get_ref().and_then(|inner| inner.downcast_ref::<LimitExceeded>()).copied();
+    passed.map_or(error, |LimitExceeded { limit }| ExportError::TooLarge(TooLarge { format, limit, share }))
 }
 
 fn inputs_of(recording: &Recording, options: &ExportOptions<'_>) -> Vec<PathBuf> {
@@ -99,12 +99,12 @@ fn default_view(format: Format) -> View {
     View { show_all: !is_picture(format), ..View::default() }
 }
 
-/// Whether the name of the file says so. pprof's files always are.
+/// Returns whether the file is compressed: pprof's files always are, others by their suffix.
 fn is_compressed(format: Format, path: &Path) -> bool {
     format == Format::Pprof || path.extension().is_some_and(|extension| extension == "gz")
 }
 
-/// Whether a person looks at it as it is, and has no viewer that can hide frames.
+/// Returns whether the format is a picture, whose viewer can't hide frames.
 fn is_picture(format: Format) -> bool {
     matches!(format, Format::Flamegraph | Format::Callgraph | Format::Dot | Format::MemoryCurve)
 }

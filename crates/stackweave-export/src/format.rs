@@ -1,4 +1,4 @@
-//! The formats, by name and by the end of a file's name.
+//! The formats, by name and by file suffix.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// A format that recordings can be exported to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// `pstats`: what `cProfile` writes, for `pstats`, snakeviz, tuna and gprof2dot.
+    /// `pstats`: the format of `cProfile`, for `pstats`, snakeviz, tuna and gprof2dot.
     Pstats,
     /// Chrome's trace events as JSON, for Perfetto, `about:tracing` and viztracer.
     Chrome,
@@ -17,9 +17,9 @@ pub enum Format {
     Speedscope,
     /// pprof's profiles, compressed.
     Pprof,
-    /// One line for each stack, for `FlameGraph` and inferno.
+    /// Folded stacks: one line for each stack, for `FlameGraph` and inferno.
     Folded,
-    /// A flame graph, as a picture to click on.
+    /// A flame graph, as an interactive picture.
     Flamegraph,
     /// A call graph, as a picture.
     Callgraph,
@@ -27,21 +27,21 @@ pub enum Format {
     Dot,
     /// The JSON of the Firefox Profiler.
     Firefox,
-    /// One JSON object for each traceback, a line each.
+    /// JSON lines: one object for each event.
     Json,
     /// Memory over time, as a picture.
     MemoryCurve,
-    /// A table of who has taken how much memory, as comma-separated values.
+    /// A table of allocations by stack, as comma-separated values.
     Allocations,
     /// `PyTorch`'s memory snapshot, for its memory viewer.
     Pytorch,
     /// A folder of Parquet files: events, stacks, frames, modules.
     Parquet,
-    /// Our own page: everything in one HTML file.
+    /// The report page: everything in one HTML file.
     Report,
 }
 
-/// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
+/// The formats with their names and suffixes. The first suffix that matches counts, so long ones come first.
 const FORMATS: [(Format, &str, &[&str]); 16] = [
     (Format::Report, "report", &[".html"]),
     (Format::MemoryCurve, "memory-curve", &[".memory.svg"]),
@@ -67,19 +67,19 @@ impl Format {
         FORMATS.iter().map(|(format, _, _)| *format)
     }
 
-    /// The names of all, by the alphabet.
+    /// Returns the names of all formats, sorted.
     pub fn names() -> String {
         let mut names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
         names.sort_unstable();
         names.join(", ")
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|(format, _, _)| *format == self).map_or("", |(_, name, _)| name)
     }
 
-    /// How a file name of its own ends.
+    /// Returns the suffix of its files.
     pub fn suffix(self) -> &'static str {
         FORMATS
             .iter()
@@ -88,12 +88,12 @@ impl Format {
             .map_or("", |end| end)
     }
 
-    /// Whether it shows memory only, and so can't be made of a recording that has nothing about it.
+    /// Returns whether it shows only memory, and needs a recording of memory.
     pub fn is_of_memory(self) -> bool {
         matches!(self, Self::Allocations | Self::MemoryCurve | Self::Pytorch)
     }
 
-    /// The format that a file of this name is expected in.
+    /// Returns the format of a file with this name.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let fits = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -107,9 +107,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// There is no format of this name. As text it lists those that there are.
+/// An unknown name of a format. Its text lists the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no format {0}, but {known}", known = Format::names())]
+#[error("there is no format {0}; the formats are {known}", known = Format::names())]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
@@ -138,10 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_those_that_there_are() {
+    fn an_unknown_name_is_reported_with_all_formats() {
         let said = "xls".parse::<Format>().unwrap_err().to_string();
         assert!(
-            said.starts_with("there is no format xls, but allocations, callgraph, chrome, ")
+            said.starts_with("there is no format xls; the formats are allocations, callgraph, chrome, ")
                 && said.ends_with("speedscope")
         );
     }

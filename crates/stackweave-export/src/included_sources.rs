@@ -1,23 +1,23 @@
-//! Which source files a page has with it, in sentences.
+//! Which source files a report contains, in sentences.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// So many folders are named.
+/// How many folders are named.
 const FOLDERS: usize = 3;
 
 /// The source files whose texts are in an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IncludedSources {
-    /// How many files of each folder.
+    /// How many files of each folder are in the export.
     pub folders: BTreeMap<PathBuf, usize>,
-    /// Whether files were left out because the recording is not this user's, or not of this machine.
+    /// Whether files were left out because the recording is of another user or machine.
     pub is_foreign: bool,
 }
 
 impl IncludedSources {
-    /// Returns the sentence that says which files are in it; `None` if there are none.
-    pub fn put_in(&self) -> Option<String> {
+    /// Returns a sentence about the files in the report; `None` if there are none.
+    pub fn included_text(&self) -> Option<String> {
         let files: usize = self.folders.values().sum();
         if files == 0 {
             return None;
@@ -39,11 +39,11 @@ impl IncludedSources {
         Some(format!("The report contains {texts}, from {from}; --no-sources leaves them out."))
     }
 
-    /// Returns the sentence that says that files were left out, and how to get them; `None` if none were.
-    pub fn left_out(&self) -> Option<String> {
+    /// Returns a sentence about files that were left out, and how to include them; `None` if none were.
+    pub fn left_out_text(&self) -> Option<String> {
         self.is_foreign.then(|| {
-            "Source files are left out, as this user has not made the recording on this machine: \
-             stackweave report --sources, or sources=True in Python, puts in those that are here."
+            "Source files are left out, because this user has not made the recording on this machine: \
+             stackweave report --sources, or sources=True in Python, includes those that exist here."
                 .to_owned()
         })
     }
@@ -60,10 +60,11 @@ mod tests {
 
     #[test]
     fn the_folders_with_most_files_are_named() {
-        assert_eq!((included(&[]).put_in(), included(&[]).left_out()), (None, None));
+        assert_eq!((included(&[]).included_text(), included(&[]).left_out_text()), (None, None));
         let one = "The report contains the text of 1 source file, from /a; --no-sources leaves them out.";
-        assert_eq!(included(&[("/a", 1)]).put_in().as_deref(), Some(one));
-        let many = included(&[("/a", 1), ("/b", 5), ("/c", 2), ("/d", 2), ("/e", 1)]).put_in().unwrap_or_default();
+        assert_eq!(included(&[("/a", 1)]).included_text().as_deref(), Some(one));
+        let many =
+            included(&[("/a", 1), ("/b", 5), ("/c", 2), ("/d", 2), ("/e", 1)]).included_text().unwrap_or_default();
         assert!(many.contains("11 source files, from /b, /c, /d and 2 more folders;"), "{many}");
     }
 }

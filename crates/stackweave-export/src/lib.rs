@@ -1,7 +1,7 @@
-//! Recordings in the formats of the viewers that people already use.
+//! Exports recordings to the formats of common viewers.
 //!
-//! Each format is one file in `formats`, which gets a [`Source`] and writes. [`export`] chooses it. The file gets its
-//! name when it is complete.
+//! Each format is one file or folder in `formats`, which reads a [`Source`] and writes. [`export`] selects it. An
+//! output file appears under its name only when it is complete.
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -9,9 +9,9 @@ mod budget;
 mod call_graph;
 mod error;
 mod export;
+mod external_graph;
 mod format;
 mod formats;
-mod given_graph;
 mod included_sources;
 mod layout;
 mod marshal;
@@ -31,10 +31,10 @@ mod visible_frames;
 
 pub use error::{ExportError, TooLarge};
 pub use export::{Exported, export, write};
+pub use external_graph::{ExternalCalls, ExternalFunction, ExternalGraph};
 pub use format::{Format, UnknownFormat};
 pub use formats::is_report;
-pub use given_graph::{CalledFunction, Calls, GivenGraph};
 pub use included_sources::IncludedSources;
 pub use options::{ExportOptions, SourceText};
-pub use size_limit::{NoSize, SizeLimit};
+pub use size_limit::{InvalidSize, SizeLimit};
 pub use source::Source;

@@ -1,9 +1,9 @@
-//! Python's `marshal`, as far as writing numbers, text, tuples and dictionaries goes: the codes that every Python 3 reads.
+//! Writes Python's `marshal` format: numbers, text, tuples and dictionaries, in codes that every Python 3 reads.
 
 use std::io::{self, Write};
 
-/// Writes values one after another. A dictionary is keys and values in turn between [`Marshal::begin_dict`] and
-/// [`Marshal::end_dict`].
+/// Writes values one after another. A dictionary is written as alternating keys and values between
+/// [`Marshal::begin_dict`] and [`Marshal::end_dict`].
 pub(crate) struct Marshal<'a> {
     out: &'a mut dyn Write,
 }
@@ -21,7 +21,7 @@ impl<'a> Marshal<'a> {
         self.out.write_all(b"0")
     }
 
-    /// A tuple of the next `length` values.
+    /// Begins a tuple of the next `length` values.
     pub(crate) fn tuple(&mut self, length: u8) -> io::Result<()> {
         self.out.write_all(b"(")?;
         self.out.write_all(&i32::from(length).to_le_bytes())
@@ -52,7 +52,7 @@ impl<'a> Marshal<'a> {
     }
 }
 
-/// Long integers have digits of 15 bits, the lowest first.
+/// Returns a digit of a long integer, which has 15 bits; digit 0 is the lowest.
 fn digit_of(value: u64, digit: u32) -> u16 {
     (value.checked_shr(15 * digit).unwrap_or(0) & 0x7fff) as u16
 }
@@ -61,9 +61,9 @@ fn digit_of(value: u64, digit: u32) -> u16 {
 mod tests {
     use super::*;
 
-    /// What `marshal.dumps(value, 2)` gives.
+    /// Compares with the output of `marshal.dumps(value, 2)`.
     #[test]
-    fn values_are_written_as_python_writes_them() {
+    fn values_are_written_like_python_does() {
         let written = |write: &dyn Fn(&mut Marshal<'_>) -> io::Result<()>| {
             let mut out = Vec::new();
             write(&mut Marshal::new(&mut out)).unwrap();

@@ -1,14 +1,14 @@
-//! Reads Python's `marshal`, as far as tables of `cProfile` go: numbers, text, tuples and dictionaries.
+//! Reads Python's `marshal` format, as far as tables of `cProfile` use it: numbers, text, tuples and dictionaries.
 //!
-//! Python's own reader is not made for bytes that somebody else has chosen. This one makes no code objects, goes no deeper than such
-//! a table does, and allocates no more than the bytes that are there account for.
+//! Python's own reader is not safe for untrusted bytes. This one creates no code objects, limits the depth to that of a
+//! table, and allocates memory only in proportion to the bytes.
 
 use std::sync::Arc;
 
-/// A table is a dictionary of tuples that hold a dictionary of tuples, and numbers and text.
-const DEEPEST: u32 = 6;
-/// This bit in the code of a value says that later ones may refer to it.
-const IS_KEPT: u8 = 0x80;
+/// A table is a dictionary of tuples that contain a dictionary of tuples, numbers and text.
+const MAX_DEPTH: u32 = 6;
+/// This bit in the code of a value means that later values may refer to it.
+const IS_REFERENCED: u8 = 0x80;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
@@ -17,47 +17,47 @@ pub(crate) enum Value {
     Float(f64),
     Text(Arc<str>),
     Tuple(Arc<[Self]>),
-    /// Never referred to, and so never there twice.
+    /// Never referred to, and so never duplicated.
     Dictionary(Arc<[(Self, Self)]>),
 }
 
-/// Returns the value that the bytes begin with; `None` if it is something else than a table has, or ends early.
+/// Returns the first value of the bytes; `None` if it is of a type that tables do not have, or truncated.
 pub(crate) fn read(bytes: &[u8]) -> Option<Value> {
-    Reader { rest: bytes, kept: Vec::new() }.value(0)
+    Reader { rest: bytes, references: Vec::new() }.value(0)
 }
 
-/// What comes next.
-enum Next {
+/// The next item.
+enum Item {
     Value(Value),
-    /// The dictionary has no more entries.
+    /// The end of the dictionary.
     End,
 }
 
 struct Reader<'a> {
     rest: &'a [u8],
-    /// What was kept so far; `None` while it is being read, and for what can't be referred to.
-    kept: Vec<Option<Value>>,
+    /// The values that can be referred to; `None` while a value is being read, and for types that can't be referred to.
+    references: Vec<Option<Value>>,
 }
 
 impl Reader<'_> {
     fn value(&mut self, depth: u32) -> Option<Value> {
         match self.next(depth)? {
-            Next::Value(value) => Some(value),
-            Next::End => None,
+            Item::Value(value) => Some(value),
+            Item::End => None,
         }
     }
 
-    fn next(&mut self, depth: u32) -> Option<Next> {
-        if depth > DEEPEST {
+    fn next(&mut self, depth: u32) -> Option<Item> {
+        if depth > MAX_DEPTH {
             return None;
         }
         let code = self.take(1)?[0];
-        let place = (code & IS_KEPT != 0).then(|| {
-            self.kept.push(None);
-            self.kept.len() - 1
+        let index = (code & IS_REFERENCED != 0).then(|| {
+            self.references.push(None);
+            self.references.len() - 1
         });
-        let value = match code & !IS_KEPT {
-            b'0' => return Some(Next::End),
+        let value = match code & !IS_REFERENCED {
+            b'0' => return Some(Item::End),
             b'N' => Value::None,
             b'F' => Value::Integer(0),
             b'T' => Value::Integer(1),
@@ -78,21 +78,21 @@ impl Reader<'_> {
                 let length = usize::from(self.take(1)?[0]);
                 self.tuple(length, depth)?
             }
-            b'{' => return self.dictionary(depth).map(Next::Value),
+            b'{' => return self.dictionary(depth).map(Item::Value),
             b'r' => {
-                let place = self.length()?;
-                return self.kept.get(place)?.clone().map(Next::Value);
+                let index = self.length()?;
+                return self.references.get(index)?.clone().map(Item::Value);
             }
             _ => return None,
         };
-        if let Some(place) = place {
-            self.kept[place] = Some(value.clone());
+        if let Some(index) = index {
+            self.references[index] = Some(value.clone());
         }
-        Some(Next::Value(value))
+        Some(Item::Value(value))
     }
 
     fn tuple(&mut self, length: usize, depth: u32) -> Option<Value> {
-        // Each value takes a byte at least.
+        // Each value has at least one byte.
         if length > self.rest.len() {
             return None;
         }
@@ -102,7 +102,7 @@ impl Reader<'_> {
 
     fn dictionary(&mut self, depth: u32) -> Option<Value> {
         let mut entries = Vec::new();
-        while let Next::Value(key) = self.next(depth + 1)? {
+        while let Item::Value(key) = self.next(depth + 1)? {
             entries.push((key, self.value(depth + 1)?));
         }
         Some(Value::Dictionary(entries.into()))
@@ -117,7 +117,7 @@ impl Reader<'_> {
         Some(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    /// Digits of 15 bits, the lowest first; as many as the number says, which is less than 0 if the value is.
+    /// Reads digits of 15 bits, the lowest first; their number is negative if the value is.
     fn long(&mut self) -> Option<i64> {
         let length = self.number()?;
         let digits = self.take(usize::try_from(length.unsigned_abs()).ok()?.checked_mul(2)?)?;
@@ -150,7 +150,7 @@ mod tests {
     use crate::marshal::Marshal;
 
     #[test]
-    fn what_is_written_comes_back() {
+    fn written_values_are_read_back() {
         let mut bytes = Vec::new();
         let mut out = Marshal::new(&mut bytes);
         out.begin_dict().unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn later_values_refer_to_earlier_ones() {
+    fn values_can_refer_to_earlier_ones() {
         // ("ab", "ab", -70000), as Python 3 writes it: the second is a reference.
         let bytes = b"\xa9\x03\xda\x02abr\x01\x00\x00\x00i\x90\xee\xfe\xff";
         let text = Value::Text("ab".into());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_bytes_are_refused() {
+    fn hostile_bytes_are_rejected() {
         let deep: Vec<u8> = b")\x01".repeat(1_000_000);
         let itself = b"\xa9\x01r\x00\x00\x00\x00";
         let twice = b")\x02\xfb0r\x00\x00\x00\x00";

@@ -1,4 +1,4 @@
-//! How many bytes are allocated, as a curve that a viewer can draw.
+//! The number of live bytes over time, as a curve for viewers.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,24 @@ use crate::activity::{Happening, LiveMemory, Piece, What};
 use crate::sampling::Sampling;
 use stackweave_recording::events::Region;
 
-/// More points than this and those that lie near each other become two: the highest and the last.
-const MOST_POINTS: u64 = 50_000;
+/// The maximum number of points: with more changes, each interval of time keeps its highest and its last value.
+const MAX_POINTS: u64 = 50_000;
 
-/// The memory of one process, and the curves of its bytes, one for each device. To be told of events in the order of their
-/// times.
+/// The live memory of a process, with a curve for each device. Events must be added in the order of time.
 #[derive(Debug)]
 pub(crate) struct MemoryCurves {
-    live: LiveMemory<Worth>,
+    live: LiveMemory<SampledSize>,
     sampling: Sampling,
     curves: BTreeMap<i64, Curve>,
-    /// What one pair of points stands for; 0 if every change has its own.
+    /// The length of the intervals; 0 if every change has its own point.
     pub(crate) bucket_ns: u64,
-    gone: Vec<Piece<Worth>>,
-    come: Vec<Piece<Worth>>,
+    gone: Vec<Piece<SampledSize>>,
+    come: Vec<Piece<SampledSize>>,
 }
 
-/// What a piece of memory stands for.
+/// The bytes and blocks that a block stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Worth {
+struct SampledSize {
     bytes: u64,
     blocks: u64,
 }
@@ -36,7 +35,7 @@ struct Worth {
 struct Curve {
     bytes: u64,
     blocks: u64,
-    /// The bucket that is not told yet.
+    /// The interval whose points are not returned yet.
     bucket: u64,
     highest: Option<MemoryPoint>,
     last: Option<MemoryPoint>,
@@ -44,7 +43,7 @@ struct Curve {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryPoint {
-    /// Whose memory it is.
+    /// The device that the memory is on.
     pub(crate) device: i64,
     pub(crate) time: u64,
     pub(crate) bytes: u64,
@@ -52,7 +51,7 @@ pub(crate) struct MemoryPoint {
 }
 
 impl MemoryPoint {
-    /// What its track is called; of `bytes` or of `blocks`.
+    /// Returns the name of the track, for `bytes` or `blocks`.
     pub(crate) fn track(&self, of: &str) -> String {
         match self.device {
             EventKind::OWN_DEVICE => format!("allocated {of}"),
@@ -61,7 +60,7 @@ impl MemoryPoint {
     }
 }
 
-/// Points to draw now, in the order of their times.
+/// Points to draw, in the order of time.
 pub(crate) type Points = [Option<MemoryPoint>; 2];
 
 impl MemoryCurves {
@@ -70,20 +69,20 @@ impl MemoryCurves {
         Self::new(process.event_count(), duration, Sampling::of(process))
     }
 
-    /// Curves of at most so many changes, over so much time.
+    /// Creates curves for a number of changes in a time.
     fn new(changes: u64, duration_ns: u64, sampling: Sampling) -> Self {
-        let bucket_ns = if changes > MOST_POINTS { (duration_ns / (MOST_POINTS / 2)).max(1) } else { 0 };
+        let bucket_ns = if changes > MAX_POINTS { (duration_ns / (MAX_POINTS / 2)).max(1) } else { 0 };
         let (live, curves, gone, come) = Default::default();
         Self { live, sampling, curves, bucket_ns, gone, come }
     }
 
-    /// Memory is allocated or freed, if this is about memory.
-    pub(crate) fn happens(&mut self, happening: &Happening<'_>) -> Points {
+    /// Adds an event, if it is about memory.
+    pub(crate) fn add(&mut self, happening: &Happening<'_>) -> Points {
         let (gone, come) = (&mut self.gone, &mut self.come);
         match &happening.what {
             What::Allocate { memory, .. } => {
-                let (bytes, blocks) = self.sampling.stands_for(memory.size);
-                let value = Worth { bytes, blocks };
+                let (bytes, blocks) = self.sampling.scaled(memory.size);
+                let value = SampledSize { bytes, blocks };
                 self.live.allocate(memory, value, gone, come);
                 come.push(Piece { region: memory.region, address: memory.address, size: memory.size, value });
             }
@@ -95,18 +94,18 @@ impl MemoryCurves {
     }
 
     fn change(&mut self, time: u64) -> Points {
-        let counted = |piece: &&Piece<Worth>| !matches!(piece.region, Region::Segment(_));
+        let counted = |piece: &&Piece<SampledSize>| !matches!(piece.region, Region::Segment(_));
         let mut changed = None;
         for piece in self.gone.iter().filter(counted) {
             let curve = self.curves.entry(piece.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_sub(worth(piece).bytes);
-            curve.blocks = curve.blocks.saturating_sub(worth(piece).blocks);
+            curve.bytes = curve.bytes.saturating_sub(size_of(piece).bytes);
+            curve.blocks = curve.blocks.saturating_sub(size_of(piece).blocks);
             changed = Some(piece.region.device());
         }
         for piece in self.come.iter().filter(counted) {
             let curve = self.curves.entry(piece.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_add(worth(piece).bytes);
-            curve.blocks += worth(piece).blocks;
+            curve.bytes = curve.bytes.saturating_add(size_of(piece).bytes);
+            curve.blocks += size_of(piece).blocks;
             changed = Some(piece.region.device());
         }
         self.gone.clear();
@@ -115,15 +114,15 @@ impl MemoryCurves {
         self.curves.entry(device).or_default().changed(device, time, self.bucket_ns)
     }
 
-    /// The points that are not told yet.
+    /// Returns the remaining points.
     pub(crate) fn rest(&mut self) -> Vec<MemoryPoint> {
         self.curves.values_mut().flat_map(Curve::rest).flatten().collect()
     }
 }
 
-/// What is left of a range is worth its own size.
-fn worth(piece: &Piece<Worth>) -> Worth {
-    if piece.region.is_range() { Worth { bytes: piece.size, blocks: 1 } } else { piece.value }
+/// Returns what a block stands for; the rest of a range counts with its own size.
+fn size_of(piece: &Piece<SampledSize>) -> SampledSize {
+    if piece.region.is_range() { SampledSize { bytes: piece.size, blocks: 1 } } else { piece.value }
 }
 
 impl Curve {
@@ -133,13 +132,13 @@ impl Curve {
             return [Some(point), None];
         }
         let bucket = time / bucket_ns;
-        let told = if bucket == self.bucket { [None, None] } else { self.rest() };
+        let points = if bucket == self.bucket { [None, None] } else { self.rest() };
         self.bucket = bucket;
         if self.highest.is_none_or(|highest| highest.bytes < point.bytes) {
             self.highest = Some(point);
         }
         self.last = Some(point);
-        told
+        points
     }
 
     fn rest(&mut self) -> Points {
@@ -150,7 +149,7 @@ impl Curve {
 
 #[cfg(test)]
 mod tests {
-    use stackweave_recording::events::Memory;
+    use stackweave_recording::events::MemoryEvent;
 
     use super::*;
     use crate::activity::Details;
@@ -158,18 +157,19 @@ mod tests {
     const OWN: Region = Region::Block(-1);
 
     fn allocate(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
-        let (memory, allocator, details) = (Memory::new(region, address, size), "malloc".into(), Details::default());
+        let (memory, allocator, details) =
+            (MemoryEvent::new(region, address, size), "malloc".into(), Details::default());
         let what = What::Allocate { memory, tag: 0, allocator, details };
-        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
+        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what })
     }
 
     fn free(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
-        let what = What::Free { memory: Memory::new(region, address, size), name: "free".into() };
-        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
+        let what = What::Free { memory: MemoryEvent::new(region, address, size), name: "free".into() };
+        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what })
     }
 
     fn keep(curves: &mut MemoryCurves, time: u64, address: u64) -> Points {
-        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what: What::Keep { address } })
+        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what: What::Keep { address } })
     }
 
     fn drawn(points: impl IntoIterator<Item = Points>) -> Vec<Option<(u64, u64, u64)>> {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn few_changes_are_all_there() {
+    fn few_changes_all_have_points() {
         let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
         let points = [
             allocate(&mut curve, 1, (0x10, 5), OWN),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_count_and_what_is_kept_counts_again() {
+    fn mappings_count_and_failed_frees_are_undone() {
         let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
         let points = [
             allocate(&mut curve, 1, (0x1000, 0x3000), Region::Mapping),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_keep_their_peaks_and_their_end() {
+    fn many_changes_keep_the_highest_and_the_last_value() {
         let mut curve = MemoryCurves::new(1_000_000, 1_000_000, Sampling::default());
         let mut points = Vec::new();
         for step in 0..500_000_u64 {
@@ -214,7 +214,7 @@ mod tests {
             points.extend(free(&mut curve, 2 * step + 1, (step, 0), OWN).into_iter().flatten());
         }
         points.extend(curve.rest());
-        assert!(points.len() as u64 <= MOST_POINTS + 2, "{}", points.len());
+        assert!(points.len() as u64 <= MAX_POINTS + 2, "{}", points.len());
         assert!(points.is_sorted_by_key(|point| point.time));
         assert_eq!(points.iter().map(|point| point.bytes).max(), Some(1_000));
         assert_eq!(points.last(), Some(&MemoryPoint { device: -1, time: 999_999, bytes: 0, blocks: 0 }));

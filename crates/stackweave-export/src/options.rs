@@ -1,41 +1,42 @@
-//! How a recording is exported.
+//! The options of an export.
 
 use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::Recording;
 
 use crate::size_limit::SizeLimit;
 
-/// A source that is in no file, as a cell of a notebook.
+/// A source text that is in no file, such as a cell of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
-    /// What frames say their file is.
+    /// The file name in frames.
     pub file: String,
-    /// What people call it.
+    /// The name for display.
     pub name: String,
-    /// The source itself.
+    /// The text.
     pub text: String,
 }
 
-/// What goes into an export, and how it looks. The default is what people expect of each format.
+/// The contents and form of an export. The default suits each format.
 #[derive(Debug, Default)]
 pub struct ExportOptions<'a> {
-    /// Which part: threads, time, what is counted. Its grouping is the format's own.
+    /// The selected threads, time and measure. The format sets the grouping.
     pub part: AggregateOptions,
-    /// Which frames. If it is not said, pictures hide what is internal to interpreters and libraries, and all else is whole.
+    /// The visible frames. By default, pictures hide frames inside interpreters and libraries, and other formats show
+    /// all.
     pub view: Option<View>,
-    /// What it is called, where a format has room for that: the command line if it is not said.
+    /// The title, in formats that have one. The default is the command line.
     pub title: Option<String>,
-    /// Whether a flame graph shows what happened in its order, and does not merge what is equal.
+    /// Whether a flame graph is in the order of time, without merging equal stacks.
     pub time_order: bool,
-    /// Whether a report has the texts of source files with it, as they can be read now. If it is not said, those of recordings
-    /// that this user has made on this machine.
+    /// Whether a report contains the texts of source files, as they are now. By default, if this user made the
+    /// recording on this machine.
     pub sources: Option<bool>,
-    /// Sources that are in no file, which a report has with it.
+    /// Source texts without files, for a report.
     pub texts: Vec<SourceText>,
-    /// The recording before a change: a report and a flame graph then show what became more and what less.
+    /// The recording before a change: a report and a flame graph then show the differences.
     pub before: Option<&'a Recording>,
-    /// Whether a file that is there already is replaced.
+    /// Whether an existing file is replaced.
     pub overwrite: bool,
-    /// How large the export may become.
+    /// The maximum size of the export.
     pub max_size: SizeLimit,
 }

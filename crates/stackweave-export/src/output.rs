@@ -1,4 +1,4 @@
-//! Where exports go: by the one module that creates and replaces outputs, with errors that name the path.
+//! Creates and replaces output files, with errors that name the path.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,19 +8,19 @@ use stackweave_files::output::{self, Existing, OutputFolder};
 
 use crate::error::ExportError;
 
-/// Writes a file that is there whole or not at all. What was there before stays as it was if something fails.
+/// Writes a file completely or not at all. An existing file stays unchanged if something fails.
 pub(crate) fn write_file(
     path: &Path,
     (overwrite, inputs): (bool, &[PathBuf]),
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<u64, ExportError> {
     if !output::is_stream(path) && inputs.iter().any(|input| is_same(input, path)) {
-        return Err(ExportError::IsAnInput(path.to_owned()));
+        return Err(ExportError::IsInput(path.to_owned()));
     }
     output::write_file(path, Existing::from_overwrite(overwrite), write).map_err(|error| at(path, error))
 }
 
-/// The same for a folder, which `write` fills.
+/// Writes a folder in the same way; `write` fills it.
 pub(crate) fn write_folder(
     path: &Path,
     (overwrite, inputs): (bool, &[PathBuf]),
@@ -55,23 +55,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_leaves_what_was_there_and_names_the_path() {
+    fn a_failure_leaves_the_existing_file_and_names_the_path() {
         let folder = Folder::new();
         let path = folder.write("a.txt", b"before");
         let full = |_: &mut dyn Write| Err(io::Error::from(io::ErrorKind::StorageFull).into());
-        let said = write_file(&path, (true, &[]), full).unwrap_err().to_string();
-        assert!(said.contains("a.txt"), "{said}");
+        let message = write_file(&path, (true, &[]), full).unwrap_err().to_string();
+        assert!(message.contains("a.txt"), "{message}");
         assert_eq!((folder.names(), fs::read(&path).unwrap()), (vec!["a.txt".to_owned()], b"before".to_vec()));
     }
 
     #[test]
-    fn a_file_is_replaced_only_if_that_is_wanted_and_it_is_no_input() {
+    fn a_file_is_replaced_only_on_request_and_if_it_is_no_input() {
         let folder = Folder::new();
         let path = folder.write("a.txt", b"before");
         let after = |out: &mut dyn Write| Ok(out.write_all(b"after")?);
         assert!(matches!(write_file(&path, (false, &[]), after), Err(ExportError::Exists(_))));
         let inputs = [folder.path().join("../").join(folder.path().file_name().unwrap()).join("a.txt")];
-        assert!(matches!(write_file(&path, (true, &inputs), after), Err(ExportError::IsAnInput(_))));
+        assert!(matches!(write_file(&path, (true, &inputs), after), Err(ExportError::IsInput(_))));
         assert_eq!(fs::read(&path).unwrap(), b"before");
         assert_eq!(write_file(&path, (true, &[]), after).unwrap(), 5);
         assert_eq!((folder.names(), fs::read(&path).unwrap()), (vec!["a.txt".to_owned()], b"after".to_vec()));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_there_whole_or_not_at_all() {
+    fn a_folder_is_written_completely_or_not_at_all() {
         let folder = Folder::new();
         let path = folder.file("out");
         let half = |inside: &mut OutputFolder| {

@@ -1,8 +1,8 @@
-//! Protocol buffers, as far as writing them goes: fields with numbers, one after another.
+//! Writes protocol buffers: fields with numbers, one after another.
 //!
-//! Why there is no crate for it: decision 022.
+//! Decision 022 explains why this uses no crate.
 
-/// A message that is being written. What is given is written, zeros too: whoever writes leaves out what is the default.
+/// A message that is being written. All given fields are written, even zeros: the caller leaves out defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     bytes: Vec<u8>,
@@ -13,61 +13,61 @@ const FIXED_64: u32 = 1;
 const BYTES: u32 = 2;
 
 impl Message {
-    /// What was written so far.
+    /// Returns the bytes that were written so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets what was written, but not the memory that it took.
+    /// Clears the message, and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// A field of type `uint64`, `uint32`, `bool` or an enumeration.
+    /// Writes a field of type `uint64`, `uint32`, `bool` or an enumeration.
     pub(crate) fn unsigned(&mut self, field: u32, value: u64) {
         self.tag(field, VARINT);
         put(&mut self.bytes, value);
     }
 
-    /// A field of type `int64` or `int32`, but not `sint64`.
+    /// Writes a field of type `int64` or `int32`, but not `sint64`.
     pub(crate) fn signed(&mut self, field: u32, value: i64) {
         self.unsigned(field, value.cast_unsigned());
     }
 
-    /// A field of type `double`.
+    /// Writes a field of type `double`.
     pub(crate) fn double(&mut self, field: u32, value: f64) {
         self.tag(field, FIXED_64);
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// A field of type `fixed64`.
+    /// Writes a field of type `fixed64`.
     pub(crate) fn fixed(&mut self, field: u32, value: u64) {
         self.tag(field, FIXED_64);
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// A field of type `string`.
+    /// Writes a field of type `string`.
     pub(crate) fn text(&mut self, field: u32, value: &str) {
         self.bytes(field, value.as_bytes());
     }
 
-    /// A field of type `bytes`.
+    /// Writes a field of type `bytes`.
     pub(crate) fn bytes(&mut self, field: u32, value: &[u8]) {
         self.tag(field, BYTES);
         put(&mut self.bytes, value.len() as u64);
         self.bytes.extend_from_slice(value);
     }
 
-    /// A repeated field of numbers, packed.
+    /// Writes a repeated field of numbers, packed.
     pub(crate) fn packed(&mut self, field: u32, values: impl IntoIterator<Item = u64>) {
         self.message(field, |inner| values.into_iter().for_each(|value| put(&mut inner.bytes, value)));
     }
 
-    /// A field that is a message.
+    /// Writes a field that is a message.
     pub(crate) fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         self.tag(field, BYTES);
         let start = self.bytes.len();
-        // Most lengths are one byte.
+        // Most lengths fit in one byte.
         self.bytes.push(0);
         write(self);
         let length = self.bytes.len() - start - 1;
@@ -98,7 +98,7 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
 mod tests {
     use super::*;
 
-    /// The examples of the specification of the encoding, and its rules for the rest.
+    /// Checks the examples and the rules of the specification of the encoding.
     #[test]
     fn fields_are_written_as_specified() {
         let written = |write: &dyn Fn(&mut Message)| {

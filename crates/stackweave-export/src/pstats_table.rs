@@ -1,18 +1,18 @@
-//! The table of a `.prof` file of any profiler, as a graph.
+//! Reads the table of a `.prof` file as a graph.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use stackweave_profile::CallStatistics;
 
-use crate::given_graph::{CalledFunction, Calls, GivenGraph};
+use crate::external_graph::{ExternalCalls, ExternalFunction, ExternalGraph};
 use crate::marshal_reader::{Value, read};
 
 /// File, line and name.
 type Key = (Arc<str>, i64, Arc<str>);
 
-impl GivenGraph {
-    /// Returns the functions and calls of a table that `cProfile` or an export has written; `None` if the bytes are none.
+impl ExternalGraph {
+    /// Returns the functions and calls of a table that `cProfile` or an export has written; `None` for any other bytes.
     #[must_use]
     pub fn of_pstats(bytes: &[u8], title: String) -> Option<Self> {
         let Value::Dictionary(table) = read(bytes)? else { return None };
@@ -23,7 +23,7 @@ impl GivenGraph {
             let Value::Tuple(row) = row else { return None };
             let [primitive_calls, calls, own, total, Value::Dictionary(called_by)] = &**row else { return None };
             let line = u32::try_from(key.1).ok().filter(|line| *line > 0);
-            functions.push(CalledFunction {
+            functions.push(ExternalFunction {
                 name: key.2.to_string(),
                 filename: key.0.to_string(),
                 line,
@@ -36,7 +36,7 @@ impl GivenGraph {
         for (callee, called_by) in callers.into_iter().enumerate() {
             for (caller, row) in &**called_by {
                 let Some(caller) = places.get(&key(caller)?) else { continue };
-                calls.push(Calls { caller: *caller, callee, statistics: caller_row(row)? });
+                calls.push(ExternalCalls { caller: *caller, callee, statistics: caller_row(row)? });
             }
         }
         add_untimed(&mut functions, &calls);
@@ -44,8 +44,8 @@ impl GivenGraph {
     }
 }
 
-/// A caller that was not timed itself, as it failed or has not ended, took at least as long as what it called.
-fn add_untimed(functions: &mut [CalledFunction], calls: &[Calls]) {
+/// Corrects callers without a time, because they failed or have not ended: they took at least as long as their callees.
+fn add_untimed(functions: &mut [ExternalFunction], calls: &[ExternalCalls]) {
     let is_untimed: Vec<bool> =
         functions.iter().map(|function| function.statistics == CallStatistics::default()).collect();
     for call in calls.iter().filter(|call| is_untimed[call.caller]) {
@@ -60,21 +60,21 @@ fn key(value: &Value) -> Option<Key> {
     Some((Arc::clone(file), *line, Arc::clone(name)))
 }
 
-/// Old tables have only the number of calls.
+/// Returns the figures of a caller. Old tables have only the number of calls.
 fn caller_row(row: &Value) -> Option<CallStatistics> {
     match row {
         Value::Tuple(row) => {
-            let [calls, primitive_calls, own, total] = &**row else { return None };
-            statistics([calls, primitive_calls, own, total])
+            let [calls, primitive_calls, self_cost, total] = &**row else { return None };
+            statistics([calls, primitive_calls, self_cost, total])
         }
         calls => statistics([calls, calls, &Value::Integer(0), &Value::Integer(0)]),
     }
 }
 
-fn statistics([calls, primitive_calls, own, total]: [&Value; 4]) -> Option<CallStatistics> {
-    let (own, total) = (nanoseconds(own)?, nanoseconds(total)?);
+fn statistics([calls, primitive_calls, self_cost, total]: [&Value; 4]) -> Option<CallStatistics> {
+    let (self_cost, total) = (nanoseconds(self_cost)?, nanoseconds(total)?);
     let (calls, primitive_calls) = (count(calls)?, count(primitive_calls)?);
-    Some(CallStatistics { calls, primitive_calls, own, total, total_of_all: total })
+    Some(CallStatistics { calls, primitive_calls, self_cost, total, total_of_all: total })
 }
 
 fn count(value: &Value) -> Option<u64> {
@@ -82,8 +82,8 @@ fn count(value: &Value) -> Option<u64> {
     u64::try_from(*number).ok()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what no time can be becomes the longest")]
-#[expect(clippy::cast_precision_loss, reason = "a time of that many seconds is not that exact")]
+#[expect(clippy::cast_possible_truncation, reason = "invalid times are clamped")]
+#[expect(clippy::cast_precision_loss, reason = "such long times need no nanoseconds")]
 fn nanoseconds(value: &Value) -> Option<i64> {
     let seconds = match value {
         Value::Float(seconds) => *seconds,

@@ -1,4 +1,4 @@
-//! How large an export may become.
+//! The size limit of exports.
 
 use core::str::FromStr;
 
@@ -7,20 +7,20 @@ use crate::format::Format;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// The most bytes that an export may have, before it is compressed.
+/// The maximum size of an export, before compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeLimit {
-    /// What the readers of the format can open.
+    /// The size that the readers of the format can open.
     #[default]
     OfFormat,
-    /// So many.
+    /// This number of bytes.
     Bytes(u64),
-    /// Any number.
+    /// No limit.
     None,
 }
 
 impl SizeLimit {
-    /// Returns the number of bytes for a format; `None` if any number is allowed.
+    /// Returns the limit for a format; `None` if there is none.
     pub(crate) fn bytes(self, format: Format) -> Option<u64> {
         match self {
             Self::OfFormat => Some(format.size_limit()),
@@ -31,12 +31,13 @@ impl SizeLimit {
 }
 
 impl Format {
-    /// Returns how many bytes its readers can open. The reasons are in `docs/reference/exports.md`.
+    /// Returns the size that its readers can open. The reasons are in `docs/reference/exports.md`.
     pub fn size_limit(self) -> u64 {
         match self {
-            // Pictures: a browser draws some hundred thousand elements, and no more.
+            // Pictures: browsers draw up to some hundred thousand elements.
             Self::Flamegraph | Self::Callgraph | Self::Dot | Self::MemoryCurve => 64 * MIB,
-            // Browsers parse the first four as one string: V8's may have 512 MiB. Readers of the others keep all in memory.
+            // Browsers parse the first four as one string, which V8 limits to 512 MiB. Readers of the others keep all
+            // in memory.
             Self::Chrome
             | Self::Speedscope
             | Self::Firefox
@@ -46,15 +47,15 @@ impl Format {
             | Self::Folded
             | Self::Allocations => 512 * MIB,
             Self::Report => GIB,
-            // The memory of Perfetto's page is 4 GiB, and a trace takes more there than in its file.
+            // Perfetto's page has 4 GiB of memory, and a trace is larger there than in its file.
             Self::Perfetto => 2 * GIB,
-            // Readers take a line, or a group of rows, at a time.
+            // Readers process one line, or one group of rows, at a time.
             Self::Json => 4 * GIB,
             Self::Parquet => 16 * GIB,
         }
     }
 
-    /// Returns the formats that hold the same in fewer bytes, in words; `None` if there are none.
+    /// Returns formats with the same data in fewer bytes, as text; `None` if there are none.
     pub(crate) fn smaller(self) -> Option<&'static str> {
         match self {
             Self::Chrome | Self::Speedscope | Self::Firefox => Some("perfetto"),
@@ -65,16 +66,16 @@ impl Format {
     }
 }
 
-/// The text is no size. As text it says what is.
+/// The error for a text that is not a size. Its text describes valid ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write a size like 4GB or 1.5GiB, or none")]
-pub struct NoSize;
+pub struct InvalidSize;
 
 impl FromStr for SizeLimit {
-    type Err = NoSize;
+    type Err = InvalidSize;
 
     /// Reads `none`, or a number with a unit: `KB`, `MB`, `GB` and `TB` are powers of 1000, `KiB` and so on of 1024.
-    fn from_str(text: &str) -> Result<Self, NoSize> {
+    fn from_str(text: &str) -> Result<Self, InvalidSize> {
         let text = text.trim().to_ascii_lowercase();
         if text == "none" {
             return Ok(Self::None);
@@ -87,12 +88,12 @@ impl FromStr for SizeLimit {
         };
         let powers = ["", "k", "m", "g", "t"];
         let power = powers.iter().position(|known| *known == letter).and_then(|power| i32::try_from(power).ok());
-        let number: f64 = digits.trim_end().parse().map_err(|_| NoSize)?;
-        let bytes = number * base.powi(power.ok_or(NoSize)?);
+        let number: f64 = digits.trim_end().parse().map_err(|_| InvalidSize)?;
+        let bytes = number * base.powi(power.ok_or(InvalidSize)?);
         if !(1.0..9e18).contains(&bytes) {
-            return Err(NoSize);
+            return Err(InvalidSize);
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
         Ok(Self::Bytes(bytes as u64))
     }
 }
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_with_units_are_parsed() {
         let bytes = |text: &str| text.parse::<SizeLimit>().map_err(|error| error.to_string());
         for (text, expected) in [
             ("100", 100),

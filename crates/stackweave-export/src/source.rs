@@ -1,4 +1,4 @@
-//! What a format asks for: profiles, named frames, and events in their order.
+//! The input of a format: profiles, named frames, and events in order.
 
 use core::fmt;
 use std::cell::{Cell, RefCell};
@@ -20,19 +20,19 @@ use crate::error::ExportError;
 use crate::included_sources::IncludedSources;
 use crate::options::ExportOptions;
 
-/// A recording on its way into a format.
+/// A recording that is being exported.
 pub struct Source<'a> {
     recording: &'a Recording,
     symbolizer: Option<&'a Symbolizer>,
     options: &'a ExportOptions<'a>,
-    /// What is seen if the options do not say it.
+    /// The view if the options have none.
     default_view: View,
     missing: RefCell<Missing>,
     sources: RefCell<IncludedSources>,
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
-    /// How many events were shown.
+    /// How many events were visited.
     events: Cell<u64>,
 }
 
@@ -68,44 +68,44 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The processes.
+    /// Returns the processes.
     pub fn processes(&self) -> &'a [ProcessRecording] {
         self.recording.processes()
     }
 
-    /// The place among the processes of one that an event was shown with.
-    pub(crate) fn place_of(&self, process: &ProcessRecording) -> usize {
-        // Copies of a process share what they are made of.
+    /// Returns the index of the process that an event was visited with.
+    pub(crate) fn index_of(&self, process: &ProcessRecording) -> usize {
+        // Copies of a process share their data.
         let is_it = |known: &ProcessRecording| core::ptr::eq(known.start(), process.start());
         self.processes().iter().position(is_it).unwrap_or(0)
     }
 
-    /// What may be written.
+    /// Returns the budget of the export.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Returns how much of the recording was shown, from 0 to 1. `None` if that is not known: only a part was asked for, or
-    /// the recording was not read event by event, or more than once.
-    #[expect(clippy::cast_precision_loss, reason = "it is shown with a few digits")]
+    /// Returns the share of the recording that was visited, from 0 to 1. `None` if it is unknown: if only a part is
+    /// exported, or the recording was not read event by event, or more than once.
+    #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
     pub(crate) fn share(&self) -> Option<f64> {
         let events: u64 = self.processes().iter().map(ProcessRecording::event_count).sum();
         let share = self.events.get() as f64 / events as f64;
         (self.options.part.range.is_none() && share > 0.0 && share < 1.0).then_some(share)
     }
 
-    /// How it is exported.
+    /// Returns the options.
     pub fn options(&self) -> &ExportOptions<'a> {
         self.options
     }
 
-    /// What the export is called.
+    /// Returns the title of the export.
     pub fn title(&self) -> String {
         let main = || main_process(self.processes()).map(|process| self.title_of(process)).unwrap_or_default();
         self.options.title.clone().unwrap_or_else(main)
     }
 
-    /// What a process is called: its command line, or the file that it runs.
+    /// Returns the title of a process: its command line, or the file that it runs.
     pub fn title_of(&self, process: &ProcessRecording) -> String {
         match process.start().command_line.as_slice() {
             [] => process.start().executable.clone(),
@@ -113,55 +113,56 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What is seen.
+    /// Returns the view.
     pub fn view(&self) -> &View {
         self.options.view.as_ref().unwrap_or(&self.default_view)
     }
 
-    /// When the first of the processes began to record, on the axis of the recording.
+    /// Returns the time when the first process began to record, on the axis of the recording.
     fn begin(&self) -> i64 {
         begin_of(self.recording)
     }
 
-    /// The time of the events that are asked for, in nanoseconds since the first process began to record.
+    /// Returns the selected time range, in nanoseconds since the first process began to record.
     pub fn time_range(&self) -> Range<u64> {
         let begin = self.begin();
         let since = |time: i64| u64::try_from(time.saturating_sub(begin)).unwrap_or(0);
         let whole = self.recording.time_range().map_or(0..0, |range| since(range.start)..since(range.end));
         match &self.options.part.range {
-            Some(asked) => {
-                let start = asked.start.clamp(whole.start, whole.end);
-                start..asked.end.clamp(start, whole.end)
+            Some(selected) => {
+                let start = selected.start.clamp(whole.start, whole.end);
+                start..selected.end.clamp(start, whole.end)
             }
             None => whole,
         }
     }
 
-    /// A time since the first process began to record, by the wall clock.
+    /// Returns the wall clock at a time since the first process began to record.
     pub fn wall_ns(&self, time_ns: u64) -> i64 {
         wall_ns_of(self.recording, time_ns)
     }
 
-    /// The recording before a change, if there is one: its main process, when it began by the wall clock, and how long it is.
+    /// Returns the recording before a change, if there is one: its main process, its start by the wall clock, and its
+    /// length.
     pub(crate) fn before_change(&self) -> Option<(Option<&ProcessRecording>, i64, u64)> {
         let before = self.options.before?;
         let end = before.time_range().map_or(0, |range| range.end.saturating_sub(begin_of(before)));
         Some((main_process(before.processes()), wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
     }
 
-    /// The profile of everything that is asked for, as it is to be seen.
+    /// Returns the profile of the selection, in the selected view.
     pub fn profile(&self) -> Result<Profile, ExportError> {
         let profiles = self.parts(Grouping::Merged)?;
         let mut profiles = profiles.into_iter().map(|part| part.profile);
         Ok(profiles.next().unwrap_or_else(|| Profile::empty(self.options.part.measure.unwrap_or_default())))
     }
 
-    /// The profiles of its processes or threads.
+    /// Returns the profiles of processes or threads.
     pub fn parts(&self, grouping: Grouping) -> Result<Vec<PartProfile>, ExportError> {
         self.parts_of(self.recording, grouping)
     }
 
-    /// The profile of the recording before a change, if there is one.
+    /// Returns the profile of the recording before a change, if there is one.
     pub fn before(&self) -> Result<Option<Profile>, ExportError> {
         let Some(before) = self.options.before else { return Ok(None) };
         let parts = self.parts_of(before, Grouping::Merged)?;
@@ -179,13 +180,13 @@ impl<'a> Source<'a> {
         Ok(done.parts.into_iter().map(seen).collect())
     }
 
-    /// Everything that was recorded, each thread for itself and lines told apart.
+    /// Returns the trees of all measures, with threads and lines separate.
     pub(crate) fn every_measure(&self) -> Result<EveryMeasure<'a>, ExportError> {
         self.every_measure_of(self.recording, Grouping::Threads)
     }
 
-    /// The same of the recording before a change, if there is one, and how many processes it has. The threads of a process
-    /// are one.
+    /// Returns the same for the recording before a change, if there is one, with the number of its processes. The
+    /// threads of a process are merged.
     pub(crate) fn every_measure_before(&self) -> Result<Option<(EveryMeasure<'a>, usize)>, ExportError> {
         let Some(before) = self.options.before else { return Ok(None) };
         Ok(Some((self.every_measure_of(before, Grouping::Processes)?, before.processes().len())))
@@ -193,7 +194,7 @@ impl<'a> Source<'a> {
 
     fn every_measure_of(&self, recording: &'a Recording, grouping: Grouping) -> Result<EveryMeasure<'a>, ExportError> {
         let part = &self.options.part;
-        // Allocations are the calls of bytes.
+        // Allocations are included in bytes, as their calls.
         let measure = part.measure.map(|measure| match measure {
             Measure::Allocations => Measure::AllocatedBytes,
             other => other,
@@ -205,15 +206,15 @@ impl<'a> Source<'a> {
         Ok(all)
     }
 
-    /// What the phases and runs of the recording took.
+    /// Returns the phases and runs of the recording.
     pub(crate) fn timing(&self) -> Result<TimingReport, ExportError> {
         let mut progress = self.progress.borrow_mut();
         let view = View { show_all: true, ..View::default() };
         Ok(read_timing(self.processes(), &self.options.part, &view, self.symbolizer, &mut **progress)?)
     }
 
-    /// The profiles of a process of these, as they are to be seen.
-    pub(crate) fn seen<'m>(
+    /// Returns the profiles of a process, in the selected view.
+    pub(crate) fn visible_profiles<'m>(
         &self,
         all: &'m EveryMeasure<'_>,
         process: usize,
@@ -223,7 +224,7 @@ impl<'a> Source<'a> {
         all.profiles(process, self.symbolizer).map(seen)
     }
 
-    /// What stacks cost, before they have names.
+    /// Returns the costs of stacks, before frames are named.
     pub fn recorded_costs(&self, part: &AggregateOptions) -> Result<RecordedCosts<'a>, ExportError> {
         let mut progress = self.progress.borrow_mut();
         let costs = RecordedCosts::collect(self.recording.processes(), part, &mut **progress)?;
@@ -231,15 +232,16 @@ impl<'a> Source<'a> {
         Ok(costs)
     }
 
-    /// Shows the events of one thread of the process at this place, in their order, up to the end of the time that is asked for.
-    /// What can't be read is not told: whoever reads thread after thread has read everything before.
+    /// Visits the events of a thread of the process with this index, in order, up to the end of the selected time.
+    /// Parts that can't be read are not reported: callers that read thread after thread have read the whole process
+    /// before.
     pub(crate) fn visit_thread(
         &self,
-        place: usize,
+        index: usize,
         thread: u32,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let Some(process) = self.processes().get(place) else { return Ok(()) };
+        let Some(process) = self.processes().get(index) else { return Ok(()) };
         let (began, range) = self.until(process);
         let mut order = process.in_time_order(range, Some(&[thread]));
         while let Some(timed) = order.next_event()? {
@@ -249,43 +251,43 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// When a process began to record, and its time up to the end of what is asked for.
+    /// Returns when a process began to record, and its time up to the end of the selection.
     fn until(&self, process: &ProcessRecording) -> (u64, Option<Range<u64>>) {
         let began = self.began(process);
         (began, self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began)))
     }
 
-    /// A time since the first process began to record, as one since this process did.
-    pub(crate) fn own_time(&self, process: &ProcessRecording, range: &Range<u64>) -> Range<u64> {
+    /// Converts a time range since the first process began to record to one since this process did.
+    pub(crate) fn time_of_process(&self, process: &ProcessRecording, range: &Range<u64>) -> Range<u64> {
         let began = self.began(process);
         range.start.saturating_sub(began)..range.end.saturating_sub(began)
     }
 
-    /// How much memory the process at this place has used, as `read` finds out.
+    /// Returns the memory usage of the process with this index, which `read` computes.
     pub(crate) fn usage(
         &self,
-        place: usize,
+        index: usize,
         read: impl FnOnce(&mut dyn FnMut(u64)) -> Result<MemoryUsage, ReadError>,
     ) -> Result<MemoryUsage, ExportError> {
-        let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
+        let done: u64 = self.processes()[..index].iter().map(ProcessRecording::bytes).sum();
         let mut progress = self.progress.borrow_mut();
         let usage = read(&mut |bytes| progress(done + bytes))?;
         self.missing.borrow_mut().add_all(&usage.missing);
         Ok(usage)
     }
 
-    /// Names of frames of a process, by their numbers in its recording.
+    /// Returns the names of a process's frames, by their numbers in its recording.
     pub fn names(&self, process: &ProcessRecording, frames: &[u32]) -> RecordedNames {
         RecordedNames::resolve(process, frames, self.symbolizer)
     }
 
-    /// When a process began to record, in nanoseconds since the first one did.
+    /// Returns when a process began to record, in nanoseconds since the first one did.
     pub fn began(&self, process: &ProcessRecording) -> u64 {
         let axis = self.recording.time_axis();
         u64::try_from(axis.time_ns(process, 0).saturating_sub(self.begin())).unwrap_or(0)
     }
 
-    /// Shows every event that is asked for, the earliest first. Times are nanoseconds since the first process began to
+    /// Visits every selected event in the order of time. Times are in nanoseconds since the first process began to
     /// record.
     pub fn visit_events(
         &self,
@@ -297,7 +299,7 @@ impl<'a> Source<'a> {
         self.visit_range(range, event)
     }
 
-    /// The same with all that happened before the time that is asked for, as it may reach into that.
+    /// Visits the events before the selected time too, whose effects may extend into it.
     pub fn visit_events_from_start(
         &self,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
@@ -307,34 +309,34 @@ impl<'a> Source<'a> {
         self.visit_range(range, event)
     }
 
-    /// The same for the process at this place only.
+    /// Visits the same events of the process with this index only.
     pub fn visit_process_from_start(
         &self,
-        place: usize,
+        index: usize,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let missing = self.visit_process(place, event)?;
-        // Who reads process after process reads each once.
+        let missing = self.visit_process(index, event)?;
+        // Callers that read process after process read each once.
         self.missing.borrow_mut().add_all(&missing);
         Ok(())
     }
 
-    /// The same for who has read everything before: what can't be read is not told again.
+    /// Visits the same events again: parts that can't be read are not reported a second time.
     pub(crate) fn visit_process_again(
         &self,
-        place: usize,
+        index: usize,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        self.visit_process(place, event).map(drop)
+        self.visit_process(index, event).map(drop)
     }
 
     fn visit_process(
         &self,
-        place: usize,
+        index: usize,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<Missing, ExportError> {
-        let Some(process) = self.processes().get(place) else { return Ok(Missing::default()) };
-        let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
+        let Some(process) = self.processes().get(index) else { return Ok(Missing::default()) };
+        let done: u64 = self.processes()[..index].iter().map(ProcessRecording::bytes).sum();
         let (began, range) = self.until(process);
         let mut failed = None;
         let mut progress = self.progress.borrow_mut();
@@ -361,7 +363,7 @@ impl<'a> Source<'a> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Shows an event if it is asked for, and goes on unless that failed.
+    /// Visits an event if it is selected, and returns whether to go on.
     fn show(
         &self,
         timed: TimedEvent<'_>,
@@ -369,19 +371,19 @@ impl<'a> Source<'a> {
         failed: &mut Option<ExportError>,
     ) -> ControlFlow<()> {
         self.events.set(self.events.get() + 1);
-        if !self.is_asked_for(timed.process, timed.thread) {
+        if !self.is_selected(timed.process, timed.thread) {
             return ControlFlow::Continue(());
         }
         *failed = event(timed).err();
         if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn is_asked_for(&self, process: &ProcessRecording, number: u32) -> bool {
+    fn is_selected(&self, process: &ProcessRecording, number: u32) -> bool {
         let part = &self.options.part;
-        part.threads.is_empty() || part.takes(process.dictionary().thread(number))
+        part.threads.is_empty() || part.selects(process.dictionary().thread(number))
     }
 
-    /// Notes which source files are in the export.
+    /// Records which source files are in the export.
     pub(crate) fn set_included_sources(&self, sources: IncludedSources) {
         *self.sources.borrow_mut() = sources;
     }
@@ -391,14 +393,14 @@ impl<'a> Source<'a> {
         self.sources.borrow().clone()
     }
 
-    /// What could not be read so far, a sentence each.
+    /// Returns what could not be read so far, one sentence each.
     pub(crate) fn report(&self) -> Vec<String> {
-        let mut told = self.missing.borrow().sentences();
-        told.extend(self.recording.processes().iter().flat_map(|process| process.missing().sentences()));
-        told
+        let mut sentences = self.missing.borrow().sentences();
+        sentences.extend(self.recording.processes().iter().flat_map(|process| process.missing().sentences()));
+        sentences
     }
 
-    /// Remembers what could not be read. Who reads the recording again can't read the same.
+    /// Records what could not be read. It is counted once, even if the recording is read again.
     fn missed<'m>(&self, missing: impl Iterator<Item = &'m Missing>, is_before: bool) {
         if is_before || !self.was_read.replace(true) {
             missing.for_each(|missing| self.missing.borrow_mut().add_all(missing));
@@ -406,8 +408,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the process that a recording of several is named after: of those that no other of them has started the one that
-/// ran longest, and of equal ones the first.
+/// Returns the process that a recording of several is named after: of those that were not started by another one, the
+/// one that ran longest; of equal ones the first.
 pub(crate) fn main_process(processes: &[ProcessRecording]) -> Option<&ProcessRecording> {
     let pids: HashSet<u32> = processes.iter().map(|process| process.start().pid).collect();
     let is_child = |process: &ProcessRecording| {
@@ -421,20 +423,20 @@ pub(crate) fn main_process(processes: &[ProcessRecording]) -> Option<&ProcessRec
     longest(&|process| !is_child(process)).or_else(|| longest(&|_| true))
 }
 
-/// When the first process of a recording began to record, on its axis.
+/// Returns when the first process of a recording began to record, on the recording's axis.
 fn begin_of(recording: &Recording) -> i64 {
     let axis = recording.time_axis();
     recording.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0)
 }
 
-/// A time since then, by the wall clock.
+/// Returns the wall clock at a time since then.
 fn wall_ns_of(recording: &Recording, time_ns: u64) -> i64 {
     let axis = recording.time_axis();
     let first = recording.processes().iter().min_by_key(|process| axis.time_ns(process, 0));
     first.map_or(0, |process| process.timeline().wall_ns(time_ns))
 }
 
-/// A time since the beginning, on the axis that has this beginning.
+/// Converts a time since the start to the axis with this start.
 fn on_axis(begin: i64, ns: u64) -> i64 {
     begin.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX))
 }

@@ -1,5 +1,5 @@
-//! Columns that grow with the number of events, and are written one after another when all is known: what does not fit into
-//! a small piece of memory lies in a file that has no name.
+//! Columns that grow with the number of events and are written one after another at the end: text beyond a small buffer
+//! in memory is buffer in a file without a name.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -11,10 +11,10 @@ use stackweave_files::output::unnamed_scratch;
 
 use crate::budget::Budget;
 
-/// A column keeps this much in memory.
-const KEPT: usize = 8 << 10;
+/// The size of a column's buffer in memory.
+const BUFFER_SIZE: usize = 8 << 10;
 
-/// The file that the columns of one export share. It is made when it is needed.
+/// The file that the columns of one export share. It is created when it is first needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Spill(Rc<RefCell<SpillFile>>);
 
@@ -25,24 +25,24 @@ struct SpillFile {
     budget: Budget,
 }
 
-/// Values as text, with commas between them.
+/// Values as text, separated by commas.
 #[derive(Debug)]
 pub(crate) struct SpilledColumn {
     spill: Spill,
-    kept: Vec<u8>,
-    /// Where in the file the earlier text is, and how long each piece.
-    pieces: Vec<(u64, usize)>,
+    buffer: Vec<u8>,
+    /// The position and length of each part of the earlier text in the file.
+    parts: Vec<(u64, usize)>,
     pub(crate) count: u64,
 }
 
 impl Spill {
-    /// A file for columns that will be written with this budget: it grows no larger than they may.
+    /// Prepares a file for columns that will be written with this budget; the file is limited by the same size.
     pub(crate) fn new(budget: &Budget) -> Self {
         Self(Rc::new(RefCell::new(SpillFile { file: None, end: 0, budget: budget.for_temporary_file() })))
     }
 
     pub(crate) fn column(&self) -> SpilledColumn {
-        SpilledColumn { spill: self.clone(), kept: Vec::new(), pieces: Vec::new(), count: 0 }
+        SpilledColumn { spill: self.clone(), buffer: Vec::new(), parts: Vec::new(), count: 0 }
     }
 
     fn write(&self, text: &[u8]) -> io::Result<u64> {
@@ -67,13 +67,13 @@ impl Spill {
 impl SpilledColumn {
     pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         if self.count > 0 {
-            self.kept.push(b',');
+            self.buffer.push(b',');
         }
-        write(&mut self.kept);
+        write(&mut self.buffer);
         self.count += 1;
-        if self.kept.len() >= KEPT {
-            self.pieces.push((self.spill.write(&self.kept)?, self.kept.len()));
-            self.kept.clear();
+        if self.buffer.len() >= BUFFER_SIZE {
+            self.parts.push((self.spill.write(&self.buffer)?, self.buffer.len()));
+            self.buffer.clear();
         }
         Ok(())
     }
@@ -81,13 +81,13 @@ impl SpilledColumn {
     /// Writes all values, in brackets.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"[")?;
-        let mut piece = Vec::new();
-        for (at, len) in &self.pieces {
-            piece.resize(*len, 0);
-            self.spill.read(*at, &mut piece)?;
-            out.write_all(&piece)?;
+        let mut part = Vec::new();
+        for (at, len) in &self.parts {
+            part.resize(*len, 0);
+            self.spill.read(*at, &mut part)?;
+            out.write_all(&part)?;
         }
-        out.write_all(&self.kept)?;
+        out.write_all(&self.buffer)?;
         out.write_all(b"]")
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_come_back_whole_and_apart() {
+    fn columns_are_read_back_completely_and_separately() {
         let spill = Spill::new(&Budget::new(None, None));
         let mut columns = [spill.column(), spill.column(), spill.column()];
         for number in 0..20_000_u32 {
@@ -105,7 +105,7 @@ mod tests {
                 column.push(|text| text.extend(format!("{number}{index}").bytes())).unwrap();
             }
         }
-        assert!(columns.iter().all(|column| column.kept.len() < KEPT));
+        assert!(columns.iter().all(|column| column.buffer.len() < BUFFER_SIZE));
         for (index, column) in columns.iter().enumerate() {
             let mut text = Vec::new();
             column.write(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! Which frames of a process are seen, where they are not merged to a profile first.
+//! The visible frames of a process, for exports of single events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use stackweave_profile::{Frame, Function, FunctionModule, View};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordedFrame;
 
-/// Says of each frame on a stack, from the outermost one on, whether it is seen.
+/// Decides for each frame of a stack, starting with the outermost, whether it is visible.
 #[derive(Debug)]
 pub(crate) struct VisibleFrames {
     process: ProcessRecording,
-    /// `None` if all is seen.
+    /// `None` if all frames are visible.
     view: Option<View>,
     /// By the number of the frame in the recording.
     functions: HashMap<u32, Vec<Function>>,
@@ -24,17 +24,17 @@ impl VisibleFrames {
         Self { process: process.clone(), view, functions: HashMap::new(), modules: HashMap::new() }
     }
 
-    /// A bit for each of the frames that this one stands for, innermost first: set if it is seen. There are no more than
-    /// 64. `is_library` is what [`View::shows`] keeps from frame to frame; false above the outermost one.
-    pub(crate) fn seen(&mut self, number: u32, frames: &[Frame], is_library: &mut bool) -> u64 {
+    /// Returns a bit for each function of this frame, innermost first: set if it is visible. There are at most 64.
+    /// `is_library` is the state of [`View::shows`] between frames; false before the outermost one.
+    pub(crate) fn visible_bits(&mut self, number: u32, frames: &[Frame], is_library: &mut bool) -> u64 {
         let Some(view) = self.view.take() else { return frames.iter().fold(0, |seen, _| seen << 1 | 1) };
         let outermost_first = self.functions(number, frames).iter().rev();
-        let seen = outermost_first.fold(0, |seen, function| seen << 1 | u64::from(view.shows(function, is_library)));
+        let visible = outermost_first.fold(0, |seen, function| seen << 1 | u64::from(view.shows(function, is_library)));
         self.view = Some(view);
-        seen
+        visible
     }
 
-    /// The functions of the frames that this one stands for.
+    /// Returns the functions of this frame.
     pub(crate) fn functions(&mut self, number: u32, frames: &[Frame]) -> &[Function] {
         let (process, modules) = (&self.process, &mut self.modules);
         self.functions.entry(number).or_insert_with(|| {

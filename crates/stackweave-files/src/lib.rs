@@ -1,5 +1,5 @@
-//! Files: inputs that are mapped into memory or opened without waiting, and the one place where outputs are created, replaced and
-//! discarded ([`output`]).
+//! Files: inputs that are mapped into memory or opened without blocking, and the module that creates, replaces and
+//! discards all outputs ([`output`]).
 
 mod mapped_file;
 pub mod output;

@@ -1,4 +1,4 @@
-//! A file's bytes, mapped into memory or copied.
+//! The bytes of a file, mapped into memory or copied.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -10,8 +10,8 @@ use memmap2::Mmap;
 
 use crate::regular_file::open_regular;
 
-/// Which file it is, and in which state: another file at the same path, or the same file rewritten, has
-/// another identity.
+/// The identity and state of a file: a different file at the same path, or the same file after a change, has a
+/// different identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
     device: u64,
@@ -21,12 +21,12 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The identity of the file that is at `path` now.
+    /// Returns the identity of the file that is currently at `path`.
     pub fn of_path(path: &Path) -> io::Result<Self> {
         std::fs::metadata(path).map(|metadata| Self::of_metadata(&metadata))
     }
 
-    /// Whether both are the same file, in whatever state.
+    /// Returns whether both are the same file, in any state.
     pub fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -37,12 +37,12 @@ impl FileIdentity {
     }
 }
 
-/// A file's bytes. They stay, even if the file is deleted or another one takes its place.
+/// The bytes of a file. They remain valid if the file is deleted or replaced.
 ///
-/// They do not stay if someone writes to the very same file: compare [`MappedFile::identity`] with
-/// [`FileIdentity::of_path`] before relying on them again. A mapped file that is cut short while its bytes are
-/// read ends the process, as it does a program whose own libraries are cut short. So map what the program has
-/// mapped itself, and use [`MappedFile::open_copied`] for anything else.
+/// They do not remain valid if another program writes to the same file: compare [`MappedFile::identity`] with
+/// [`FileIdentity::of_path`] before using them again. If a mapped file is truncated while its bytes are read, the
+/// process ends, as it does if its own libraries are truncated. So map only files that the program has mapped
+/// itself, and use [`MappedFile::open_copied`] for other files.
 #[derive(Debug)]
 pub struct MappedFile {
     path: PathBuf,
@@ -56,8 +56,8 @@ enum Bytes {
     Copied(Box<[u8]>),
 }
 
-/// Larger files are mapped in any case: a copy would take too much of the program's memory.
-const MOST_COPIED: u64 = 64 << 20;
+/// Larger files are always mapped: a copy would need too much memory.
+const MAX_COPIED: u64 = 64 << 20;
 
 impl MappedFile {
     /// Maps the file at `path`. Only regular files can be mapped.
@@ -67,38 +67,38 @@ impl MappedFile {
         Self::of(path, &file, &metadata)
     }
 
-    /// Copies the file at `path` into memory, up to 64 MiB; larger files are mapped. A debug file that is written anew while
-    /// its bytes are read then gives wrong names at worst, and does not end the program that looks for them.
+    /// Copies the file at `path` into memory, up to 64 MiB; larger files are mapped. So a debug file that is
+    /// rewritten while its bytes are read causes wrong names at worst, and does not end the reading program.
     pub fn open_copied(path: &Path) -> io::Result<Self> {
         let file = open_regular(path)?;
         let metadata = file.metadata()?;
-        if metadata.size() > MOST_COPIED {
+        if metadata.size() > MAX_COPIED {
             return Self::of(path, &file, &metadata);
         }
         let mut bytes = Vec::new();
-        file.take(MOST_COPIED).read_to_end(&mut bytes)?;
+        file.take(MAX_COPIED).read_to_end(&mut bytes)?;
         let bytes = Bytes::Copied(bytes.into());
         Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(&metadata), bytes })
     }
 
     fn of(path: &Path, file: &File, metadata: &Metadata) -> io::Result<Self> {
-        // An empty file can't be mapped, and has no bytes to map.
+        // An empty file cannot be mapped, and has no bytes.
         let bytes = if metadata.size() == 0 {
             Bytes::Copied(Box::default())
         } else {
-            // SAFETY: a private, read-only mapping. That nobody writes to the file meanwhile can't be
-            // known: parsers of these bytes trust none of them, and check every bound.
+            // SAFETY: a private, read-only mapping. Another program may write to the file meanwhile: parsers of
+            // these bytes trust none of them, and check every bound.
             Bytes::Mapped(unsafe { Mmap::map(file) }?)
         };
         Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(metadata), bytes })
     }
 
-    /// Where it was opened.
+    /// Returns the path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which file it was when it was opened.
+    /// Returns the identity that the file had when it was opened.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_outlive_the_file() {
+    fn bytes_remain_after_the_file_is_deleted() {
         let path = scratch("outlive");
         std::fs::write(&path, b"some bytes").unwrap();
         let file = MappedFile::open(&path).unwrap();
@@ -134,19 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_outlives_a_cut() {
+    fn a_copy_remains_after_a_truncation() {
         let path = scratch("cut");
         std::fs::write(&path, vec![7; 1 << 16]).unwrap();
         let file = MappedFile::open_copied(&path).unwrap();
         assert_eq!(file.identity(), FileIdentity::of_path(&path).unwrap());
-        // Of a mapping, nothing could be read from here on.
+        // A mapping could no longer be read here.
         std::fs::write(&path, b"").unwrap();
         assert!(file.len() == 1 << 16 && file.iter().all(|byte| *byte == 7));
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
-    fn another_file_at_the_same_path_has_another_identity() {
+    fn a_different_file_at_the_same_path_has_a_different_identity() {
         let path = scratch("identity");
         std::fs::write(&path, b"first").unwrap();
         let first = MappedFile::open(&path).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_has_no_bytes_and_a_folder_is_no_file() {
+    fn an_empty_file_has_no_bytes_and_a_folder_is_refused() {
         let path = scratch("empty");
         std::fs::write(&path, b"").unwrap();
         assert!(MappedFile::open(&path).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Opening of input files whose paths other people may have chosen.
+//! Opens input files whose paths may be untrusted.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 /// Opens a file for reading if it is a regular file.
 ///
-/// Paths that a recording, a module list, a debug link or another process names may lead to anything. To open a pipe waits
-/// for its writer, and to open a device may start what it drives. So the type of the file is checked before it is opened and, as
-/// another file may take its place in between, once more on the open file. In that window a pipe does not block and a terminal
-/// does not become ours.
+/// Paths from a recording, a module list, a debug link or another process may lead to any file. Opening a pipe
+/// waits for its writer, and opening a device may start hardware. So the type of the file is checked before it is
+/// opened and, because another file may replace it in between, again on the open file. In that window, a pipe does
+/// not block and a terminal does not become the controlling terminal.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     check(&fs::metadata(path)?)?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -18,7 +18,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a regular file, and returns an error for one whose path ends in a symbolic link.
+/// Opens a regular file. Fails if the path ends in a symbolic link.
 pub fn open_regular_unlinked(path: &Path) -> io::Result<File> {
     check(&fs::symlink_metadata(path)?)?;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn regular_files_are_opened_and_links_only_where_they_may_be() {
+    fn regular_files_are_opened_and_links_only_if_they_are_allowed() {
         let folder = Folder::new();
         let file = folder.write("file", b"text");
         let link = folder.file("link");

@@ -1,7 +1,7 @@
-//! The figures of one place, or of one size class.
+//! The figures of one call site, or of one size class.
 //!
-//! What it had at the peak is found out late: when it changes for the first time after the peak was left, for until then it
-//! has what it had. So a new peak costs nothing, and there may be as many as there are allocations.
+//! The figures at the peak are stored late: at the first change after the peak was left, since until then the live
+//! figures are those of the peak. So a new peak costs nothing, even if every allocation is one.
 //!
 //! Hot file: no allocation, no lock.
 
@@ -17,14 +17,14 @@ pub(crate) struct Account {
     pub(crate) live_bytes: u64,
     pub(crate) peak_blocks: u64,
     pub(crate) peak_bytes: u64,
-    /// The number of the peak that the two above are of.
+    /// The number of the peak that these two figures are of.
     pub(crate) peak: u64,
     pub(crate) temporary: u64,
     pub(crate) temporary_bytes: u64,
 }
 
 impl Account {
-    /// Before a change: keeps what it had at a peak that was left meanwhile.
+    /// Stores the figures of a peak that was left meanwhile. Called before each change.
     #[inline]
     pub(crate) fn keep_peak(&mut self, sum: &HighWater) {
         if self.peak != sum.number {
@@ -63,7 +63,7 @@ impl Account {
         self.temporary_bytes = self.temporary_bytes.wrapping_sub(weight.bytes);
     }
 
-    /// Adds what another has counted; not what is live.
+    /// Adds the counts of another account, but not its live figures.
     pub(crate) fn add_counts(&mut self, other: &Self) {
         self.allocations = self.allocations.wrapping_add(other.allocations);
         self.bytes = self.bytes.wrapping_add(other.bytes);
@@ -71,7 +71,7 @@ impl Account {
         self.temporary_bytes = self.temporary_bytes.wrapping_add(other.temporary_bytes);
     }
 
-    /// Returns its figures in a ledger with this sum over all accounts.
+    /// Returns the figures in a ledger with this sum over all accounts.
     pub(crate) fn figures(&self, sum: &HighWater, scale: Scale) -> Figures {
         let is_unchanged = sum.is_now || self.peak != sum.number;
         let (peak_blocks, peak_bytes) =

@@ -1,8 +1,8 @@
 //! Live blocks, by address: open addressing in memory straight from the kernel.
 //!
-//! A slot is 16 bytes, and at most three of four are used, so a block of many takes 21 to 43 bytes. The place of a block is in the high bits
-//! of its hash: when the table doubles, blocks keep their order, and are moved from one end to the other. What does not
-//! fit into a slot, which no allocator returns, is kept in a map beside it.
+//! A slot is 16 bytes, and at most three of four are used, so a block of many takes 21 to 43 bytes. The place of a
+//! block is in the high bits of its hash: when the table doubles, blocks keep their order, and are moved from one end
+//! to the other. What does not fit into a slot, which no allocator returns, is kept in a map beside it.
 //!
 //! Hot file: allocates only when the table grows, and then does without if there is no memory.
 
@@ -12,14 +12,14 @@ use std::slice;
 
 use memmap2::{MmapMut, MmapOptions};
 
-use crate::places::PlaceId;
+use crate::call_sites::CallSiteId;
 use crate::{prefer_large_pages, prefetch};
 
 /// What is known of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) size: u64,
-    pub(crate) place: PlaceId,
+    pub(crate) site: CallSiteId,
 }
 
 /// There is no memory for one more.
@@ -27,8 +27,7 @@ pub(crate) struct Entry {
 pub(crate) struct Full;
 
 /// ```text
-/// first word   address (56 bits), low byte of the size
-/// second word  the rest of the size (32 bits), place (32 bits)
+/// first word   address (56 bits), low byte of the size second word  the rest of the size (32 bits), site (32 bits)
 /// ```
 /// Zero where there is no block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,8 +39,8 @@ const SIZE_BITS: u32 = 40;
 const FIRST_SLOTS: usize = 1 << 12;
 /// When there was no memory, it is requested again after so many blocks.
 const PATIENCE: u32 = 1 << 16;
-/// Up to this size half of a table stays empty: it is in the processor's caches, and what costs is to look at many slots. In a
-/// larger one that is a quarter.
+/// Up to this size half of a table stays empty: it is in the processor's caches, and what costs is to look at many
+/// slots. In a larger one that is a quarter.
 const SMALL: usize = 2 << 20;
 /// A table from this size on is in large pages, if the kernel has some: it is touched all over.
 const LARGE: usize = 4 << 20;
@@ -51,7 +50,7 @@ impl Slot {
     fn new(address: u64, entry: Entry) -> Option<Self> {
         let fits = address != 0 && address >> (64 - ADDRESS_SHIFT) == 0 && entry.size >> SIZE_BITS == 0;
         let (low, high) = (entry.size & 0xff, entry.size >> ADDRESS_SHIFT);
-        fits.then(|| Self([address << ADDRESS_SHIFT | low, high << 32 | u64::from(entry.place.0)]))
+        fits.then(|| Self([address << ADDRESS_SHIFT | low, high << 32 | u64::from(entry.site.0)]))
     }
 
     #[inline]
@@ -60,10 +59,10 @@ impl Slot {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is the place")]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is the site")]
     const fn entry(self) -> Entry {
         let size = self.0[1] >> 32 << ADDRESS_SHIFT | self.0[0] & 0xff;
-        Entry { size, place: PlaceId(self.0[1] as u32) }
+        Entry { size, site: CallSiteId(self.0[1] as u32) }
     }
 
     #[inline]
@@ -262,8 +261,8 @@ impl BlockTable {
     }
 }
 
-/// The slot that is a block's first choice; `shift` is 64 less the bits of a slot's number. Of a table without slots it is
-/// any number.
+/// The slot that is a block's first choice; `shift` is 64 less the bits of a slot's number. Of a table without slots it
+/// is any number.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "as many bits as the table has slots")]
 fn home(address: u64, shift: u32) -> usize {
@@ -278,8 +277,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(size: u64, place: u32) -> Entry {
-        Entry { size, place: PlaceId(place) }
+    fn entry(size: u64, site: u32) -> Entry {
+        Entry { size, site: CallSiteId(site) }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What a ledger counts.
+//! The figures of a ledger.
 
-/// Where memory was allocated. The numbers are those of the ledger's owner; 0 is none.
+/// A call site of allocations. The numbers are defined by the user of the ledger; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct CallSite {
     /// The stack.
     pub stack: u32,
     /// The thread.
@@ -13,7 +13,7 @@ pub struct Place {
     pub tag: u32,
 }
 
-/// How much memory a place has used. Of a recording that samples these are estimates.
+/// The memory of a call site. In a sampled recording these are estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Allocations.
@@ -24,7 +24,7 @@ pub struct Figures {
     pub live_blocks: u64,
     /// Their bytes.
     pub live_bytes: u64,
-    /// Blocks that were live when the sum over all places was highest.
+    /// Blocks that were live at the peak of the sum over all call sites.
     pub peak_blocks: u64,
     /// Their bytes.
     pub peak_bytes: u64,
@@ -34,10 +34,10 @@ pub struct Figures {
     pub temporary_bytes: u64,
 }
 
-/// How much memory all places have used.
+/// The memory of all call sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// The sums over all places.
+    /// The sums over all call sites.
     pub figures: Figures,
     /// When the peak was reached.
     pub peak_ticks: u64,
@@ -45,6 +45,6 @@ pub struct Totals {
     pub frees: u64,
     /// Frees of blocks whose allocation was not recorded.
     pub unknown_frees: u64,
-    /// Blocks that were allocated where one was live already, which counts as freed.
+    /// Allocations at an address of a live block, which then counts as freed.
     pub replaced: u64,
 }

@@ -1,9 +1,9 @@
-//! When the sum over all places was highest.
+//! The sum over all call sites, and its peak.
 //!
 //! Hot file: no allocation, no lock.
 
-/// The sum over all places, and its peak. Each peak that is left has a number, so that a place can tell whether it has
-/// changed since ([`Account`](crate::account::Account)).
+/// The sum over all call sites, and its peak. Each peak that was left has a number, which shows a call site whether the
+/// peak has changed since ([`Account`](crate::account::Account)).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HighWater {
     pub(crate) live_blocks: u64,
@@ -11,17 +11,17 @@ pub(crate) struct HighWater {
     pub(crate) peak_blocks: u64,
     pub(crate) peak_bytes: u64,
     pub(crate) peak_ticks: u64,
-    /// The number of the peak, if it was left; else of the one before it.
+    /// The number of the peak, if it was left; else that of the previous peak.
     pub(crate) number: u64,
-    /// Nothing has changed since the peak: it is now.
+    /// Whether nothing has changed since the peak.
     pub(crate) is_now: bool,
-    /// The highest since the last query.
+    /// The highest value since the last query.
     pub(crate) recent_bytes: u64,
     pub(crate) recent_ticks: u64,
 }
 
 impl HighWater {
-    /// Before a place changes: bytes come in, and this makes a new peak, or not.
+    /// Prepares for an increase. Returns whether it makes a new peak.
     #[inline]
     pub(crate) fn will_rise(&mut self, bytes: u64) -> bool {
         let rises = self.live_bytes.wrapping_add(bytes) > self.peak_bytes;
@@ -31,14 +31,14 @@ impl HighWater {
         rises
     }
 
-    /// Before a place frees something, or allocates nothing that makes a peak.
+    /// Prepares for a free, or for an allocation that makes no peak.
     #[inline]
     pub(crate) fn leave_peak(&mut self) {
         self.number += u64::from(self.is_now);
         self.is_now = false;
     }
 
-    /// What is live now is the peak.
+    /// Makes the live memory the peak.
     pub(crate) fn restart_peak(&mut self, ticks: u64) {
         (self.peak_blocks, self.peak_bytes, self.peak_ticks) = (self.live_blocks, self.live_bytes, ticks);
         self.is_now = true;

@@ -2,8 +2,8 @@
 
 use memmap2::{Advice, MmapMut};
 
-/// Has the mapping in large pages, if the kernel has some: a table of hundreds of megabytes misses the processor's table of
-/// pages at every look otherwise.
+/// Advises large pages for the mapping: without them, nearly every access to a table of hundreds of megabytes misses
+/// the TLB.
 pub(crate) fn prefer_large_pages(map: &MmapMut) {
     let _ = map.advise(Advice::HugePage);
 }

@@ -1,26 +1,26 @@
-//! What is live, and what was at the peak.
+//! The ledger of live memory, with the memory at the peak.
 //!
-//! Hot file: allocates only for what is new, a place, a thread, a mapping, or a table that is full; no lock. Where there is no
-//! memory it goes on counting, and says that it is incomplete.
+//! Hot file: allocates only for a new call site, thread or mapping, or for a table that is full; no lock. If memory
+//! can't be allocated, it goes on counting, and reports that it is incomplete.
 
 use std::collections::HashMap;
 
 use crate::account::Account;
 use crate::block_table::{BlockTable, Entry};
-use crate::figures::{Figures, Place, Totals};
+use crate::call_sites::{CallSiteId, CallSites};
+use crate::figures::{CallSite, Figures, Totals};
 use crate::high_water::HighWater;
-use crate::out_of_order::Early;
-use crate::places::{PlaceId, Places};
-use crate::ranges::{Cut, Range, Ranges};
+use crate::out_of_order::EarlyEvents;
+use crate::ranges::{Cut, MappedRange, Ranges};
 use crate::recent::{Freed, Recent};
 use crate::sampling::{Scale, Weight};
 
 /// How a ledger counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerOptions {
-    /// A block is temporary if its thread has allocated at most so many others when it is freed. At most 1,023.
+    /// A block is temporary if its thread has allocated at most this many others when it is freed. At most 1,023.
     pub temporary: u32,
-    /// If allocations are a sample, one byte in how many was hit. Then all figures are estimates of all allocations.
+    /// For sampled allocations, one byte in this many was sampled on average. All figures are then estimates.
     pub sample_every: Option<u64>,
 }
 
@@ -30,40 +30,40 @@ impl Default for LedgerOptions {
     }
 }
 
-/// A block that is live, or what is left of a mapping in one piece.
+/// A live block, or a contiguous part of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it begins.
+    /// The start address.
     pub address: u64,
-    /// Its bytes, as the program requested them.
+    /// The size in bytes, as requested by the program.
     pub size: u64,
-    /// Where it was allocated.
-    pub place: PlaceId,
+    /// The call site of the allocation.
+    pub site: CallSiteId,
 }
 
-/// One class for nothing, one for each power of two, and one for what is greater.
+/// One class for size 0, one for each power of two, and one for greater sizes.
 const CLASSES: usize = 66;
 
-/// What is live, and what was at the peak.
+/// The ledger of live memory, with the memory at the peak.
 ///
-/// A [`Place`]'s thread must be the one that allocates, or else no block of it is seen to be temporary.
+/// The thread of a [`CallSite`] must be the one that allocates; otherwise none of its blocks are temporary.
 #[derive(Debug)]
 pub struct Ledger {
     scale: Scale,
     sum: HighWater,
-    places: Places,
+    sites: CallSites,
     classes: [Account; CLASSES],
     blocks: BlockTable,
     ranges: Ranges,
-    /// How many mappings there were.
+    /// The number of mappings so far.
     mappings: u64,
     recent: Recent,
-    /// What each thread unmapped last, and whether that was temporary.
-    unmapped: HashMap<u32, Vec<(Range, bool)>>,
+    /// What each thread unmapped last, and whether it was temporary.
+    unmapped: HashMap<u32, Vec<(MappedRange, bool)>>,
     /// The time of the latest event.
     now: u64,
-    early_frees: Early,
-    early_allocations: Early,
+    early_frees: EarlyEvents,
+    early_allocations: EarlyEvents,
     frees: u64,
     unknown_frees: u64,
     replaced: u64,
@@ -71,12 +71,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Returns a ledger where nothing has happened.
+    /// Creates an empty ledger.
     pub fn new(options: LedgerOptions) -> Self {
         Self {
             scale: Scale::new(options.sample_every),
             sum: HighWater::default(),
-            places: Places::new(),
+            sites: CallSites::new(),
             classes: [Account::default(); CLASSES],
             blocks: BlockTable::default(),
             ranges: Ranges::default(),
@@ -84,8 +84,8 @@ impl Ledger {
             recent: Recent::new(options.temporary),
             unmapped: HashMap::new(),
             now: 0,
-            early_frees: Early::default(),
-            early_allocations: Early::default(),
+            early_frees: EarlyEvents::default(),
+            early_allocations: EarlyEvents::default(),
             frees: 0,
             unknown_frees: 0,
             replaced: 0,
@@ -93,46 +93,46 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of a place, a new one if it is new.
+    /// Returns the number of a call site; a new one gets a number.
     #[inline]
-    pub fn place(&mut self, place: Place) -> PlaceId {
-        self.places.intern(place)
+    pub fn site(&mut self, site: CallSite) -> CallSiteId {
+        self.sites.intern(site)
     }
 
-    /// Returns the place that has this number.
-    pub fn place_of(&self, place: PlaceId) -> Place {
-        self.places.get(place)
+    /// Returns the call site with this number.
+    pub fn site_of(&self, site: CallSiteId) -> CallSite {
+        self.sites.get(site)
     }
 
-    /// Enters that a thread allocates a block.
+    /// Records that a thread allocates a block.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the words of an event, as they come")]
-    pub fn allocate(&mut self, ticks: u64, thread: u32, address: u64, size: u64, place: PlaceId) {
+    #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
+    pub fn allocate(&mut self, ticks: u64, thread: u32, address: u64, size: u64, site: CallSiteId) {
         let weight = self.scale.weight(size);
         if self.is_late(ticks) && self.early_frees.take_after(ticks, address) {
-            self.count(size, place, weight);
+            self.count(size, site, weight);
             self.unknown_frees -= 1;
             self.frees += 1;
             return;
         }
         self.recent.allocated(thread, address);
-        match self.blocks.insert(address, Entry { size, place }) {
+        match self.blocks.insert(address, Entry { size, site }) {
             Ok(None) => {}
             Ok(Some(old)) => {
                 self.replaced += 1;
                 self.early_allocations.push(ticks, address);
-                self.lose(old.size, old.place, self.scale.weight(old.size));
+                self.lose(old.size, old.site, self.scale.weight(old.size));
             }
             Err(_) => {
                 self.is_incomplete = true;
-                self.count(size, place, weight);
+                self.count(size, site, weight);
                 return;
             }
         }
-        self.gain_counted(ticks, size, place, weight);
+        self.gain_counted(ticks, size, site, weight);
     }
 
-    /// Enters that a thread frees a block.
+    /// Records that a thread frees a block.
     #[inline]
     pub fn free(&mut self, ticks: u64, thread: u32, address: u64) {
         if self.is_late(ticks) && self.early_allocations.take_after(ticks, address) {
@@ -146,19 +146,19 @@ impl Ledger {
             return self.recent.freed(thread, address, Freed::Unknown);
         };
         let weight = self.scale.weight(entry.size);
-        let was_temporary = self.recent.is_recent(self.places.get(entry.place).thread, address);
+        let was_temporary = self.recent.is_recent(self.sites.get(entry.site).thread, address);
         self.recent.freed(thread, address, Freed::Block { entry, was_temporary });
         self.frees += 1;
-        self.lose(entry.size, entry.place, weight);
+        self.lose(entry.size, entry.site, weight);
         if was_temporary {
-            self.places.update(entry.place, |account| account.count_temporary(weight));
+            self.sites.update(entry.site, |account| account.count_temporary(weight));
             self.classes[class_of(entry.size)].count_temporary(weight);
         }
     }
 
-    /// Enters that a thread maps addresses, in the place of what was mapped there.
-    #[expect(clippy::too_many_arguments, reason = "the words of an event, as they come")]
-    pub fn map(&mut self, ticks: u64, thread: u32, address: u64, size: u64, place: PlaceId) {
+    /// Records that a thread maps addresses, and replaces earlier mappings there.
+    #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
+    pub fn map(&mut self, ticks: u64, thread: u32, address: u64, size: u64, site: CallSiteId) {
         self.is_late(ticks);
         for cut in self.ranges.cut(address, size, self.scale) {
             self.replaced += 1;
@@ -169,14 +169,14 @@ impl Ledger {
         if size != 0 && self.has_memory() {
             self.mappings += 1;
             let (end, mapping) = (address.saturating_add(size), self.mappings);
-            self.ranges.insert(Range { start: address, end, size, place, mapping, weight });
-            self.gain_counted(ticks, size, place, weight);
+            self.ranges.insert(MappedRange { start: address, end, size, site, mapping, weight });
+            self.gain_counted(ticks, size, site, weight);
         } else {
-            self.count(size, place, weight);
+            self.count(size, site, weight);
         }
     }
 
-    /// Enters that a thread unmaps addresses: mappings, or parts of them.
+    /// Records that a thread unmaps addresses: mappings, or parts of them.
     pub fn unmap(&mut self, ticks: u64, thread: u32, address: u64, size: u64) {
         self.is_late(ticks);
         let cuts = self.ranges.cut(address, size, self.scale);
@@ -185,25 +185,25 @@ impl Ledger {
             return self.recent.freed(thread, address, Freed::Unknown);
         }
         self.frees += 1;
-        self.recent.freed(thread, address, Freed::Range);
+        self.recent.freed(thread, address, Freed::MappedRange);
         let gone = cuts.iter().map(|cut| (cut.gone, self.lose_and_judge(cut))).collect();
         self.unmapped.insert(thread, gone);
     }
 
-    /// Returns whether what was unmapped was a whole mapping, and temporary.
+    /// Removes an unmapped part. Returns whether it was a whole mapping, and temporary.
     fn lose_and_judge(&mut self, cut: &Cut) -> bool {
         self.lose_cut(cut);
         let range = cut.before;
         let is_whole = range.end - range.start == range.size && cut.left == [None; 2];
-        let is_temporary = is_whole && self.recent.is_recent(self.place_of(range.place).thread, range.start);
+        let is_temporary = is_whole && self.recent.is_recent(self.site_of(range.site).thread, range.start);
         if is_temporary {
-            self.places.update(range.place, |account| account.count_temporary(range.weight));
+            self.sites.update(range.site, |account| account.count_temporary(range.weight));
             self.classes[class_of(range.size)].count_temporary(range.weight);
         }
         is_temporary
     }
 
-    /// Enters that what the thread freed last, at this address, was not freed after all.
+    /// Records that the last free of the thread, at this address, has failed.
     pub fn keep(&mut self, thread: u32, address: u64) {
         match self.recent.take_freed(thread, address) {
             Freed::Nothing => {}
@@ -212,10 +212,10 @@ impl Ledger {
                 self.early_frees.take_after(0, address);
             }
             Freed::Block { entry, was_temporary } => self.keep_block(address, entry, was_temporary),
-            Freed::Range => {
+            Freed::MappedRange => {
                 self.frees -= 1;
-                for (piece, was_temporary) in self.unmapped.remove(&thread).into_iter().flatten() {
-                    self.keep_range(piece, was_temporary);
+                for (part, was_temporary) in self.unmapped.remove(&thread).into_iter().flatten() {
+                    self.keep_range(part, was_temporary);
                 }
             }
         }
@@ -227,38 +227,38 @@ impl Ledger {
         }
         let weight = self.scale.weight(entry.size);
         self.frees -= 1;
-        self.gain(self.now, entry.size, entry.place, weight);
+        self.gain(self.now, entry.size, entry.site, weight);
         if was_temporary {
-            self.places.update(entry.place, |account| account.uncount_temporary(weight));
+            self.sites.update(entry.site, |account| account.uncount_temporary(weight));
             self.classes[class_of(entry.size)].uncount_temporary(weight);
         }
     }
 
-    fn keep_range(&mut self, piece: Range, was_temporary: bool) {
-        let Some((joined, now)) = self.ranges.restore(piece, self.scale) else { return };
+    fn keep_range(&mut self, part: MappedRange, was_temporary: bool) {
+        let Some((joined, now)) = self.ranges.restore(part, self.scale) else { return };
         for other in joined.into_iter().flatten() {
-            self.lose(other.size, other.place, other.weight);
+            self.lose(other.size, other.site, other.weight);
         }
-        self.gain(self.now, now.size, now.place, now.weight);
+        self.gain(self.now, now.size, now.site, now.weight);
         if was_temporary {
-            self.places.update(now.place, |account| account.uncount_temporary(now.weight));
+            self.sites.update(now.site, |account| account.uncount_temporary(now.weight));
             self.classes[class_of(now.size)].uncount_temporary(now.weight);
         }
     }
 
-    /// Prefetches what will be needed to enter an event of this block, some events before.
+    /// Prefetches the data of a block, some events before they are needed.
     #[inline]
     pub fn prefetch(&self, address: u64) {
         self.blocks.prefetch(address);
     }
 
-    /// Returns whether that helps: not while all blocks are in the processor's caches.
+    /// Returns whether prefetching helps: not while all blocks are in the processor's caches.
     #[inline]
     pub fn gains_by_prefetch(&self) -> bool {
         !self.blocks.is_small()
     }
 
-    /// Returns whether an event is earlier than one that was entered already.
+    /// Returns whether an event is earlier than one that was recorded before.
     #[inline]
     fn is_late(&mut self, ticks: u64) -> bool {
         let is_late = ticks < self.now;
@@ -266,7 +266,8 @@ impl Ledger {
         is_late
     }
 
-    /// Returns whether a mapping can be kept. The map of them has no fallible insert, so this reserves as much as it would at most.
+    /// Returns whether a mapping can be stored. The map has no fallible insert, so this reserves as much memory as it
+    /// needs at most.
     fn has_memory(&mut self) -> bool {
         let has_memory = Vec::<u8>::new().try_reserve_exact(4096).is_ok();
         self.is_incomplete |= !has_memory;
@@ -274,28 +275,28 @@ impl Ledger {
     }
 
     #[inline]
-    fn count(&mut self, size: u64, place: PlaceId, weight: Weight) {
-        self.places.update(place, |account| account.count(weight));
+    fn count(&mut self, size: u64, site: CallSiteId, weight: Weight) {
+        self.sites.update(site, |account| account.count(weight));
         self.classes[class_of(size)].count(weight);
     }
 
-    /// Something is live from now on.
+    /// Adds live memory.
     #[inline]
-    fn gain(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
+    fn gain(&mut self, ticks: u64, size: u64, site: CallSiteId, weight: Weight) {
         let rises = self.sum.will_rise(weight.bytes);
         let sum = &self.sum;
         let change = |account: &mut Account| {
             account.keep_peak(sum);
             account.add((weight.blocks, weight.bytes));
         };
-        self.places.update(place, change);
+        self.sites.update(site, change);
         change(&mut self.classes[class_of(size)]);
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
     }
 
-    /// The same of what was allocated just now: both at once, since nothing is done more often.
+    /// Adds live memory and counts its allocation, at once because this is the most frequent change.
     #[inline]
-    fn gain_counted(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
+    fn gain_counted(&mut self, ticks: u64, size: u64, site: CallSiteId, weight: Weight) {
         let rises = self.sum.will_rise(weight.bytes);
         let sum = &self.sum;
         let change = |account: &mut Account| {
@@ -303,61 +304,61 @@ impl Ledger {
             account.count(weight);
             account.add((weight.blocks, weight.bytes));
         };
-        self.places.update(place, change);
+        self.sites.update(site, change);
         change(&mut self.classes[class_of(size)]);
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
     }
 
-    /// Something is not live any more.
+    /// Removes live memory.
     #[inline]
-    fn lose(&mut self, size: u64, place: PlaceId, weight: Weight) {
+    fn lose(&mut self, size: u64, site: CallSiteId, weight: Weight) {
         self.sum.leave_peak();
         let sum = &self.sum;
         let change = |account: &mut Account| {
             account.keep_peak(sum);
             account.subtract((weight.blocks, weight.bytes));
         };
-        self.places.update(place, change);
+        self.sites.update(site, change);
         change(&mut self.classes[class_of(size)]);
         self.sum.subtract((weight.blocks, weight.bytes));
     }
 
     fn lose_cut(&mut self, cut: &Cut) {
-        self.lose(cut.before.size, cut.before.place, cut.before.weight);
-        for piece in cut.left.iter().flatten() {
-            let weight = (piece.weight.blocks, piece.weight.bytes);
-            self.places.update(piece.place, |account| account.add(weight));
-            self.classes[class_of(piece.size)].add(weight);
+        self.lose(cut.before.size, cut.before.site, cut.before.weight);
+        for part in cut.left.iter().flatten() {
+            let weight = (part.weight.blocks, part.weight.bytes);
+            self.sites.update(part.site, |account| account.add(weight));
+            self.classes[class_of(part.size)].add(weight);
             self.sum.add(self.now, weight, false);
         }
     }
 
-    /// Returns the live block that begins at this address, or the piece of a mapping that holds it.
+    /// Returns the live block that begins at this address, or the part of a mapping that contains it.
     pub fn block(&self, address: u64) -> Option<Block> {
-        let found = self.blocks.get(address).map(|entry| Block { address, size: entry.size, place: entry.place });
-        found.or_else(|| self.ranges.containing(address).map(|piece| block_of(&piece)))
+        let found = self.blocks.get(address).map(|entry| Block { address, size: entry.size, site: entry.site });
+        found.or_else(|| self.ranges.containing(address).map(|part| block_of(&part)))
     }
 
-    /// Returns all that is live, in no order.
+    /// Returns all live blocks, unsorted.
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
-        let blocks = self.blocks.iter().map(|(address, entry)| Block { address, size: entry.size, place: entry.place });
+        let blocks = self.blocks.iter().map(|(address, entry)| Block { address, size: entry.size, site: entry.site });
         blocks.chain(self.ranges.iter().map(block_of))
     }
 
-    /// Returns the places that have allocated, in the order in which they came.
-    pub fn places(&self) -> impl Iterator<Item = (Place, Figures)> {
-        self.places_from(0).map(|(_, place, figures)| (place, figures))
+    /// Returns the call sites that have allocated, in the order of their first allocation.
+    pub fn sites(&self) -> impl Iterator<Item = (CallSite, Figures)> {
+        self.sites_from(0).map(|(_, site, figures)| (site, figures))
     }
 
-    /// Returns the places from this number on that have allocated, with their numbers.
-    pub fn places_from(&self, first: usize) -> impl Iterator<Item = (usize, Place, Figures)> {
-        let records = self.places.iter().enumerate().skip(first);
-        let places = records.map(|(number, (place, account))| (number, place, account.figures(&self.sum, self.scale)));
-        places.filter(|(_, _, figures)| *figures != Figures::default())
+    /// Returns the call sites from this number on that have allocated, with their numbers.
+    pub fn sites_from(&self, first: usize) -> impl Iterator<Item = (usize, CallSite, Figures)> {
+        let records = self.sites.iter().enumerate().skip(first);
+        let sites = records.map(|(number, (site, account))| (number, site, account.figures(&self.sum, self.scale)));
+        sites.filter(|(_, _, figures)| *figures != Figures::default())
     }
 
-    /// Returns the size classes that have allocations, smallest first: blocks of more than half of that many bytes, and at most so
-    /// many.
+    /// Returns the size classes with allocations, smallest first: each is for blocks up to its size, and larger than
+    /// half of it.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, Figures)> {
         let classes = self.classes.iter().map(|account| account.figures(&self.sum, self.scale));
         let powers = (0..64).map(|bit| 1 << bit);
@@ -365,7 +366,7 @@ impl Ledger {
         most.zip(classes).filter(|(_, figures)| *figures != Figures::default())
     }
 
-    /// Returns the sums over all places.
+    /// Returns the sums over all call sites.
     pub fn totals(&self) -> Totals {
         let mut all = Account::default();
         for class in &self.classes {
@@ -388,7 +389,7 @@ impl Ledger {
         }
     }
 
-    /// Makes what is live now the peak, reached at this time, whatever was before: for a report of a part of the events.
+    /// Makes the live memory the peak, reached at this time: for a report of a time range.
     pub fn restart_peak(&mut self, ticks: u64) {
         self.sum.restart_peak(ticks);
     }
@@ -399,32 +400,33 @@ impl Ledger {
         self.scale.whole(self.sum.live_bytes)
     }
 
-    /// Returns when most bytes were live since the last call, and how many.
+    /// Returns the time and the value of the highest live bytes since the last call.
     pub fn take_highest(&mut self) -> (u64, u64) {
         let highest = (self.sum.recent_ticks, self.scale.whole(self.sum.recent_bytes));
         (self.sum.recent_ticks, self.sum.recent_bytes) = (self.now, self.sum.live_bytes);
         highest
     }
 
-    /// Returns whether some blocks or places are not known one by one, for want of memory. They are counted, but are not live.
+    /// Returns whether some blocks or call sites could not be stored, for lack of memory. They are counted, but are not
+    /// live.
     pub fn is_incomplete(&self) -> bool {
-        self.is_incomplete || self.places.is_incomplete
+        self.is_incomplete || self.sites.is_incomplete
     }
 
-    /// Returns the memory of the ledger itself.
+    /// Returns the size of the ledger itself.
     pub fn bytes_used(&self) -> usize {
         let early = self.early_frees.bytes_used() + self.early_allocations.bytes_used();
         let unmapped = self.unmapped.values().map(|gone| size_of_val(&**gone) + 32).sum::<usize>();
-        let tables = self.blocks.bytes_used() + self.ranges.bytes_used() + self.places.bytes_used();
+        let tables = self.blocks.bytes_used() + self.ranges.bytes_used() + self.sites.bytes_used();
         size_of::<Self>() + tables + self.recent.bytes_used() + early + unmapped
     }
 }
 
-fn block_of(piece: &Range) -> Block {
-    Block { address: piece.start, size: piece.end - piece.start, place: piece.place }
+fn block_of(part: &MappedRange) -> Block {
+    Block { address: part.start, size: part.end - part.start, site: part.site }
 }
 
-/// Returns the number of a block's size class.
+/// Returns the size class of a block.
 #[inline]
 fn class_of(size: u64) -> usize {
     if size == 0 { 0 } else { (u64::BITS - (size - 1).leading_zeros()) as usize + 1 }

@@ -1,21 +1,22 @@
-//! The model of a heap: which blocks and mappings are live, where they were allocated, and how much that was at the peak.
+//! The model of a heap: the live blocks and mappings, their call sites, and the memory at the peak.
 //!
-//! A [`Ledger`] enters events in the order of their times, for a recorder while they happen or for a reader later. At each moment
-//! it has what is live and what was live at the peak, for each place. Nothing is added up at the end.
+//! A [`Ledger`] records events in the order of time, for a recorder as they happen or for a reader later. At each
+//! moment it has the live memory and the memory at the peak of each call site. Nothing is added up at the end.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `ledger` | the ledger itself |
 //! | `block_table` | live blocks, 16 bytes each |
-//! | `ranges` | live mappings, of which parts may be unmapped |
-//! | `account`, `high_water` | the figures of one place, and of all |
-//! | `places` | where memory was allocated, as numbers |
-//! | `recent` | what each thread did last: for temporary blocks, and for frees that did not happen |
-//! | `out_of_order` | events that come after later ones |
-//! | `sampling` | what one allocation of a sample stands for |
+//! | `ranges` | live mappings, which can be unmapped in parts |
+//! | `account`, `high_water` | the figures of one call site, and of all |
+//! | `call_sites` | call sites of allocations, as numbers |
+//! | `recent` | the last blocks of each thread: for temporary blocks, and for frees that fail |
+//! | `out_of_order` | events that are recorded after later ones |
+//! | `sampling` | the scale of sampled allocations |
 
 mod account;
 mod block_table;
+mod call_sites;
 mod figures;
 mod high_water;
 #[cfg(target_os = "linux")]
@@ -24,7 +25,6 @@ mod large_pages_linux;
 mod large_pages_portable;
 mod ledger;
 mod out_of_order;
-mod places;
 #[cfg(not(target_arch = "x86_64"))]
 mod prefetch_portable;
 #[cfg(target_arch = "x86_64")]
@@ -43,7 +43,7 @@ use prefetch_portable::prefetch;
 #[cfg(target_arch = "x86_64")]
 use prefetch_x86_64::prefetch;
 
-pub use figures::{Figures, Place, Totals};
+pub use call_sites::CallSiteId;
+pub use figures::{CallSite, Figures, Totals};
 pub use ledger::{Block, Ledger, LedgerOptions};
-pub use places::PlaceId;
 pub use sampling::stands_for;

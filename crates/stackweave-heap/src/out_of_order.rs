@@ -1,20 +1,21 @@
-//! Events that come after later ones: a thread was stopped while it recorded one.
+//! Events that are recorded after later ones, because a thread was stopped while it recorded one.
 //!
-//! A free whose allocation comes later, and an allocation where a block is live whose free comes later, are remembered for a
-//! while. They are looked for only when an event is earlier than one that was entered already, so they cost nothing else.
+//! A free whose allocation follows, and an allocation at the address of a live block whose free follows, are kept for a
+//! while. They are looked up only for an event that is earlier than one recorded before, so they cost nothing
+//! otherwise.
 
-/// The last so many are remembered.
+/// How many events are kept.
 const KEPT: usize = 1024;
 
-/// Addresses, each with the time of the event that came too early.
+/// Addresses, each with the time of the event that was recorded too early.
 #[derive(Debug, Default)]
-pub(crate) struct Early {
+pub(crate) struct EarlyEvents {
     events: Vec<(u64, u64)>,
     next: usize,
 }
 
-impl Early {
-    /// Remembers an event.
+impl EarlyEvents {
+    /// Keeps an event.
     pub(crate) fn push(&mut self, ticks: u64, address: u64) {
         if self.events.len() < KEPT {
             if self.events.try_reserve(1).is_ok() {
@@ -26,13 +27,13 @@ impl Early {
         }
     }
 
-    /// Forgets an event at this address that is later than `ticks`; says whether there was one.
+    /// Removes an event at this address that is later than `ticks`, and returns whether there was one.
     pub(crate) fn take_after(&mut self, ticks: u64, address: u64) -> bool {
-        let found = self.events.iter().position(|event| event.0 == address && event.1 > ticks);
-        if let Some(found) = found {
-            self.events[found] = (0, 0);
+        let index = self.events.iter().position(|event| event.0 == address && event.1 > ticks);
+        if let Some(index) = index {
+            self.events[index] = (0, 0);
         }
-        found.is_some()
+        index.is_some()
     }
 
     pub(crate) fn bytes_used(&self) -> usize {
@@ -46,15 +47,15 @@ mod tests {
 
     #[test]
     fn an_event_is_found_once_and_only_by_an_earlier_one() {
-        let mut early = Early::default();
+        let mut early = EarlyEvents::default();
         early.push(100, 0x1000);
         assert!(!early.take_after(100, 0x1000) && !early.take_after(50, 0x2000));
         assert!(early.take_after(99, 0x1000) && !early.take_after(99, 0x1000));
     }
 
     #[test]
-    fn the_oldest_are_forgotten() {
-        let mut early = Early::default();
+    fn the_oldest_events_are_dropped() {
+        let mut early = EarlyEvents::default();
         for number in 0..3000 {
             early.push(10, number * 16 + 16);
         }

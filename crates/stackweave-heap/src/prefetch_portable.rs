@@ -1,4 +1,4 @@
-//! Has a cache line fetched: the twin of `prefetch_x86_64.rs` on other processors, which do without.
+//! Prefetches a cache line: the twin of `prefetch_x86_64.rs` on other processors, which do nothing.
 
 /// Does nothing.
 #[inline]

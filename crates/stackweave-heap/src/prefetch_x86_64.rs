@@ -1,8 +1,8 @@
-//! Has a cache line fetched: the twin of `prefetch_portable.rs` on x86-64.
+//! Prefetches a cache line: the twin of `prefetch_portable.rs` on x86-64.
 
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-/// Has the line fetched that holds `value`, without waiting for it.
+/// Prefetches the line of `value`, without waiting for it.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     // SAFETY: reads nothing, whatever the address; and every x86-64 processor has it.

@@ -1,44 +1,44 @@
-//! What each thread did last: which blocks it allocated, and what it freed.
+//! The last blocks of each thread: which it allocated, and which it freed.
 //!
-//! Hot file: allocates only when a thread is new.
+//! Hot file: allocates only for a new thread.
 
 use crate::block_table::Entry;
 
-/// What a thread freed last.
+/// The last free of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Freed {
     #[default]
     Nothing,
-    /// Something whose allocation was not recorded.
+    /// A block whose allocation was not recorded.
     Unknown,
     Block {
         entry: Entry,
         was_temporary: bool,
     },
-    /// Addresses that it unmapped; which, is with the ranges.
-    Range,
+    /// Addresses that it unmapped; the ledger keeps them with the mappings.
+    MappedRange,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
-    /// Where its next address goes.
+    /// The index of its next address.
     next: usize,
     freed_address: u64,
     freed: Freed,
 }
 
-/// The most blocks of a thread that are remembered.
-const MOST_WINDOW: usize = 1024;
-/// Threads of greater numbers share what is remembered.
-const MOST_THREADS: usize = 1 << 20;
-/// So many addresses may be added at once, or three times as many as there are. A recorder numbers its threads one by one; a file
-/// may name the last of a million.
-const AT_ONCE: usize = 1 << 18;
+/// The maximum number of addresses per thread.
+const MAX_WINDOW: usize = 1024;
+/// Threads with greater numbers share one record.
+const MAX_THREADS: usize = 1 << 20;
+/// The maximum number of records that are added at once, unless there are a third as many already. A recorder numbers
+/// threads one by one; a file may contain only the last of a million.
+const MAX_GROWTH: usize = 1 << 18;
 
 #[derive(Debug)]
 pub(crate) struct Recent {
     threads: Vec<Thread>,
-    /// The addresses that each thread allocated last, `window` of each.
+    /// The last addresses that each thread allocated, `window` of each.
     addresses: Vec<u64>,
     window: usize,
 }
@@ -46,21 +46,21 @@ pub(crate) struct Recent {
 impl Recent {
     /// A block is temporary if its thread has allocated at most `temporary` others when it is freed.
     pub(crate) fn new(temporary: u32) -> Self {
-        let window = (temporary as usize).saturating_add(1).min(MOST_WINDOW);
+        let window = (temporary as usize).saturating_add(1).min(MAX_WINDOW);
         Self { threads: vec![Thread::default()], addresses: vec![0; window], window }
     }
 
-    /// Where a thread is; with all that found no memory it is the first.
+    /// Returns the index of a thread; threads for which no memory could be allocated share the first.
     #[inline]
     fn at(&mut self, thread: u32) -> usize {
-        let at = (thread as usize).min(MOST_THREADS);
+        let at = (thread as usize).min(MAX_THREADS);
         if at < self.threads.len() { at } else { self.add(at) }
     }
 
     #[cold]
     fn add(&mut self, at: usize) -> usize {
         let (threads, addresses) = (at + 1, (at + 1) * self.window);
-        if addresses > AT_ONCE.max(self.addresses.len().saturating_mul(4)) {
+        if addresses > MAX_GROWTH.max(self.addresses.len().saturating_mul(4)) {
             return 0;
         }
         let has_room = self.threads.try_reserve(threads - self.threads.len()).is_ok()
@@ -81,10 +81,10 @@ impl Recent {
         *next = if *next + 1 == self.window { 0 } else { *next + 1 };
     }
 
-    /// Returns whether the block at this address, which this thread has allocated, is among its last.
+    /// Returns whether the block at this address is among the last ones that this thread allocated.
     #[inline]
     pub(crate) fn is_recent(&self, thread: u32, address: u64) -> bool {
-        let at = (thread as usize).min(MOST_THREADS);
+        let at = (thread as usize).min(MAX_THREADS);
         let first = if at < self.threads.len() { at * self.window } else { 0 };
         self.addresses.get(first..first + self.window).is_some_and(|window| window.contains(&address))
     }
@@ -96,7 +96,7 @@ impl Recent {
         self.threads[at].freed_address = address;
     }
 
-    /// Returns what the thread freed last, if that was at this address; from then on, nothing.
+    /// Removes and returns the last free of the thread, if it was at this address.
     pub(crate) fn take_freed(&mut self, thread: u32, address: u64) -> Freed {
         let at = self.at(thread);
         let known = &mut self.threads[at];
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_freed_is_taken_once_and_by_its_address() {
+    fn a_free_is_taken_once_and_by_its_address() {
         let mut recent = Recent::new(0);
         recent.freed(5, 16, Freed::Unknown);
         assert_eq!(recent.take_freed(5, 32), Freed::Nothing);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_absurd_numbers_cost_no_more_than_others() {
+    fn threads_with_large_numbers_need_no_more_memory() {
         let mut recent = Recent::new(1);
         recent.allocated(u32::MAX, 16);
         assert!(recent.is_recent(u32::MAX - 1, 16) && recent.bytes_used() < 1 << 10);

@@ -1,11 +1,11 @@
-//! What one allocation of a sample stands for.
+//! The scale of sampled allocations.
 //!
-//! A recorder that samples records an allocation if one of its bytes is hit, where bytes are hit at random, one in `every` on
-//! average. One of `size` bytes is hit with the probability `1 - exp(-size / every)`, so each that is hit stands for as many
-//! more: the sums are right on average, for each place and each size.
+//! A sampling recorder records an allocation if one of its bytes is hit, where bytes are hit at random, one in `every`
+//! on average. An allocation of `size` bytes is hit with the probability `1 - exp(-size / every)`, so each one that is
+//! hit stands for the reciprocal of it: sums are right on average, for each call site and each size.
 
-/// How many blocks, and how many bytes, an allocation of this size stands for, if one byte in `every` is hit. A size of 0 is
-/// hit as often as a size of 1.
+/// Returns how many blocks and bytes a sampled allocation of this size stands for, if one byte in `every` is hit. Size
+/// 0 is treated like size 1.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
     let size = size.max(1) as f64;
@@ -20,16 +20,16 @@ pub(crate) struct Weight {
     pub(crate) bytes: u64,
 }
 
-/// How allocations are counted: as they are, or as a sample, with a binary fraction so that no estimate is rounded before it
-/// is added up.
+/// How allocations are counted: unscaled, or as a sample, with a binary fraction so that estimates are rounded only
+/// after they are added up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     every: u64,
 }
 
-/// The bits of the fraction. Bytes of 2^53 and more, all that were ever allocated, still fit.
+/// The number of fraction bits. Sums of 2^53 bytes and more still fit.
 const FRACTION: u32 = 10;
-/// A greater block counts as one of this size: a word from a damaged recording must not spoil all sums.
+/// Larger blocks count with this size: a damaged recording must not spoil all sums.
 const MOST: u64 = 1 << 50;
 
 impl Scale {
@@ -42,7 +42,7 @@ impl Scale {
         if self.every == 0 { Weight { blocks: 1, bytes: size.min(MOST) } } else { self.estimate(size, size) }
     }
 
-    /// The weight of `part` bytes of an allocation of `size` bytes.
+    /// Returns the weight of `part` bytes of an allocation of `size` bytes.
     pub(crate) fn weight_of_part(self, size: u64, part: u64) -> Weight {
         if self.every == 0 { Weight { blocks: 1, bytes: part.min(MOST) } } else { self.estimate(size, part) }
     }
@@ -57,7 +57,7 @@ impl Scale {
         Weight { blocks: fixed(blocks), bytes: fixed(bytes) }
     }
 
-    /// The whole number that is nearest to a sum of weights.
+    /// Rounds a sum of weights.
     #[inline]
     pub(crate) fn whole(self, sum: u64) -> u64 {
         if self.every == 0 { sum } else { (sum >> FRACTION) + (sum >> (FRACTION - 1) & 1) }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_block_stands_for_itself_and_a_small_one_for_all_that_were_not_hit() {
+    fn a_large_block_stands_for_itself_and_a_small_one_for_those_not_sampled() {
         let (blocks, bytes) = stands_for(1 << 30, 1 << 19);
         assert!((blocks - 1.0).abs() < 1e-9 && (bytes - f64::from(1 << 30)).abs() < 1.0);
         let (blocks, bytes) = stands_for(64, 1 << 19);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_damaged_recordings_stay_within_bounds() {
+    fn values_of_damaged_recordings_are_limited() {
         for scale in [Scale::new(None), Scale::new(Some(1)), Scale::new(Some(u64::MAX))] {
             assert!(scale.weight(u64::MAX).bytes <= 1 << 63, "{scale:?}");
         }

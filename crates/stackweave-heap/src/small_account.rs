@@ -1,12 +1,12 @@
-//! The figures of a place in 28 bytes, for as long as they are small.
+//! The figures of a call site in 28 bytes, as long as they are small.
 //!
-//! A program with a million stacks allocates only a few blocks at most of them.
+//! A program with a million stacks has only a few blocks in most of them.
 //!
 //! Hot file: no allocation, no lock.
 
 use crate::account::Account;
 
-/// Not the number of a peak: the place has an [`Account`] elsewhere, whose number is in `bytes`.
+/// Marks that the call site has an [`Account`] elsewhere, whose index is in `bytes`. Not the number of a peak.
 const ELSEWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct SmallAccount {
 }
 
 impl SmallAccount {
-    /// Returns the same figures; `None` if they are too large.
+    /// Returns the figures in this form; `None` if they are too large.
     #[inline]
     pub(crate) fn of(account: &Account) -> Option<Self> {
         let peak = u32::try_from(account.peak).ok().filter(|peak| *peak != ELSEWHERE)?;
@@ -40,12 +40,12 @@ impl SmallAccount {
         })
     }
 
-    /// Returns what stands for an account with this number.
+    /// Returns a reference to an account with this index.
     pub(crate) fn elsewhere(number: u32) -> Self {
         Self { bytes: number, peak: ELSEWHERE, ..Self::default() }
     }
 
-    /// Returns the figures, or the number of the account that has them.
+    /// Returns the figures, or the index of the account with them.
     #[inline]
     pub(crate) fn get(&self) -> Result<Account, usize> {
         if self.peak == ELSEWHERE {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_figures_come_back_and_large_ones_do_not_fit() {
+    fn small_figures_are_kept_and_large_ones_do_not_fit() {
         let account = Account {
             allocations: 65_535,
             bytes: u64::from(u32::MAX),

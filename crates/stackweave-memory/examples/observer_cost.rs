@@ -1,6 +1,6 @@
-//! Prints what an event takes in the observer: `cargo run --release -p stackweave-memory --example observer_cost`, with how many
-//! live blocks there are at most if that should be fewer.
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "what it is for")]
+//! Prints the cost of an event in the observer: `cargo run --release -p stackweave-memory --example observer_cost`,
+//! with an optional upper limit for the number of live blocks.
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring program")]
 #![expect(clippy::cast_precision_loss, reason = "figures")]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use stackweave_store::StackTable;
 static STACKS: StackTable = StackTable::new();
 const CHUNK: usize = 8192;
 
-/// The processor time of the calling thread.
+/// Returns the processor time of the calling thread.
 fn own_nanoseconds() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for a time.
@@ -27,7 +27,7 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// An observer that knows all kinds.
+/// Returns an observer that knows all kinds.
 fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
     let recorder =
         Recorder::start(Options::new(folder.join(format!("{}.swv", own_nanoseconds()))), &STACKS, Arc::new(NoNames))

@@ -1,6 +1,6 @@
-//! Prints what an event takes on the writer's thread, encoding and ledger: `cargo run --release -p stackweave-memory --example
-//! writer_cost`.
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "what it is for")]
+//! Prints the cost of an event on the writer's thread, encoding and ledger: `cargo run --release -p stackweave-memory
+//! --example writer_cost`.
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring program")]
 #![expect(clippy::cast_precision_loss, reason = "figures")]
 
 use std::any::Any;
@@ -18,7 +18,7 @@ use stackweave_store::{StackTable, label};
 static STACKS: StackTable = StackTable::new();
 const TURNS: u64 = 4_000_000;
 
-/// The processor time of the calling thread.
+/// Returns the processor time of the calling thread.
 fn own_nanoseconds() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for a time.
@@ -26,9 +26,9 @@ fn own_nanoseconds() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-struct Nobody;
+struct NoLedger;
 
-impl Observer for Nobody {
+impl Observer for NoLedger {
     fn events(&mut self, _: u32, _: &[u64]) {}
 
     fn settle(&mut self, _: u64, _: &mut Notes) {}
@@ -44,7 +44,7 @@ impl Observer for Nobody {
     }
 }
 
-/// What an event takes, in nanoseconds of the writer.
+/// Returns the cost of an event, in nanoseconds of the writer.
 fn measure(path: &Path, make: MakeObserver, mode: Mode, (threads, live): (u64, u64)) -> f64 {
     let recorder = Recorder::start_observed(Options::new(path), &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let kinds = MemoryKinds::register(&recorder, mode).unwrap();
@@ -71,7 +71,7 @@ fn measure(path: &Path, make: MakeObserver, mode: Mode, (threads, live): (u64, u
                 scope.spawn(move || work(thread, turns / threads, is_filling));
             }
         });
-        recorder.ask(|_| own_nanoseconds()).unwrap()
+        recorder.query_observer(|_| own_nanoseconds()).unwrap()
     };
     let began = all(live, true);
     let spent = all(TURNS, false) - began;
@@ -84,14 +84,14 @@ fn main() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("out.swv");
     for (threads, live) in [(1, 10_000), (8, 10_000), (1, 10_000_000)] {
-        for (name, mode, is_kept) in [
+        for (name, mode, has_ledger) in [
             ("history without a ledger", Mode::History, false),
             ("history", Mode::History, true),
             ("aggregate", Mode::Aggregate, true),
         ] {
             let options = MemoryOptions { mode, ..MemoryOptions::default() };
-            let nobody: MakeObserver = Arc::new(|| Box::new(Nobody));
-            let make = if is_kept { observer(&options) } else { nobody };
+            let no_ledger: MakeObserver = Arc::new(|| Box::new(NoLedger));
+            let make = if has_ledger { observer(&options) } else { no_ledger };
             let event = measure(&path, make, mode, (threads, live));
             println!("{threads} threads, {live} live, {name}: {event:.1} ns an event");
             std::fs::remove_file(&path).unwrap();

@@ -1,7 +1,7 @@
-//! Memory over time: the size of the process, and what it has taken.
+//! Memory over time: the resident size of the process, and its allocated bytes.
 //!
-//! A point each interval, and one at each height between two points, so that a spike is seen however short it was. Nothing is
-//! added where nothing changes.
+//! Adds a point for each interval, and one for each maximum between two points, so that a spike is visible however
+//! short it was. No points are added while nothing changes.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::{KindNumber, Notes};
 use stackweave_store::label;
 
-use crate::books::Books;
+use crate::device_ledgers::DeviceLedgers;
 use crate::resident::resident_bytes;
 
 /// One line of the curve.
 #[derive(Debug)]
-struct Line {
+struct CurveLine {
     label: Option<RawFrame>,
-    /// Its last point.
+    /// The ticks and value of its last point.
     last: Option<(u64, u64)>,
 }
 
-impl Line {
+impl CurveLine {
     fn new(name: &str) -> Self {
         Self { label: label(name, "", 0), last: None }
     }
@@ -29,7 +29,7 @@ impl Line {
         self.last.is_some_and(|last| last.1 == value)
     }
 
-    /// Adds a point if the value is another; never one before the last.
+    /// Adds a point if the value has changed, never before the time of the last point.
     #[expect(clippy::cast_precision_loss, reason = "a counter is a float: exact up to 8 PiB")]
     fn add(&mut self, ticks: u64, value: u64, (counter, notes): (KindNumber, &mut Notes)) {
         if let Some(label) = self.label.filter(|_| !self.is_at(value)) {
@@ -41,48 +41,54 @@ impl Line {
 }
 
 #[derive(Debug)]
-pub(crate) struct Curve {
+pub(crate) struct UsageCurve {
     every: Duration,
     next: Option<Instant>,
-    resident: Line,
-    /// One for each book.
-    taken: Vec<Line>,
+    resident: CurveLine,
+    /// One line for each ledger.
+    allocated: Vec<CurveLine>,
 }
 
-impl Curve {
+impl UsageCurve {
     pub(crate) fn new(every: Duration) -> Self {
-        Self { every, next: None, resident: Line::new("memory.rss"), taken: Vec::new() }
+        Self { every, next: None, resident: CurveLine::new("memory.rss"), allocated: Vec::new() }
     }
 
-    /// Adds the points of an interval that is over. Gives the size of the process, if it was looked at.
-    pub(crate) fn settle(&mut self, ticks: u64, books: &mut Books, to: (KindNumber, &mut Notes)) -> Option<u64> {
+    /// Adds points if the interval is over. Returns the resident size of the process, if it was read.
+    pub(crate) fn settle(
+        &mut self,
+        ticks: u64,
+        ledgers: &mut DeviceLedgers,
+        to: (KindNumber, &mut Notes),
+    ) -> Option<u64> {
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
             return None;
         }
         self.next = now.checked_add(self.every);
-        self.add(ticks, books, to)
+        self.add(ticks, ledgers, to)
     }
 
-    /// Adds what is known now. Gives the size of the process.
+    /// Adds points for the current values. Returns the resident size of the process.
     pub(crate) fn add(
         &mut self,
         ticks: u64,
-        books: &mut Books,
+        ledgers: &mut DeviceLedgers,
         (counter, notes): (KindNumber, &mut Notes),
     ) -> Option<u64> {
         let resident = resident_bytes();
         if let Some(bytes) = resident {
             self.resident.add(ticks, bytes, (counter, notes));
         }
-        for (at, book) in books.all.iter_mut().enumerate() {
-            if at == self.taken.len() {
-                let is_own = book.device == EventKind::OWN_DEVICE;
-                let name = if is_own { "memory.heap".to_owned() } else { format!("memory.device {}", book.device) };
-                self.taken.push(Line::new(&name));
+        for (at, of_device) in ledgers.all.iter_mut().enumerate() {
+            if at == self.allocated.len() {
+                let is_own = of_device.device == EventKind::OWN_DEVICE;
+                let name =
+                    if is_own { "memory.heap".to_owned() } else { format!("memory.device {}", of_device.device) };
+                self.allocated.push(CurveLine::new(&name));
             }
-            let line = &mut self.taken[at];
-            let ((high_ticks, high), now) = (book.ledger.take_highest(), book.ledger.live_bytes());
+            let line = &mut self.allocated[at];
+            let ((high_ticks, high), now) = (of_device.ledger.take_highest(), of_device.ledger.live_bytes());
             if high > now && line.last.is_none_or(|last| high > last.1) {
                 line.add(high_ticks.min(ticks), high, (counter, notes));
             }

@@ -1,62 +1,62 @@
-//! The kinds of events that a recording has so far, by their numbers, as the recording's writer meets them.
+//! Decodes the events of a recording by the numbers of their kinds, as the recording's writer passes them on.
 //!
-//! The words are those of this process: stacks are ids, and frames are whole words. Where they stand, the layout of the kind
-//! says, as for readers: whoever records an allocation with an address and a size has it in the ledger.
+//! Stacks are ids of this process, and frames are whole words. The layout of a kind locates the words, as it does for
+//! readers: any recorder that records an allocation with an address and a size enters it in the ledger.
 
 use stackweave_core::EventKind;
 use stackweave_recording::KindNumber;
 use stackweave_recording::events::{HeapChange, Layout};
 
-/// How the events of a kind change the ledgers.
+/// How events of one kind change the ledgers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fields {
+pub(crate) struct LedgerFields {
     pub(crate) change: HeapChange,
-    /// Where the words are, counted from the first behind the head.
+    /// Where the words are, counted from the first word after the head.
     pub(crate) layout: Layout,
-    /// The allocator, by the number that its name has in the ledger.
+    /// The number of the allocator's name in the ledger.
     pub(crate) allocator: u32,
 }
 
-/// What is known of a kind.
+/// The decoded form of one kind.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct KindShape {
     words: u8,
     has_bytes: bool,
-    pub(crate) fields: Option<Fields>,
+    pub(crate) fields: Option<LedgerFields>,
 }
 
-impl Shape {
-    /// `allocator` is the number of the kind's name.
+impl KindShape {
+    /// Decodes `kind`; `allocator` is the number of its name.
     pub(crate) fn of(kind: &EventKind, allocator: u32) -> Self {
         let words = u8::try_from(kind.words()).unwrap_or(u8::MAX);
         Self { words, has_bytes: kind.has_bytes(), fields: fields_of(kind, allocator) }
     }
 }
 
-fn fields_of(kind: &EventKind, allocator: u32) -> Option<Fields> {
+fn fields_of(kind: &EventKind, allocator: u32) -> Option<LedgerFields> {
     let layout = Layout::of(kind);
-    layout.heap_change().map(|change| Fields { change, layout, allocator })
+    layout.heap_change().map(|change| LedgerFields { change, layout, allocator })
 }
 
-/// What is known of each kind, by its number.
+/// The shapes of all kinds, by the kinds' numbers.
 #[derive(Debug)]
-pub(crate) struct Shapes([Option<Shape>; 256]);
+pub(crate) struct KindShapes([Option<KindShape>; 256]);
 
-impl Default for Shapes {
+impl Default for KindShapes {
     fn default() -> Self {
         Self([None; 256])
     }
 }
 
-impl Shapes {
-    pub(crate) fn add(&mut self, number: KindNumber, shape: Shape) {
+impl KindShapes {
+    pub(crate) fn add(&mut self, number: KindNumber, shape: KindShape) {
         self.0[usize::from(number.get())] = Some(shape);
     }
 
-    /// The first event in these words, by its shape and its length; `None` if its kind is not known, or it is not
-    /// whole.
+    /// Returns the shape and the length of the first event in `words`. `None` if its kind is unknown or the event is
+    /// incomplete.
     #[inline]
-    pub(crate) fn first(&self, words: &[u64]) -> Option<(&Shape, usize)> {
+    pub(crate) fn first(&self, words: &[u64]) -> Option<(&KindShape, usize)> {
         let head = *words.first()?;
         let shape = self.0[usize::from(head as u8)].as_ref()?;
         let mut length = 1 + usize::from(shape.words);
@@ -78,10 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn kinds_mean_what_their_roles_say() {
+    fn heap_changes_follow_from_the_roles_of_kinds() {
         for allocator in Allocator::ALL {
             let expected = if allocator.is_mapping() { HeapChange::Map } else { HeapChange::Allocate };
-            let Fields { change, layout, allocator } = fields_of(&allocator.kind(), 7).unwrap();
+            let LedgerFields { change, layout, allocator } = fields_of(&allocator.kind(), 7).unwrap();
             assert_eq!((change, allocator), (expected, 7));
             let words = [0x7f00_0000_1000, 64, 5];
             assert_eq!([layout.address(), layout.size(), layout.stack()].map(|slot| slot.word(&words)), words);
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(change(&events::KEPT), Some(HeapChange::Keep));
         assert_eq!(change(&events::MEMORY_TAG), Some(HeapChange::Tag));
         assert_eq!(fields_of(&events::HOST_FREE, 1).unwrap().layout.device(&[1, 2, 3, 4]), 4);
-        for passed_over in [
+        for ignored in [
             events::SEGMENT,
             events::SEGMENT_UNMAP,
             events::HOST_FREE_COMPLETED,
@@ -100,7 +100,7 @@ mod tests {
             events::BEGIN,
             events::MEMORY_USAGE,
         ] {
-            assert_eq!(change(&passed_over), None);
+            assert_eq!(change(&ignored), None);
         }
     }
 }

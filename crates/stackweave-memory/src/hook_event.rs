@@ -1,8 +1,8 @@
-//! One event: a block is taken, or is about to be given back.
+//! One event: a block was allocated, or is about to be freed.
 //!
-//! Hot file. On a thread that has told of an event before, nothing here allocates, locks or calls the system, but as
-//! [`Recorder`](stackweave_recording::Recorder) and [`capture`] say; and `errno` stays as it was. A signal handler that comes in the
-//! middle of an event may call any hook: it does only what it stands for.
+//! Hot file. On a thread that has recorded an event before, nothing here allocates, locks or calls the system, except
+//! as [`Recorder`](stackweave_recording::Recorder) and [`capture`] state, and `errno` is preserved. A signal handler
+//! that runs in the middle of an event may call any hook: the hook then only calls its original.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -13,141 +13,141 @@ use stackweave_capture::{Request, Start, capture};
 use stackweave_core::StackPointer;
 use stackweave_recording::events::Allocator;
 
-use crate::blocks::Block;
-use crate::state::{self, Active, way};
+use crate::hook_threads::HookThread;
+use crate::state::{self, ActiveRecording, hook_mode};
 use crate::{failure, platform, sampled_blocks, sampler};
 
-/// An address in the stack frame of the function that this is inlined into.
+/// Returns an address in the stack frame of the function that this is inlined into.
 #[inline(always)]
-pub(crate) fn place() -> usize {
+pub(crate) fn stack_address() -> usize {
     let local = MaybeUninit::<u64>::uninit();
     ptr::from_ref(black_box(&local)).addr()
 }
 
-/// The calling thread is in the middle of an event, until this is dropped: whatever it calls meanwhile is told of to nobody.
+/// Marks the calling thread as in an event until it is dropped. What the thread allocates meanwhile is not recorded.
 #[derive(Debug)]
 pub(crate) struct HookEvent {
-    pub(crate) block: &'static Block,
-    pub(crate) active: &'static Active,
+    pub(crate) thread: &'static HookThread,
+    pub(crate) active: &'static ActiveRecording,
 }
 
 impl HookEvent {
-    /// Begins one, unless the thread is in the middle of another, or nothing is recorded. `place` is an address in the stack frame of
-    /// the outermost function of ours: stacks begin with its caller.
+    /// Begins an event, unless the thread is in another, or nothing is recorded. `stack_address` is in the stack frame
+    /// of our outermost function: stacks begin with its caller.
     #[inline(always)]
-    pub(crate) fn begin(place: usize) -> Option<Self> {
-        let block = Block::for_this_thread()?;
-        if block.busy.load(Ordering::Relaxed) != 0 && !block.was_left(place) {
+    pub(crate) fn begin(stack_address: usize) -> Option<Self> {
+        let thread = HookThread::current_or_attach()?;
+        if thread.busy.load(Ordering::Relaxed) != 0 && !thread.has_left_event(stack_address) {
             return None;
         }
-        Self::begin_on(block, place)
+        Self::begin_on(thread, stack_address)
     }
 
-    /// The same on a thread that is known not to be in the middle of one.
+    /// Begins an event on a thread that is known not to be in one.
     #[inline(always)]
-    pub(crate) fn begin_on(block: &'static Block, place: usize) -> Option<Self> {
-        block.begin(place);
+    pub(crate) fn begin_on(thread: &'static HookThread, stack_address: usize) -> Option<Self> {
+        thread.begin_event(stack_address);
         let active = state::active();
         if active.is_none() {
-            block.end();
+            thread.end_event();
         }
-        Some(Self { block, active: active? })
+        Some(Self { thread, active: active? })
     }
 
-    /// A block, or a mapping, was taken.
+    /// Records that a block or a mapping was allocated.
     #[inline(always)]
     pub(crate) fn allocated(&self, allocator: Allocator, address: usize, size: usize) {
-        let errno = self.block.errno();
+        let errno = self.thread.errno();
         platform::refresh_if_needed();
         let kind = self.active.kinds.of_allocators[allocator as usize];
         self.active.recorder.record_fixed(kind, [address as u64, size as u64, self.stack()]);
-        self.block.set_errno(errno);
+        self.thread.set_errno(errno);
     }
 
-    /// A block is about to be given back.
+    /// Records that a block is about to be freed.
     #[inline(always)]
     pub(crate) fn about_to_free(&self, address: usize) {
-        let errno = self.block.errno();
-        let Active { recorder, kinds, .. } = self.active;
+        let errno = self.thread.errno();
+        let ActiveRecording { recorder, kinds, .. } = self.active;
         if self.active.free_stacks {
             recorder.record_fixed(kinds.free_at, [address as u64, self.stack()]);
         } else {
             recorder.record_fixed(kinds.free, [address as u64]);
         }
-        self.block.set_errno(errno);
+        self.thread.set_errno(errno);
     }
 
-    /// Addresses are about to be given back, or were by what was mapped there.
+    /// Records that addresses are about to be unmapped, or were replaced by a new mapping.
     pub(crate) fn about_to_unmap(&self, address: usize, size: usize) {
-        let errno = self.block.errno();
+        let errno = self.thread.errno();
         self.active.recorder.record_fixed(self.active.kinds.munmap, [address as u64, size as u64]);
-        self.block.set_errno(errno);
+        self.thread.set_errno(errno);
     }
 
-    /// What was last told to be given back was not.
+    /// Records that the last recorded free or unmapping did not happen.
     #[cold]
     #[inline(never)]
     pub(crate) fn kept(&self, address: usize) {
-        let errno = self.block.errno();
+        let errno = self.thread.errno();
         self.active.recorder.record_fixed(self.active.kinds.kept, [address as u64]);
-        self.block.set_errno(errno);
+        self.thread.set_errno(errno);
     }
 
-    /// Memory was asked for that there is not.
+    /// Records that an allocation failed.
     #[cold]
     #[inline(never)]
     pub(crate) fn failed(&self, allocator: Allocator, size: usize) {
-        let errno = self.block.errno();
+        let errno = self.thread.errno();
         failure::record(self.active, allocator, size, self.stack_id());
-        self.block.set_errno(errno);
+        self.thread.set_errno(errno);
     }
 
-    /// Whether an allocation of this size is told.
+    /// Returns whether an allocation of this size is recorded.
     #[inline(always)]
-    pub(crate) fn wants(&self, way: usize, size: usize) -> bool {
-        match way {
-            way::ALL => true,
-            way::SAMPLED => {
-                !sampler::passes(self.block, size) && sampler::is_chosen(self.block, size, self.active.every)
+    pub(crate) fn wants(&self, mode: usize, size: usize) -> bool {
+        match mode {
+            hook_mode::ALL => true,
+            hook_mode::SAMPLED => {
+                !sampler::count_unsampled(self.thread, size) && sampler::is_chosen(self.thread, size, self.active.every)
             }
             _ => false,
         }
     }
 
-    /// Tells of a block that was taken, if blocks of this size are wanted.
+    /// Records the allocation of a block, if blocks of this size are wanted.
     #[inline(always)]
-    pub(crate) fn allocated_if_wanted(&self, way: usize, allocator: Allocator, address: usize, size: usize) {
-        if self.wants(way, size) {
-            if way == way::SAMPLED {
+    pub(crate) fn allocated_if_wanted(&self, mode: usize, allocator: Allocator, address: usize, size: usize) {
+        if self.wants(mode, size) {
+            if mode == hook_mode::SAMPLED {
                 sampled_blocks::insert(address as u64);
             }
             self.allocated(allocator, address, size);
         }
     }
 
-    /// Tells that a block is about to be given back, if it is known. Says whether it was told.
+    /// Records that a block is about to be freed, if its allocation was recorded. Returns whether it was.
     #[inline(always)]
-    pub(crate) fn about_to_free_if_known(&self, way: usize, address: usize) -> bool {
-        let is_known = is_known(way, address);
+    pub(crate) fn about_to_free_if_known(&self, mode: usize, address: usize) -> bool {
+        let is_known = is_known(mode, address);
         if is_known {
             self.about_to_free(address);
         }
         is_known
     }
 
-    /// The call after which a block would have been given back has failed.
+    /// Records that a block is still live, because the call that would have freed it has failed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn kept_if_told(&self, was_told: bool, way: usize, address: usize) {
-        if was_told {
-            if is_sampled(way) {
+    pub(crate) fn kept_if_recorded(&self, was_recorded: bool, mode: usize, address: usize) {
+        if was_recorded {
+            if is_sampled(mode) {
                 sampled_blocks::insert(address as u64);
             }
             self.kept(address);
         }
     }
 
-    /// The word of the stack here; 0 for none.
+    /// Captures the stack and returns it as a word; 0 for none.
     #[inline(always)]
     pub(crate) fn stack(&self) -> u64 {
         self.stack_id().map_or(0, |stack| stack.get().into())
@@ -155,12 +155,12 @@ impl HookEvent {
 
     #[inline(always)]
     pub(crate) fn stack_id(&self) -> Option<stackweave_core::StackId> {
-        let Active { native, limit, .. } = *self.active;
+        let ActiveRecording { native, limit, .. } = *self.active;
         if limit == 0 {
             return None;
         }
-        let place = self.block.busy.load(Ordering::Relaxed) as u64;
-        let start = if native { Start::CallerOf(StackPointer(place)) } else { Start::Caller };
+        let stack_address = self.thread.busy.load(Ordering::Relaxed) as u64;
+        let start = if native { Start::CallerOf(StackPointer(stack_address)) } else { Start::Caller };
         capture(&Request { python: true, native, script: true, skip: 0, limit, start }).stack
     }
 }
@@ -168,18 +168,18 @@ impl HookEvent {
 impl Drop for HookEvent {
     #[inline(always)]
     fn drop(&mut self) {
-        self.block.end();
+        self.thread.end_event();
     }
 }
 
-/// Whether only some allocations are told.
+/// Returns whether only some allocations are recorded.
 #[inline(always)]
-pub(crate) const fn is_sampled(way: usize) -> bool {
-    matches!(way, way::SAMPLED | way::SAMPLED_FREES)
+pub(crate) const fn is_sampled(mode: usize) -> bool {
+    matches!(mode, hook_mode::SAMPLED | hook_mode::SAMPLED_FREES)
 }
 
-/// Whether the free of a block is to be told; once, where only some are known.
+/// Returns whether the free of a block is recorded. In a sampled recording, this forgets the block's address.
 #[inline(always)]
-fn is_known(way: usize, address: usize) -> bool {
-    !is_sampled(way) || sampled_blocks::may_hold(address as u64) && sampled_blocks::remove(address as u64)
+fn is_known(mode: usize, address: usize) -> bool {
+    !is_sampled(mode) || sampled_blocks::may_hold(address as u64) && sampled_blocks::remove(address as u64)
 }

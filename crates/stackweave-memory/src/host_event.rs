@@ -1,52 +1,52 @@
-//! What happens in a host's allocator.
+//! The kinds of events in a host's allocator.
 
 use stackweave_core::EventKind;
 use stackweave_recording::events;
 
-/// What happens, by the numbers of the C interface.
+/// An event in a host's allocator, by its number in the C interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
-pub enum HostEvent {
-    /// A block was taken.
+pub enum HostEventKind {
+    /// A block was allocated.
     Allocate = 1,
-    /// A block is given back, and may be given out again at once.
+    /// A block is freed, and may be allocated again at once.
     Free = 2,
-    /// Room for blocks was got.
+    /// A segment for blocks was allocated.
     Segment = 3,
-    /// Room is given back: a segment, or a part of one.
+    /// A segment, or a part of one, is freed.
     SegmentFree = 4,
-    /// A block is in use, and was when the recording began.
+    /// A block was already in use when the recording began.
     Present = 5,
-    /// The program gives a block back; a device may still use it.
+    /// The program frees a block; a device may still use it.
     FreeRequested = 6,
-    /// What the program gave back may be given out again.
+    /// A block that the program freed may be allocated again.
     FreeCompleted = 7,
-    /// There is room for blocks, as there was when the recording began.
+    /// A segment existed when the recording began.
     SegmentPresent = 8,
-    /// A part of a segment that grows has got memory behind it.
+    /// A part of an expandable segment was mapped.
     SegmentMap = 9,
-    /// A part of a segment that grows loses the memory behind it.
+    /// A part of an expandable segment is unmapped.
     SegmentUnmap = 10,
-    /// Somebody has asked for an account.
+    /// The program requested a state snapshot of the allocator.
     Snapshot = 11,
-    /// There is no memory for a request. The address is how many bytes the device has free.
+    /// A request failed for lack of memory. The address is the number of free bytes on the device.
     OutOfMemory = 12,
-    /// The program says something of a block.
+    /// The program annotates a block.
     Annotate = 13,
-    /// What the calling thread takes from now on has this tag.
+    /// What the calling thread allocates from now on has this tag.
     Tag = 14,
-    /// An account of all segments and blocks begins. The flags say why it is made.
+    /// A state snapshot of all segments and blocks begins. The flags are the reason for it.
     StateBegin = 15,
-    /// A segment in such an account. Flags: 1 for large blocks, 2 it grows.
+    /// A segment in a state snapshot. Flags: 1 for large blocks, 2 expandable.
     SegmentState = 16,
-    /// A block in such an account. Flags: 1 in use by the program, 2 not to be given out.
+    /// A block in a state snapshot. Flags: 1 used by the program, 2 not available.
     BlockState = 17,
-    /// The account ends.
+    /// The state snapshot ends.
     StateEnd = 18,
 }
 
-impl HostEvent {
-    /// Every event.
+impl HostEventKind {
+    /// Every kind.
     pub const ALL: [Self; 18] = [
         Self::Allocate,
         Self::Free,
@@ -67,23 +67,23 @@ impl HostEvent {
         Self::BlockState,
         Self::StateEnd,
     ];
-    /// How many, from the first on, are of one block or segment, and have the same fields.
+    /// How many of the kinds, from the first on, are about one block or segment. They have the same fields.
     pub(crate) const OF_BLOCKS: usize = 10;
 
-    /// The event with this number.
+    /// Returns the kind with this number.
     #[inline]
     pub const fn from_number(number: u32) -> Option<Self> {
         if number == 0 || number as usize > Self::ALL.len() { None } else { Some(Self::ALL[number as usize - 1]) }
     }
 
-    /// Its place in [`HostEvent::ALL`].
+    /// Returns the index in [`HostEventKind::ALL`].
     #[inline]
-    pub(crate) const fn place(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self as usize - 1
     }
 
-    /// What it is recorded as.
-    pub const fn kind(self) -> EventKind {
+    /// Returns the kind of event by which it is recorded.
+    pub const fn event_kind(self) -> EventKind {
         match self {
             Self::Allocate => events::HOST_ALLOCATE,
             Self::Free => events::HOST_FREE,
@@ -111,14 +111,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_its_number_and_those_of_blocks_come_first() {
-        for (place, event) in HostEvent::ALL.into_iter().enumerate() {
-            assert_eq!(HostEvent::from_number(event as u32), Some(event));
-            assert_eq!(event.place(), place);
-            let is_of_block = event.kind().fields == events::HOST_ALLOCATE.fields;
-            assert_eq!(is_of_block, place < HostEvent::OF_BLOCKS, "{event:?}");
+    fn numbers_are_those_of_the_c_interface_and_kinds_of_blocks_come_first() {
+        for (index, kind) in HostEventKind::ALL.into_iter().enumerate() {
+            assert_eq!(HostEventKind::from_number(kind as u32), Some(kind));
+            assert_eq!(kind.index(), index);
+            let is_of_block = kind.event_kind().fields == events::HOST_ALLOCATE.fields;
+            assert_eq!(is_of_block, index < HostEventKind::OF_BLOCKS, "{kind:?}");
         }
-        assert_eq!(HostEvent::from_number(0), None);
-        assert_eq!(HostEvent::from_number(19), None);
+        assert_eq!(HostEventKind::from_number(0), None);
+        assert_eq!(HostEventKind::from_number(19), None);
     }
 }

@@ -1,14 +1,14 @@
-//! The kinds of events that hooks record, as numbers.
+//! The kinds of events that hooks record, by number.
 
 use stackweave_recording::Recorder;
 use stackweave_recording::events::Allocator;
 use stackweave_recording::live::FixedKind;
 
-use crate::host_event::HostEvent;
+use crate::host_event::HostEventKind;
 use crate::kinds::MemoryKinds;
 use crate::options::Mode;
 
-/// The kinds of the events that are recorded by hooks.
+/// The kinds of events that hooks record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HotKinds {
     pub(crate) of_allocators: [FixedKind<3>; Allocator::ALL.len()],
@@ -17,8 +17,8 @@ pub(crate) struct HotKinds {
     pub(crate) munmap: FixedKind<2>,
     pub(crate) kept: FixedKind<1>,
     pub(crate) tag: FixedKind<1>,
-    /// By the place of the [`HostEvent`].
-    pub(crate) host: [FixedKind<6>; HostEvent::OF_BLOCKS],
+    /// By the index of the [`HostEventKind`].
+    pub(crate) host: [FixedKind<6>; HostEventKind::OF_BLOCKS],
     pub(crate) snapshot: FixedKind<4>,
     pub(crate) out_of_memory: FixedKind<7>,
     pub(crate) annotate: FixedKind<4>,
@@ -28,14 +28,14 @@ pub(crate) struct HotKinds {
 }
 
 impl HotKinds {
-    /// Declares them. `None` if the recording has too many kinds already.
+    /// Declares them in the recording. `None` if it has too many kinds already.
     pub(crate) fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
         let all = MemoryKinds::register(recorder, mode)?;
         let mut of_allocators = [all.of(Allocator::Malloc).fixed()?; Allocator::ALL.len()];
         for (kind, allocator) in of_allocators.iter_mut().zip(Allocator::ALL) {
             *kind = all.of(allocator).fixed()?;
         }
-        let mut host = [all.of_host(HostEvent::Allocate).fixed()?; HostEvent::OF_BLOCKS];
+        let mut host = [all.of_host(HostEventKind::Allocate).fixed()?; HostEventKind::OF_BLOCKS];
         for (kind, number) in host.iter_mut().zip(all.host) {
             *kind = number.fixed()?;
         }
@@ -47,12 +47,12 @@ impl HotKinds {
             kept: all.kept.fixed()?,
             tag: all.tag.fixed()?,
             host,
-            snapshot: all.of_host(HostEvent::Snapshot).fixed()?,
-            out_of_memory: all.of_host(HostEvent::OutOfMemory).fixed()?,
-            annotate: all.of_host(HostEvent::Annotate).fixed()?,
-            state: all.of_host(HostEvent::StateBegin).fixed()?,
-            segment_state: all.of_host(HostEvent::SegmentState).fixed()?,
-            block_state: all.of_host(HostEvent::BlockState).fixed()?,
+            snapshot: all.of_host(HostEventKind::Snapshot).fixed()?,
+            out_of_memory: all.of_host(HostEventKind::OutOfMemory).fixed()?,
+            annotate: all.of_host(HostEventKind::Annotate).fixed()?,
+            state: all.of_host(HostEventKind::StateBegin).fixed()?,
+            segment_state: all.of_host(HostEventKind::SegmentState).fixed()?,
+            block_state: all.of_host(HostEventKind::BlockState).fixed()?,
         })
     }
 }

@@ -3,7 +3,7 @@
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{KindNumber, Recorder};
 
-use crate::host_event::HostEvent;
+use crate::host_event::HostEventKind;
 use crate::options::Mode;
 
 /// The kinds of a memory recorder, as numbers of its recording.
@@ -17,31 +17,32 @@ pub struct MemoryKinds {
     pub munmap: KindNumber,
     pub kept: KindNumber,
     pub tag: KindNumber,
-    /// By the place of the [`HostEvent`].
-    pub host: [KindNumber; HostEvent::ALL.len()],
+    /// By the index of the [`HostEventKind`].
+    pub host: [KindNumber; HostEventKind::ALL.len()],
     pub usage: KindNumber,
     pub sizes: KindNumber,
     pub total: KindNumber,
 }
 
 impl MemoryKinds {
-    /// Declares them. Where only sums are wanted, the events that these are of do not go to the file. `None` if the recording has
-    /// too many kinds already.
+    /// Declares them in the recording. If only sums are recorded, the events that they sum up are not written to the
+    /// file. `None` if the recording has too many kinds already.
     pub fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
-        let event =
-            |kind| if mode == Mode::Aggregate { recorder.register_unwritten(kind) } else { recorder.register(kind) };
+        let event = |kind| {
+            if mode == Mode::Aggregate { recorder.register_observer_only(kind) } else { recorder.register(kind) }
+        };
         let free = event(events::FREE)?;
         let mut allocators = [free; Allocator::ALL.len()];
         for (number, allocator) in allocators.iter_mut().zip(Allocator::ALL) {
             *number = event(allocator.kind())?;
         }
         let tag = event(events::MEMORY_TAG)?;
-        let mut host = [tag; HostEvent::ALL.len()];
-        for (place, of) in HostEvent::ALL.into_iter().enumerate() {
-            host[place] = match of {
-                HostEvent::Tag => tag,
-                HostEvent::StateEnd => host[HostEvent::StateBegin.place()],
-                of => event(of.kind())?,
+        let mut host = [tag; HostEventKind::ALL.len()];
+        for (index, of) in HostEventKind::ALL.into_iter().enumerate() {
+            host[index] = match of {
+                HostEventKind::Tag => tag,
+                HostEventKind::StateEnd => host[HostEventKind::StateBegin.index()],
+                of => event(of.event_kind())?,
             };
         }
         Some(Self {
@@ -58,12 +59,12 @@ impl MemoryKinds {
         })
     }
 
-    /// The kind of what happens in a host's allocator.
-    pub const fn of_host(&self, event: HostEvent) -> KindNumber {
-        self.host[event.place()]
+    /// Returns the kind of an event of a host's allocator.
+    pub const fn of_host(&self, kind: HostEventKind) -> KindNumber {
+        self.host[kind.index()]
     }
 
-    /// The kind of what this allocator takes.
+    /// Returns the kind of this allocator's allocations.
     pub const fn of(&self, allocator: Allocator) -> KindNumber {
         self.allocators[allocator as usize]
     }

@@ -1,7 +1,8 @@
-//! Keeps the ledgers of a recording: on its writer's thread, from the events as they are written.
+//! Keeps the ledgers of a recording, on its writer's thread, from the events as they are written.
 //!
-//! Its memory: 21 to 43 bytes for each live block, 50 to 55 for each place, what waits for its turn (64 MiB at most, as much as
-//! threads record in one round of the writer), and 120 bytes for each place while a snapshot is written.
+//! Memory: 21 to 43 bytes for each live block, 50 to 55 for each allocation site, the events that wait to be merged (at
+//! most 64 MiB; usually what threads record in one round of the writer), and 120 bytes for each site while a snapshot
+//! is written.
 
 use std::any::Any;
 use std::fmt;
@@ -14,51 +15,52 @@ use stackweave_recording::events;
 use stackweave_recording::{KindNumber, MakeObserver, Notes, Observer};
 use stackweave_store::label;
 
-use crate::books::Books;
-use crate::curve::Curve;
-use crate::event_layout::{Shape, Shapes};
+use crate::curve::UsageCurve;
+use crate::device_ledgers::DeviceLedgers;
+use crate::event_layout::{KindShape, KindShapes};
 use crate::foreign_hooks::ForeignHooks;
-use crate::merge::Buffers;
+use crate::merge::ThreadBuffers;
 use crate::options::{MemoryOptions, Mode};
 use crate::platform;
-use crate::quiet::Quiet;
 use crate::snapshot::{BlockOrigin, Snapshot, SnapshotKinds, SnapshotWriter};
+use crate::suppress::SuppressGuard;
 
-/// Snapshots of a recording without a history: at least so far from each other, and not more than a hundredth of the time.
+/// The least time between two snapshots of a recording without a history. They also take at most a hundredth of the
+/// time.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(10);
-/// The first ones come sooner, so that a short program that is killed leaves more than nothing: in milliseconds, after 0.2, 0.5,
-/// 1, 2, 5 and 10 seconds.
+/// The pauses before the first snapshots, in milliseconds, so that a short program that is killed leaves some: they are
+/// written after 0.2, 0.5, 1, 2, 5 and 10 seconds.
 const FIRST_PAUSES: [u64; 6] = [200, 300, 500, 1_000, 3_000, 5_000];
 const SNAPSHOT_SHARE: u32 = 100;
 
-/// How the ledgers are doing.
+/// Statistics of the ledgers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerStats {
-    /// Events that were entered.
+    /// Events that were applied.
     pub events: u64,
-    /// How often events could not be told apart from others.
+    /// How often events could not be decoded.
     pub unknown_events: u64,
-    /// Places that have taken memory.
+    /// Allocation sites.
     pub places: usize,
-    /// The memory that the ledgers take.
+    /// The memory of the ledgers, in bytes.
     pub bytes_used: usize,
-    /// Whether some blocks are counted only, for want of memory.
+    /// Whether some blocks are only counted, because memory was short.
     pub is_incomplete: bool,
-    /// The process's own memory.
+    /// The totals of the process's own memory.
     pub totals: Totals,
-    /// How long ago its peak was, when the events were entered.
+    /// How long before the last applied event its peak was.
     pub peak_ago: Duration,
 }
 
-/// How long a tick is, from looks at the clock.
+/// The length of a tick, measured against the clock.
 #[derive(Debug, Default)]
-struct Pace {
+struct TickRate {
     first: Option<(Instant, u64)>,
     last: Option<(Instant, u64)>,
 }
 
-impl Pace {
-    fn look(&mut self, ticks: u64) {
+impl TickRate {
+    fn observe(&mut self, ticks: u64) {
         if self.last.is_none_or(|last| last.1 < ticks) {
             self.last = Some((Instant::now(), ticks));
             self.first = self.first.or(self.last);
@@ -73,7 +75,7 @@ impl Pace {
     }
 }
 
-/// A size at which something is done, once each time that it is reached.
+/// A size that triggers an action each time it is reached.
 #[derive(Debug)]
 struct Threshold {
     bytes: u64,
@@ -81,7 +83,7 @@ struct Threshold {
 }
 
 impl Threshold {
-    /// Whether it is reached, and was not since the size was a tenth below it.
+    /// Returns whether the size is reached for the first time since it was a tenth below.
     fn is_reached(&mut self, bytes: u64) -> bool {
         let is_reached = self.is_armed && bytes >= self.bytes;
         self.is_armed = !is_reached && (self.is_armed || bytes < self.bytes - self.bytes / 10);
@@ -91,25 +93,25 @@ impl Threshold {
 
 /// Keeps the ledgers of a recording.
 pub struct LedgerObserver {
-    shapes: Shapes,
-    buffers: Buffers,
-    books: Books,
-    curve: Curve,
+    shapes: KindShapes,
+    buffers: ThreadBuffers,
+    ledgers: DeviceLedgers,
+    curve: UsageCurve,
     curve_every: Duration,
     foreign_hooks: ForeignHooks,
     counter: Option<KindNumber>,
     usage: [Option<KindNumber>; 3],
     has_history: bool,
     settled: u64,
-    pace: Pace,
+    tick_rate: TickRate,
     snapshots: u64,
-    /// A snapshot that is not written to its end.
+    /// The snapshot that is being written.
     writing: Option<SnapshotWriter>,
-    /// When the next snapshot is due, and how many events the last had.
+    /// When the next snapshot is due, and how many events were applied at the last.
     next_snapshot: Instant,
     snapshot_events: u64,
     dump_at: Threshold,
-    /// Whether there was no memory for some events.
+    /// Whether events were lost because memory was short.
     has_lost: bool,
 }
 
@@ -119,35 +121,35 @@ impl fmt::Debug for LedgerObserver {
     }
 }
 
-/// Makes the observer that a memory recorder needs. Nothing that the writer's thread allocates is told of from then on.
+/// Creates the observer that a memory recorder needs. From then on, what the writer's thread allocates is not recorded.
 pub fn observer(options: &MemoryOptions) -> MakeObserver {
     let options = options.clone();
     Arc::new(move || {
-        Quiet::for_ever();
-        platform::forget_others();
+        SuppressGuard::for_ever();
+        platform::reset_foreign_slots();
         Box::new(LedgerObserver::new(&options))
     })
 }
 
 impl LedgerObserver {
-    /// One where nothing has happened.
+    /// Creates the ledgers of a recording without events.
     pub fn new(options: &MemoryOptions) -> Self {
         let sample_every = match options.mode {
             Mode::Sampled { every } => Some(every.max(1)),
             Mode::History | Mode::Aggregate => None,
         };
         Self {
-            shapes: Shapes::default(),
-            buffers: Buffers::default(),
-            books: Books::new(LedgerOptions { temporary: options.temporary, sample_every }),
-            curve: Curve::new(options.curve_every),
+            shapes: KindShapes::default(),
+            buffers: ThreadBuffers::default(),
+            ledgers: DeviceLedgers::new(LedgerOptions { temporary: options.temporary, sample_every }),
+            curve: UsageCurve::new(options.curve_every),
             curve_every: options.curve_every,
             foreign_hooks: ForeignHooks::new(options.own_memory),
             counter: None,
             usage: [None; 3],
             has_history: options.mode == Mode::History,
             settled: 0,
-            pace: Pace::default(),
+            tick_rate: TickRate::default(),
             snapshots: 0,
             writing: None,
             next_snapshot: Instant::now() + pause_after(0),
@@ -157,71 +159,72 @@ impl LedgerObserver {
         }
     }
 
-    /// What is live, and was at the peak, when this was settled last.
+    /// Returns what was live, and what was live at the peak, when the ledgers were last updated.
     pub fn snapshot(&self) -> Snapshot {
-        let ago = |ticks: u64| self.pace.duration(self.settled.saturating_sub(ticks));
-        Snapshot { ticks: self.settled, devices: self.books.device_snapshots(ago) }
+        let ago = |ticks: u64| self.tick_rate.duration(self.settled.saturating_sub(ticks));
+        Snapshot { ticks: self.settled, devices: self.ledgers.device_snapshots(ago) }
     }
 
-    /// The live block that begins at this address, or the mapping that holds it.
+    /// Returns the live block that begins at this address, or the mapping that contains it.
     pub fn block(&self, address: u64) -> Option<BlockOrigin> {
-        self.books.block(address)
+        self.ledgers.block(address)
     }
 
-    /// All live blocks, in no order.
+    /// Returns all live blocks, in no order.
     pub fn live_blocks(&self) -> Vec<BlockOrigin> {
-        self.books.live_blocks()
+        self.ledgers.live_blocks()
     }
 
-    /// Those of devices.
+    /// Returns the live blocks of devices.
     pub(crate) fn device_blocks(&self) -> impl Iterator<Item = BlockOrigin> {
-        self.books.device_blocks()
+        self.ledgers.device_blocks()
     }
 
-    /// Adds a snapshot to the recording: the first part of it, the others come by [`Observer::more`]. False if its kinds are not declared.
+    /// Writes the first part of a snapshot to the recording; [`Observer::more`] writes the others. Returns false if its
+    /// kinds are not declared.
     pub fn write_snapshot(&mut self, ticks: u64, notes: &mut Notes) -> bool {
         let [Some(usage), Some(sizes), Some(total)] = self.usage else { return false };
         self.snapshots += 1;
         let kinds = SnapshotKinds { usage, sizes, total };
         self.writing = Some(SnapshotWriter::new(ticks.max(self.settled), self.snapshots, kinds));
-        self.snapshot_events = self.books.entered;
+        self.snapshot_events = self.ledgers.applied;
         self.more(notes);
         true
     }
 
-    /// How it is doing.
+    /// Returns statistics of the ledgers.
     pub fn stats(&self) -> LedgerStats {
-        let books = &self.books.all;
-        let totals = books.first().map_or_else(Totals::default, |book| book.ledger.totals());
+        let ledgers = &self.ledgers.all;
+        let totals = ledgers.first().map_or_else(Totals::default, |own| own.ledger.totals());
         LedgerStats {
-            events: self.books.entered,
+            events: self.ledgers.applied,
             unknown_events: self.buffers.unknown,
-            places: books.iter().map(|book| book.ledger.places().count()).sum(),
-            bytes_used: self.books.bytes_used() + self.buffers.bytes_used(),
-            is_incomplete: self.has_lost || books.iter().any(|book| book.ledger.is_incomplete()),
+            places: ledgers.iter().map(|of_device| of_device.ledger.sites().count()).sum(),
+            bytes_used: self.ledgers.bytes_used() + self.buffers.bytes_used(),
+            is_incomplete: self.has_lost || ledgers.iter().any(|of_device| of_device.ledger.is_incomplete()),
             totals,
-            peak_ago: self.pace.duration(self.settled.saturating_sub(totals.peak_ticks)),
+            peak_ago: self.tick_rate.duration(self.settled.saturating_sub(totals.peak_ticks)),
         }
     }
 
-    /// Enters the events before `until`.
-    fn enter_until(&mut self, until: u64) {
-        let books = &mut self.books;
-        self.buffers.take_until(until, &self.shapes, &mut |event| books.take(event));
-        books.enter();
+    /// Applies the events before `until`.
+    fn apply_until(&mut self, until: u64) {
+        let ledgers = &mut self.ledgers;
+        self.buffers.merge_until(until, &self.shapes, &mut |event| ledgers.add(event));
+        ledgers.apply_batch();
     }
 }
 
-/// How long it is to the next snapshot after so many.
+/// Returns the pause before the next snapshot, after this many.
 fn pause_after(snapshots: u64) -> Duration {
-    let first = usize::try_from(snapshots).ok().and_then(|place| FIRST_PAUSES.get(place));
+    let first = usize::try_from(snapshots).ok().and_then(|index| FIRST_PAUSES.get(index));
     first.map_or(SNAPSHOT_EVERY, |milliseconds| Duration::from_millis(*milliseconds))
 }
 
 impl Observer for LedgerObserver {
     fn kind(&mut self, number: KindNumber, kind: &EventKind) {
-        let allocator = label(&kind.name, "", 0).map_or(0, |label| self.books.labels.number(label.to_bits()));
-        self.shapes.add(number, Shape::of(kind, allocator));
+        let allocator = label(&kind.name, "", 0).map_or(0, |label| self.ledgers.labels.number(label.to_bits()));
+        self.shapes.add(number, KindShape::of(kind, allocator));
         let known = [events::MEMORY_USAGE, events::MEMORY_SIZES, events::MEMORY_TOTAL];
         for (slot, known) in self.usage.iter_mut().zip(known) {
             if *kind == known {
@@ -237,44 +240,44 @@ impl Observer for LedgerObserver {
         match self.buffers.push(thread, words) {
             Ok(false) => {}
             Ok(true) => {
-                let books = &mut self.books;
-                self.buffers.take_oldest(&self.shapes, &mut |event| books.take(event));
-                books.enter();
+                let ledgers = &mut self.ledgers;
+                self.buffers.merge_oldest(&self.shapes, &mut |event| ledgers.add(event));
+                ledgers.apply_batch();
             }
             Err(_) => {
-                self.enter_until(u64::MAX);
+                self.apply_until(u64::MAX);
                 self.has_lost |= self.buffers.push(thread, words).is_err();
             }
         }
     }
 
     fn settle(&mut self, ticks: u64, notes: &mut Notes) {
-        platform::recheck();
-        self.enter_until(ticks);
+        platform::recheck_slots();
+        self.apply_until(ticks);
         self.settled = self.settled.max(ticks);
-        self.pace.look(self.settled);
+        self.tick_rate.observe(self.settled);
         let counter = self.counter;
         if let Some(counter) = counter {
             self.foreign_hooks.settle(self.settled, (counter, notes));
         }
-        let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.books, (counter, notes)));
-        let is_due = !self.has_history && self.books.entered != self.snapshot_events;
-        // Before its kinds are declared a snapshot can't be written: what asks for one stays until then.
+        let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.ledgers, (counter, notes)));
+        let is_due = !self.has_history && self.ledgers.applied != self.snapshot_events;
+        // A snapshot can't be written before its kinds are declared: a request waits until then.
         let can_write = self.usage.iter().all(Option::is_some);
         let is_reached = can_write && resident.is_some_and(|bytes| self.dump_at.is_reached(bytes));
         if is_reached || can_write && platform::take_dump_request() {
-            notes.ask_for_dump();
+            notes.request_dump();
         } else if is_due && Instant::now() >= self.next_snapshot {
             self.write_snapshot(ticks, notes);
         }
     }
 
     fn end(&mut self, ticks: u64, notes: &mut Notes) {
-        self.enter_until(u64::MAX);
+        self.apply_until(u64::MAX);
         self.settled = self.settled.max(ticks);
-        self.pace.look(self.settled);
+        self.tick_rate.observe(self.settled);
         if let Some(counter) = self.counter {
-            self.curve.add(self.settled, &mut self.books, (counter, notes));
+            self.curve.add(self.settled, &mut self.ledgers, (counter, notes));
             self.foreign_hooks.add(self.settled, (counter, notes));
         }
         self.write_snapshot(ticks, notes);
@@ -289,7 +292,7 @@ impl Observer for LedgerObserver {
 
     fn more(&mut self, notes: &mut Notes) -> bool {
         let Some(mut writing) = self.writing.take() else { return false };
-        if writing.write_part(&self.books, notes) {
+        if writing.write_part(&self.ledgers, notes) {
             self.writing = Some(writing);
         } else {
             self.next_snapshot =
@@ -319,9 +322,9 @@ mod tests {
 
     static STACKS: StackTable = StackTable::new();
 
-    /// Without a history in the file, a program that is killed leaves the last of these.
+    /// Without a history in the file, the last of these is what a killed program leaves.
     #[test]
-    fn recordings_without_a_history_have_snapshots_now_and_then() {
+    fn recordings_without_a_history_write_snapshots_periodically() {
         for (mode, expected) in [(Mode::History, [0, 0]), (Mode::Aggregate, [1, 2])] {
             let folder = Folder::new();
             let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
@@ -345,7 +348,7 @@ mod tests {
                 ledgers.next_snapshot = Instant::now();
                 ledgers.settle(ticks + 2, &mut notes);
                 ledgers.next_snapshot = Instant::now();
-                // Nothing has happened since.
+                // Nothing was recorded in the meantime.
                 ledgers.settle(ticks + 3, &mut notes);
                 written.push(ledgers.snapshots);
             }
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_snapshots_come_soon() {
+    fn the_first_snapshots_are_written_early() {
         let times = (0..8).scan(Duration::ZERO, |time, snapshots| {
             *time += pause_after(snapshots);
             Some(time.as_millis())
@@ -365,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_reached_once_each_time() {
+    fn a_threshold_triggers_once_each_time_it_is_reached() {
         let mut threshold = Threshold { bytes: 1000, is_armed: true };
         let sizes = [900, 999, 1000, 1001, 950, 1000, 899, 999, 1200, 1300];
         let reached: Vec<u64> = sizes.into_iter().filter(|bytes| threshold.is_reached(*bytes)).collect();
@@ -374,12 +377,12 @@ mod tests {
     }
 
     #[test]
-    fn ticks_become_time_by_what_was_seen_of_the_clock() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.duration(5), Duration::ZERO);
+    fn the_tick_rate_is_measured_against_the_clock() {
+        let mut rate = TickRate::default();
+        assert_eq!(rate.duration(5), Duration::ZERO);
         let began = Instant::now();
-        pace.first = Some((began, 1000));
-        pace.last = Some((began + Duration::from_secs(2), 7000));
-        assert_eq!(pace.duration(1500), Duration::from_millis(500));
+        rate.first = Some((began, 1000));
+        rate.last = Some((began + Duration::from_secs(2), 7000));
+        assert_eq!(rate.duration(1500), Duration::from_millis(500));
     }
 }

@@ -1,18 +1,18 @@
 //! The memory recorder: every allocation of a process, with its woven stack, in a recording.
 //!
-//! Calls of `malloc` and its kin are led to functions of ours by the tables through which every loaded module calls them;
-//! Python's own allocators, if that is asked for, by the interpreter. An event is one capture and one record. What is live, and
-//! what was live at the peak, is kept by the recording's writer, off the program's threads.
+//! Calls of `malloc` and related functions reach our hooks through the tables by which every loaded module calls them.
+//! Python's own allocators are hooked through the interpreter, if requested. An event is one capture and one record.
+//! The recording's writer keeps what is live, and what was live at the peak, off the program's threads.
 //!
 //! | file | holds | |
 //! |---|---|---|
 //! | `linux/hook_wrappers.rs`, `linux/*_functions.rs` | the hooks | hot |
-//! | `hook_event.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
-//! | `host_words.rs` | what hosts tell rarely | |
-//! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
-//! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
-//! | `memory.rs` | what programs call | |
-//! | `ledger_observer.rs` | what the writer does with events: it has them in order (`merge.rs`), knows what they mean (`meaning.rs`), and keeps `books.rs`, the `curve.rs` and `snapshot.rs` | |
+//! | `hook_event.rs`, `host.rs`, `python_blocks.rs` | how an event is recorded | hot |
+//! | `rare_host_events.rs` | rare events of host allocators | |
+//! | `state.rs`, `hook_threads.rs` | whether events are recorded, and the state of each thread | hot |
+//! | `sampler.rs`, `sampled_blocks.rs` | which allocations a sampled recording includes | hot |
+//! | `memory.rs` | the recorder's interface | |
+//! | `ledger_observer.rs` | what the writer does with events: `merge.rs` orders them, `event_layout.rs` decodes them, `device_ledgers.rs` applies them, `curve.rs` and `snapshot.rs` write the results | |
 
 #![allow(clippy::inline_always, reason = "an event is a few nanoseconds: what is inlined is measured")]
 #![allow(
@@ -22,17 +22,16 @@
     reason = "the platforms that record memory are 64-bit: an address, a word and a usize are one size; random numbers are rounded"
 )]
 
-mod blocks;
-mod books;
 mod curve;
+mod device_ledgers;
 mod error;
 mod event_layout;
 mod failure;
 mod foreign_hooks;
 mod hook_event;
+mod hook_threads;
 mod host;
 mod host_event;
-mod host_words;
 mod hot_kinds;
 mod kinds;
 mod ledger_observer;
@@ -41,7 +40,7 @@ mod merge;
 mod options;
 mod python_blocks;
 mod queries;
-mod quiet;
+mod rare_host_events;
 mod resident;
 mod sampled_blocks;
 mod sampler;
@@ -49,6 +48,7 @@ pub mod sink;
 mod snapshot;
 mod state;
 mod stats;
+mod suppress;
 #[cfg(test)]
 mod tests;
 
@@ -60,14 +60,14 @@ mod platform;
 mod platform;
 
 pub use error::MemoryError;
-pub use host::{HostBlock, tell_host};
-pub use host_event::HostEvent;
+pub use host::{HostBlock, record_host_event};
+pub use host_event::HostEventKind;
 pub use kinds::MemoryKinds;
 pub use ledger_observer::{LedgerObserver, LedgerStats, observer};
 pub use memory::Memory;
 pub use options::{MemoryOptions, Mode};
 pub use platform::{DumpSignal, InterposeError, KeptHooks};
 pub use python_blocks::PythonBlocks;
-pub use quiet::Quiet;
 pub use snapshot::{BlockOrigin, DeviceSnapshot, Snapshot, UsageRow};
 pub use stats::MemoryStats;
+pub use suppress::SuppressGuard;

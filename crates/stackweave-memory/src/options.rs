@@ -2,44 +2,45 @@
 
 use std::time::Duration;
 
-/// What of the events is kept.
+/// Which events the recording contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Every event is in the recording.
+    /// The recording contains every event.
     #[default]
     History,
-    /// Figures for each place only.
+    /// The recording contains only figures for each allocation site.
     Aggregate,
-    /// One allocation for so many bytes, on average, chosen at random: every byte is as likely as every other.
+    /// The recording contains one allocation per `every` bytes on average, chosen at random: every byte is equally
+    /// likely.
     Sampled {
-        /// How many bytes.
+        /// The average number of bytes between two samples.
         every: u64,
     },
 }
 
 /// How memory is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the settings are independent")]
 pub struct MemoryOptions {
-    /// What of the events is kept.
+    /// Which events the recording contains.
     pub mode: Mode,
     /// Whether stacks have native frames.
     pub native: bool,
-    /// Whether blocks of Python's own allocators are told of, and not the arenas that these lie in.
+    /// Whether blocks of Python's own allocators are recorded, instead of the arenas that hold them.
     pub python_allocators: bool,
-    /// Whether a free has a stack, too.
+    /// Whether frees have stacks, too.
     pub free_stacks: bool,
-    /// Whether the process's own memory is recorded, and not only what hosts tell.
+    /// Whether the process's own memory is recorded, in addition to what hosts record.
     pub own_memory: bool,
-    /// Whether mappings are told of.
+    /// Whether mappings are recorded.
     pub mappings: bool,
-    /// How many innermost frames of a stack are kept.
+    /// How many of a stack's innermost frames are recorded.
     pub depth: usize,
-    /// A block is temporary if it is given back before its thread has taken so many others.
+    /// A block is temporary if its thread allocates fewer than this many other blocks before it is freed.
     pub temporary: u32,
-    /// How often the size of the process, and of what it has taken, is recorded.
+    /// How often the resident size of the process and its allocated bytes are recorded.
     pub curve_every: Duration,
-    /// When the process has this many bytes in memory, all that is known is written.
+    /// The resident size, in bytes, at which a snapshot is written.
     pub dump_at_rss: Option<u64>,
 }
 

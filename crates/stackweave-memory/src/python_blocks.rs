@@ -1,19 +1,21 @@
 //! Blocks of Python's own allocators.
 //!
-//! Hot file: see `hook_event.rs`. All is inlined into the function that the interpreter calls: stacks begin with its caller. The event
-//! goes on while the allocator works, so that what it takes from `malloc`, and its arenas, are told of to nobody.
+//! Hot file: see `hook_event.rs`. Everything is inlined into the function that the interpreter calls: stacks begin with
+//! its caller. The event lasts while the allocator works, so that its calls of `malloc` and its arenas are not
+//! recorded.
 
 use std::sync::atomic::Ordering;
 
 use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
 use stackweave_recording::events::Allocator;
 
-use crate::blocks::Block;
-use crate::hook_event::{HookEvent, place};
-use crate::state::{self, way};
+use crate::hook_event::{HookEvent, stack_address};
+use crate::hook_threads::HookThread;
+use crate::state::{self, hook_mode};
 
-/// Records them: for [`AllocatorHooks::install`](stackweave_cpython::allocators::AllocatorHooks::install), with a
-/// [`Memory`](crate::Memory) or before it; without one it does nothing.
+/// Records the blocks of Python's allocators: an observer for
+/// [`AllocatorHooks::install`](stackweave_cpython::allocators::AllocatorHooks::install). It may be installed before a
+/// [`Memory`](crate::Memory) starts; without one it does nothing.
 #[derive(Debug)]
 pub struct PythonBlocks;
 
@@ -28,56 +30,56 @@ const fn allocator(domain: Domain, function: Function) -> Allocator {
     }
 }
 
-/// Begins an event, if anything is told.
+/// Begins an event, if events are recorded.
 #[inline(always)]
-fn begin(way: usize, place: usize) -> Option<HookEvent> {
-    if way == way::OFF {
+fn begin(mode: usize, stack_address: usize) -> Option<HookEvent> {
+    if mode == hook_mode::OFF {
         state::count_if_expected();
         return None;
     }
-    HookEvent::begin(place)
+    HookEvent::begin(stack_address)
 }
 
 impl AllocatorObserver for PythonBlocks {
     #[inline(always)]
-    fn take(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
-        let way = state::current_way();
-        let Some(event) = begin(way, place()) else { return original() };
+    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+        let mode = state::current_mode();
+        let Some(event) = begin(mode, stack_address()) else { return original() };
         let block = original();
         if block.is_null() {
             event.failed(allocator(domain, function), size);
         } else {
-            event.allocated_if_wanted(way, allocator(domain, function), block.addr(), size);
+            event.allocated_if_wanted(mode, allocator(domain, function), block.addr(), size);
         }
         block
     }
 
     #[inline(always)]
-    fn give_back(block: Pointer, original: impl FnOnce()) {
-        let way = state::current_way();
-        let Some(event) = begin(way, place()) else { return original() };
-        event.about_to_free_if_known(way, block.addr());
+    fn free(block: Pointer, original: impl FnOnce()) {
+        let mode = state::current_mode();
+        let Some(event) = begin(mode, stack_address()) else { return original() };
+        event.about_to_free_if_known(mode, block.addr());
         original();
         drop(event);
     }
 
     #[inline(always)]
-    fn exchange(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
-        let way = state::current_way();
-        let Some(event) = begin(way, place()) else { return original() };
-        let was_told = !old.is_null() && event.about_to_free_if_known(way, old.addr());
+    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+        let mode = state::current_mode();
+        let Some(event) = begin(mode, stack_address()) else { return original() };
+        let was_recorded = !old.is_null() && event.about_to_free_if_known(mode, old.addr());
         let block = original();
         if block.is_null() {
-            event.kept_if_told(was_told, way, old.addr());
+            event.kept_if_recorded(was_recorded, mode, old.addr());
             event.failed(allocator(domain, Function::Realloc), size);
         } else {
-            event.allocated_if_wanted(way, allocator(domain, Function::Realloc), block.addr(), size);
+            event.allocated_if_wanted(mode, allocator(domain, Function::Realloc), block.addr(), size);
         }
         block
     }
 
     #[inline(always)]
-    fn is_inside() -> bool {
-        Block::of_this_thread().is_some_and(|block| block.busy.load(Ordering::Relaxed) != 0)
+    fn is_in_event() -> bool {
+        HookThread::current().is_some_and(|thread| thread.busy.load(Ordering::Relaxed) != 0)
     }
 }

@@ -1,8 +1,8 @@
-//! How much memory the process has in the machine, as the kernel says.
+//! The resident size of the process, as the kernel reports it.
 //!
-//! Neither allocates nor keeps a file open: a program may close all that it does not know.
+//! Neither allocates nor keeps a file open: a program may close all file descriptors that it does not know.
 
-/// The bytes that are resident; `None` where the kernel does not say.
+/// Returns the resident size in bytes; `None` if the kernel does not report it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let mut text = [0_u8; 128];
     let length = read_statm(&mut text)?;
@@ -11,12 +11,12 @@ pub(crate) fn resident_bytes() -> Option<u64> {
 }
 
 fn read_statm(text: &mut [u8]) -> Option<usize> {
-    // SAFETY: a path with its end.
+    // SAFETY: the path ends in zero.
     let file = unsafe { libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return None;
     }
-    // SAFETY: as many bytes as there is room for.
+    // SAFETY: the buffer has room for as many bytes.
     let length = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
     // SAFETY: opened above.
     unsafe { libc::close(file) };
@@ -28,7 +28,7 @@ fn page_size() -> Option<u64> {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()
 }
 
-/// The second of the numbers.
+/// Returns the second of the numbers.
 fn parse_pages(text: &[u8]) -> Option<u64> {
     let word = text.split(u8::is_ascii_whitespace).nth(1)?;
     str::from_utf8(word).ok()?.parse().ok()
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_second_number() {
+    fn the_resident_size_is_the_second_number() {
         assert_eq!(parse_pages(b"4321 1234 500 2 0 700 0\n"), Some(1234));
         assert_eq!((parse_pages(b"12"), parse_pages(b"12 x"), parse_pages(b"")), (None, None, None));
     }
 
     #[test]
-    fn it_grows_with_what_is_touched() {
+    fn the_resident_size_grows_when_pages_are_touched() {
         let before = resident_bytes().unwrap();
         let block = vec![1_u8; 64 << 20];
         let after = resident_bytes().unwrap();

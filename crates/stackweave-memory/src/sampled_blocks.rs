@@ -1,7 +1,7 @@
-//! The addresses of blocks that were told of, where some are chosen: whose frees are told, too.
+//! The addresses of blocks whose allocation a sampled recording contains: their frees are recorded, too.
 //!
-//! Most frees are of other blocks. They are told apart by a filter that fits into the processor's first cache: how many known
-//! addresses have this hash. Behind it is a table of the addresses themselves.
+//! Most frees are of other blocks. A filter that fits into the processor's first-level cache rejects these: it counts
+//! how many known addresses have each hash. Behind it is a table of the addresses themselves.
 //!
 //! Hot file: neither allocates nor locks nor calls the system, and is async-signal-safe.
 
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 const COUNTS: usize = 1 << 14;
 pub(crate) const SLOTS: usize = 1 << 16;
-/// Addresses that lie side by side in a cache line.
+/// Adjacent addresses in one cache line.
 const GROUP: usize = 8;
-/// How many groups an address may lie in.
+/// How many groups may contain an address.
 const GROUPS: usize = 4;
-/// So many, or more: never counted down again.
-const MANY: u8 = u8::MAX;
+/// A saturated count: never decremented again.
+const SATURATED: u8 = u8::MAX;
 
 #[repr(align(64))]
 struct Counts([AtomicU8; COUNTS]);
@@ -23,7 +23,7 @@ struct Slots([AtomicU64; SLOTS]);
 
 static COUNTED: Counts = Counts([const { AtomicU8::new(0) }; COUNTS]);
 static KNOWN: Slots = Slots([const { AtomicU64::new(0) }; SLOTS]);
-/// Whether there are addresses that found no place: then all that the filter lets through count as known.
+/// Whether addresses were inserted that did not fit: then every address that passes the filter counts as known.
 static HAS_MORE: AtomicBool = AtomicBool::new(false);
 
 #[inline(always)]
@@ -36,19 +36,19 @@ fn count_of(hash: u64) -> &'static AtomicU8 {
     &COUNTED.0[(hash >> (u64::BITS - COUNTS.trailing_zeros())) as usize]
 }
 
-/// Whether it can be known.
+/// Returns whether the address may be known.
 #[inline(always)]
 pub(crate) fn may_hold(address: u64) -> bool {
     count_of(hash(address)).load(Ordering::Relaxed) != 0
 }
 
-/// The slots that an address may lie in.
+/// Returns the slots that may contain an address.
 fn slots(hash: u64) -> impl Iterator<Item = &'static AtomicU64> {
     let first = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize & !(GROUP - 1);
     (0..GROUP * GROUPS).map(move |offset| &KNOWN.0[(first + offset) % SLOTS])
 }
 
-/// Knows an address from now on. Its block is live, so no other thread knows of it.
+/// Adds an address. Its block is live, so no other thread uses the address.
 #[cold]
 #[inline(never)]
 pub(crate) fn insert(address: u64) {
@@ -63,7 +63,7 @@ pub(crate) fn insert(address: u64) {
     }
 }
 
-/// Whether an address was known, which it is no more.
+/// Removes an address. Returns whether it was known.
 #[cold]
 #[inline(never)]
 pub(crate) fn remove(address: u64) -> bool {
@@ -72,12 +72,12 @@ pub(crate) fn remove(address: u64) -> bool {
     if !slots(hash).any(|slot| exchange(slot).is_ok()) {
         return HAS_MORE.load(Ordering::Relaxed);
     }
-    let less = |count: u8| (count != MANY).then(|| count.saturating_sub(1));
+    let less = |count: u8| (count != SATURATED).then(|| count.saturating_sub(1));
     let _ = count_of(hash).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     true
 }
 
-/// Knows nothing any more. To be called while nothing is told.
+/// Removes all addresses. Call it only while nothing is recorded.
 pub(crate) fn clear() {
     for slot in &KNOWN.0 {
         if slot.load(Ordering::Relaxed) != 0 {
@@ -90,7 +90,7 @@ pub(crate) fn clear() {
     HAS_MORE.store(false, Ordering::Relaxed);
 }
 
-/// Whether there are more than fit.
+/// Returns whether more addresses were inserted than fit.
 #[cfg(test)]
 pub(crate) fn has_more() -> bool {
     HAS_MORE.load(Ordering::Relaxed)

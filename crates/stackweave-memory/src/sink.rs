@@ -1,32 +1,32 @@
-//! Blocks of hosts that talk to another copy of Stackweave in this process.
+//! Events of hosts that use another copy of Stackweave in this process.
 //!
-//! A host in C calls the `libstackweave.so` that it was linked with, while the recorder may be that of the Python package. So
-//! whoever begins to record looks for copies in all loaded modules, and gives them its *sink*: a function that takes what their
-//! hosts tell. A copy that is loaded later looks for a recorder (`PROVIDER`) when it is. Sinks are never freed; one that was
-//! taken back does nothing.
+//! A host in C calls the `libstackweave.so` that it was linked with, while the recorder may be that of the Python
+//! package. So a recorder that starts searches all loaded modules for copies of the C interface, and gives them its
+//! *sink*: a function that records the events of their hosts. A copy that is loaded later searches for a recorder
+//! (`PROVIDER`) at its load. Sinks are never freed; a withdrawn sink does nothing.
 
 use std::ffi::{CStr, c_char};
 use std::mem::{self, MaybeUninit, offset_of};
 use std::ptr;
 
 use crate::host::{self, HostBlock};
-use crate::host_event::HostEvent;
+use crate::host_event::HostEventKind;
 use crate::{platform, state};
 
-/// What a copy of the C interface exports to be given a sink: a [`Set`].
+/// The function by which a copy of the C interface accepts a sink: a [`SetSink`].
 const SET: &CStr = c"stackweave_set_memory_sink";
-/// What the Python module exports, beside its own copy of the C interface: a [`Provide`].
+/// The function by which the Python module offers its sink, beside its own copy of the C interface: a [`ProvideSink`].
 const PROVIDER: &CStr = c"stackweave_memory_sink";
 
-/// A block, as copies tell each other of it.
+/// A block of a host, as one copy passes it to another.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SinkBlock {
-    /// The size of this structure, in bytes: fields are only added.
+    /// The size of this structure in bytes: fields are only added.
     pub size: usize,
     /// As in [`HostBlock`].
     pub address: u64,
-    /// Its bytes.
+    /// The size of the block in bytes.
     pub bytes: u64,
     /// As in [`HostBlock`].
     pub device: i64,
@@ -34,104 +34,105 @@ pub struct SinkBlock {
     pub stream: u64,
     /// As in [`HostBlock`].
     pub pool: u64,
-    /// What is said of it: a C string, or null.
+    /// The text of an annotation or a tag: a C string, or null.
     pub text: *const c_char,
     /// As in [`HostBlock`].
-    pub asked: u64,
+    pub requested: u64,
     /// As in [`HostBlock`].
     pub flags: u64,
 }
 
 impl SinkBlock {
-    /// The size of the first version, which had neither text nor what an account says.
+    /// The size of the first version, which had neither a text nor the fields of a snapshot.
     const FIRST: usize = offset_of!(Self, text);
 
-    /// What an older or newer copy tells of. `None` if it is none.
+    /// Reads the block of an older or newer copy. `None` if it is too short.
     ///
     /// # Safety
-    /// `told` points to a block with a true size.
-    unsafe fn read(told: *const Self) -> Option<Self> {
-        // SAFETY: the size comes first.
-        let size = unsafe { (*told).size };
+    /// `block` points to a block whose `size` is right.
+    unsafe fn read(block: *const Self) -> Option<Self> {
+        // SAFETY: the caller vouches for the block; the size comes first.
+        let size = unsafe { (*block).size };
         if size >= size_of::<Self>() {
-            // SAFETY: as long as this one, at least.
-            return Some(unsafe { *told });
+            // SAFETY: it is at least as long as this type.
+            return Some(unsafe { *block });
         }
-        let mut block = MaybeUninit::<Self>::zeroed();
+        let mut copy = MaybeUninit::<Self>::zeroed();
         (size >= Self::FIRST).then(|| {
             // SAFETY: both have that many bytes; zeros are a valid value of each field.
             unsafe {
-                ptr::copy_nonoverlapping(told.cast::<u8>(), block.as_mut_ptr().cast::<u8>(), size);
-                block.assume_init()
+                ptr::copy_nonoverlapping(block.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), size);
+                copy.assume_init()
             }
         })
     }
 
-    /// The block in our own words.
+    /// Converts the block to this crate's type.
     const fn to_host(self) -> HostBlock {
-        let Self { address, bytes, device, stream, pool, asked, flags, .. } = self;
-        HostBlock { address, size: bytes, device, stream, pool, asked, flags }
+        let Self { address, bytes, device, stream, pool, requested, flags, .. } = self;
+        HostBlock { address, size: bytes, device, stream, pool, requested, flags }
     }
 }
 
-/// Takes what hosts of other copies tell.
+/// Records the events of hosts of other copies.
 #[derive(Debug)]
 #[repr(C)]
 pub struct MemorySink {
-    /// The size of this structure, in bytes: fields are only added.
+    /// The size of this structure in bytes: fields are only added.
     pub size: usize,
-    /// What happened, by the number of a [`HostEvent`], to which block, and an address in the stack frame of the function that the host has called.
-    pub tell: unsafe extern "C" fn(what: u32, block: *const SinkBlock, place: usize),
+    /// Records an event: its kind, by the number of a [`HostEventKind`], its block, and an address in the stack frame
+    /// of the function that the host has called.
+    pub record: unsafe extern "C" fn(kind: u32, block: *const SinkBlock, stack_address: usize),
 }
 
-/// Puts a sink in the place of the one that is named second; null is none. Gives 0 if it was there.
-type Set = unsafe extern "C" fn(*const MemorySink, *const MemorySink) -> i32;
-/// The sink, while memory is recorded; else null.
-type Provide = unsafe extern "C" fn() -> *const MemorySink;
+/// Replaces the sink that is passed second by the first; null is none. Returns 0 if the second was set.
+type SetSink = unsafe extern "C" fn(*const MemorySink, *const MemorySink) -> i32;
+/// Returns the sink while memory is recorded, else null.
+type ProvideSink = unsafe extern "C" fn() -> *const MemorySink;
 
-static SINK: MemorySink = MemorySink { size: size_of::<MemorySink>(), tell };
+static SINK: MemorySink = MemorySink { size: size_of::<MemorySink>(), record };
 
 /// # Safety
-/// `block` points to a block with a true size, and a text that is null or a C string; `place` is an address in the stack frame
-/// of a caller.
-unsafe extern "C" fn tell(what: u32, block: *const SinkBlock, place: usize) {
-    let Some(what) = HostEvent::from_number(what) else { return };
+/// `block` points to a block whose `size` is right, with a text that is null or a C string; `stack_address` is in the
+/// stack frame of a caller.
+unsafe extern "C" fn record(kind: u32, block: *const SinkBlock, stack_address: usize) {
+    let Some(kind) = HostEventKind::from_number(kind) else { return };
     // SAFETY: the caller's promise.
     if let Some(block) = unsafe { SinkBlock::read(block) } {
         // SAFETY: as above.
-        unsafe { tell_here(what, &block, place) };
+        unsafe { record_here(kind, &block, stack_address) };
     }
 }
 
-/// Tells the recorder of this copy, if there is one. `place` as for [`MemorySink::tell`].
+/// Records an event in the recorder of this copy, if it has one. `stack_address` as for [`MemorySink::record`].
 ///
 /// # Safety
 /// The text of the block is null, or a C string.
 #[inline]
-pub unsafe fn tell_here(what: HostEvent, block: &SinkBlock, place: usize) {
+pub unsafe fn record_here(kind: HostEventKind, block: &SinkBlock, stack_address: usize) {
     if block.text.is_null() {
-        return host::tell_at(place, what, &block.to_host(), None);
+        return host::record_at(stack_address, kind, &block.to_host(), None);
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(block.text) }.to_bytes();
-    // What is no text is told up to there.
+    // A text that is not UTF-8 is recorded up to its first invalid byte.
     let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    host::tell_at(place, what, &block.to_host(), Some(text));
+    host::record_at(stack_address, kind, &block.to_host(), Some(text));
 }
 
-/// The sink of this copy while it records, and null else: what a provider says.
+/// Returns the sink of this copy while it records, else null. Providers return this.
 pub fn sink_if_recording() -> *const MemorySink {
     if state::is_begun() { &raw const SINK } else { ptr::null() }
 }
 
-/// The sink that the first provider among the loaded modules has now. For copies of the C interface, when they are loaded. Does
-/// not allocate.
+/// Returns the current sink of the first provider among the loaded modules. A copy of the C interface calls this when
+/// it is loaded. Does not allocate.
 pub fn find_sink() -> *const MemorySink {
     let mut found: *const MemorySink = ptr::null();
-    platform::for_each_export(PROVIDER, own_place(), &mut |address| {
+    platform::for_each_export(PROVIDER, own_address(), &mut |address| {
         if found.is_null() {
-            // SAFETY: what modules of ours export by this name; it only looks at a word.
-            found = unsafe { mem::transmute::<usize, Provide>(address)() };
+            // SAFETY: what modules of ours export by this name has this type; it only reads a word.
+            found = unsafe { mem::transmute::<usize, ProvideSink>(address)() };
         }
     });
     found
@@ -142,20 +143,20 @@ pub(crate) fn offer() {
     exchange(&raw const SINK, ptr::null());
 }
 
-/// Takes it back.
+/// Withdraws the sink.
 pub(crate) fn withdraw() {
     exchange(ptr::null(), &raw const SINK);
 }
 
 fn exchange(new: *const MemorySink, old: *const MemorySink) {
-    platform::for_each_export(SET, own_place(), &mut |address| {
-        // SAFETY: what copies of ours export by this name; it only exchanges a word. The sink is static, in a module that is
-        // not unloaded once it has recorded.
-        unsafe { mem::transmute::<usize, Set>(address)(new, old) };
+    platform::for_each_export(SET, own_address(), &mut |address| {
+        // SAFETY: what copies of ours export by this name has this type; it only exchanges a word. The sink is static,
+        // in a module that is not unloaded once it has recorded.
+        unsafe { mem::transmute::<usize, SetSink>(address)(new, old) };
     });
 }
 
-/// An address in this module.
-fn own_place() -> usize {
+/// Returns an address in this module.
+fn own_address() -> usize {
     (&raw const SINK).addr()
 }

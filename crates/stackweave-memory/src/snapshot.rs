@@ -1,4 +1,4 @@
-//! What a ledger knows at one moment, for who asks and for the recording.
+//! The state of the ledgers at one moment, for queries and for the recording.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use stackweave_core::{RawFrame, StackId};
 use stackweave_heap::{Figures, Totals};
 use stackweave_recording::{KindNumber, Notes};
 
-use crate::books::Books;
+use crate::device_ledgers::DeviceLedgers;
 
-/// What memory is used, and was at the peak, at one moment.
+/// What was live at one moment, and what was live at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// When.
+    /// The time, in ticks.
     pub ticks: u64,
     /// The process's own memory first, then a host's devices in the order in which they were seen.
     pub devices: Vec<DeviceSnapshot>,
@@ -20,45 +20,45 @@ pub struct Snapshot {
 /// The memory of the process, or of one device of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSnapshot {
-    /// Its number; [`EventKind::OWN_DEVICE`](stackweave_core::EventKind::OWN_DEVICE) is the process.
+    /// The number of the device; [`EventKind::OWN_DEVICE`](stackweave_core::EventKind::OWN_DEVICE) is the process.
     pub device: i64,
-    /// The sums.
+    /// The sums over all sites.
     pub totals: Totals,
     /// How long before the snapshot the peak was.
     pub peak_ago: Duration,
-    /// What each place has used.
+    /// The figures of each allocation site.
     pub rows: Vec<UsageRow>,
-    /// What blocks of each size class have used: of more than half of this size, and at most of it.
+    /// The figures of each size class, by its largest size: blocks of more than half that size.
     pub sizes: Vec<(u64, Figures)>,
 }
 
-/// What one place has used.
+/// The figures of one allocation site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageRow {
-    /// Where memory was taken.
+    /// The stack that allocated.
     pub stack: Option<StackId>,
-    /// The label of what took it.
+    /// The label of the allocator.
     pub allocator: Option<RawFrame>,
     /// The label of the tag that the thread had.
     pub tag: Option<RawFrame>,
     /// The thread, by its number in the recording.
     pub thread: u32,
-    /// How much.
+    /// The figures.
     pub figures: Figures,
 }
 
-/// A live block, and where it comes from.
+/// A live block and its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockOrigin {
-    /// Where it begins.
+    /// The address.
     pub address: u64,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The device that it is of.
+    /// The device that it is on.
     pub device: i64,
-    /// Where it was taken.
+    /// The stack that allocated it.
     pub stack: Option<StackId>,
-    /// The label of what took it.
+    /// The label of the allocator.
     pub allocator: Option<RawFrame>,
     /// The label of the tag that the thread had.
     pub tag: Option<RawFrame>,
@@ -66,7 +66,7 @@ pub struct BlockOrigin {
     pub thread: u32,
 }
 
-/// The kinds that a snapshot is written with.
+/// The kinds of the events of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SnapshotKinds {
     pub(crate) usage: KindNumber,
@@ -74,48 +74,50 @@ pub(crate) struct SnapshotKinds {
     pub(crate) total: KindNumber,
 }
 
-/// So many rows are written at once: 480 KiB of words.
-const PART: usize = 4096;
+/// The number of rows that are written at once: 480 KiB of words.
+const PART_ROWS: usize = 4096;
 
-/// Writes a snapshot as events, in parts: all rows of a program with millions of stacks take hundreds of megabytes.
+/// Writes a snapshot as events, in parts: all rows of a program with millions of stacks would take hundreds of
+/// megabytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SnapshotWriter {
     pub(crate) ticks: u64,
-    /// Its number among the snapshots of the recording.
+    /// The number of the snapshot in the recording.
     pub(crate) number: u64,
     pub(crate) kinds: SnapshotKinds,
     /// When the first part was written.
     pub(crate) began: Instant,
-    /// The book that comes next, and the number of the place in it.
-    book: usize,
+    /// The index of the next ledger, and of the next site in it.
+    ledger: usize,
     place: usize,
 }
 
 impl SnapshotWriter {
     pub(crate) fn new(ticks: u64, number: u64, kinds: SnapshotKinds) -> Self {
-        Self { ticks, number, kinds, began: Instant::now(), book: 0, place: 0 }
+        Self { ticks, number, kinds, began: Instant::now(), ledger: 0, place: 0 }
     }
 
-    /// Writes the next rows. Returns whether there are more. Nothing may be entered into the books in between.
-    pub(crate) fn write_part(&mut self, books: &Books, notes: &mut Notes) -> bool {
+    /// Writes the next rows. Returns whether more follow. The ledgers must not change between parts.
+    pub(crate) fn write_part(&mut self, ledgers: &DeviceLedgers, notes: &mut Notes) -> bool {
         let (ticks, kinds, number) = (self.ticks, self.kinds, self.number);
-        while let Some(book) = books.all.get(self.book) {
+        while let Some(of_device) = ledgers.all.get(self.ledger) {
             let mut rows = 0;
-            for (place, at, figures) in book.ledger.places_from(self.place).take(PART) {
-                notes.record_at(ticks, kinds.usage, &row_words(&books.row(at, figures), number, book.device));
+            for (place, at, figures) in of_device.ledger.sites_from(self.place).take(PART_ROWS) {
+                notes.record_at(ticks, kinds.usage, &row_words(&ledgers.row(at, figures), number, of_device.device));
                 self.place = place + 1;
                 rows += 1;
             }
-            if rows == PART {
+            if rows == PART_ROWS {
                 return true;
             }
-            for (most, figures) in book.ledger.sizes() {
-                notes.record_at(ticks, kinds.sizes, &size_words(most, &figures, number, book.device));
+            for (most, figures) in of_device.ledger.sizes() {
+                notes.record_at(ticks, kinds.sizes, &size_words(most, &figures, number, of_device.device));
             }
-            (self.book, self.place) = (self.book + 1, 0);
+            (self.ledger, self.place) = (self.ledger + 1, 0);
         }
-        for book in &books.all {
-            notes.record_at(ticks, kinds.total, &total_words(&book.ledger.totals(), number, (ticks, book.device)));
+        for of_device in &ledgers.all {
+            let totals = total_words(&of_device.ledger.totals(), number, (ticks, of_device.device));
+            notes.record_at(ticks, kinds.total, &totals);
         }
         false
     }

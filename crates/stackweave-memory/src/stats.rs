@@ -1,19 +1,19 @@
-//! How a memory recorder is doing.
+//! Statistics of a memory recorder.
 
-/// How a memory recorder is doing.
+/// Statistics of a memory recorder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Loaded modules whose calls come to hooks.
+    /// Loaded modules with calls that reach hooks.
     pub modules: u64,
-    /// The places in them that lead there.
+    /// Slots of these modules that hold a hook.
     pub slots: u64,
-    /// Places that somebody else has changed, and that were left alone.
+    /// Slots that another tool has changed; they are left alone.
     pub foreign_slots: u64,
-    /// Places from which functions that allocate and free blocks are called, at the moment when another tool held most of them.
+    /// Slots of functions that allocate or free blocks, at the moment when another tool held the largest share of them.
     pub block_slots: u64,
-    /// Those of them that another tool held: what is allocated through them is not recorded.
+    /// Those of `block_slots` that another tool held: allocations through them are not recorded.
     pub foreign_block_slots: u64,
-    /// The file of that tool's function, where it is known.
+    /// The file of that tool's function, if known.
     pub foreign_module: Option<String>,
     /// Events that were recorded.
     pub events: u64,
@@ -21,8 +21,8 @@ pub struct MemoryStats {
     pub lost: u64,
     /// Allocations that failed.
     pub failed_allocations: u64,
-    /// Calls in a forked child before its own recording had begun: not recorded.
+    /// Calls in a forked child before its own recording began: not recorded.
     pub before_begun: u64,
-    /// Recordings before this one that a thread never left: the memory that they need for an event is not freed.
+    /// Earlier recordings that a thread never left: the memory that their events use is not freed.
     pub left_over: u64,
 }

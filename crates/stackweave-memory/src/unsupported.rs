@@ -1,4 +1,5 @@
-//! No hooks: the twin of `linux/` on other platforms. A recorder can't be started here, so the rest is never asked.
+//! The twin of `linux/` for other platforms, without hooks. A recorder can't be started here, so the rest is never
+//! called.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -9,7 +10,7 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InterposeError {
-    /// Nobody has written it for this platform.
+    /// There are no hooks for this platform.
     UnsupportedPlatform,
 }
 
@@ -27,18 +28,18 @@ pub(crate) struct InterposeStats {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Others {
+pub(crate) struct ForeignSlots {
     pub(crate) slots: u64,
-    pub(crate) foreign_slots: u64,
+    pub(crate) foreign: u64,
 }
 
-pub(crate) fn others() -> Others {
-    Others::default()
+pub(crate) fn foreign_slots() -> ForeignSlots {
+    ForeignSlots::default()
 }
 
-pub(crate) const fn look_for_others() {}
+pub(crate) const fn update_foreign_slots() {}
 
-pub(crate) const fn forget_others() {}
+pub(crate) const fn reset_foreign_slots() {}
 
 pub(crate) const fn foreign_module() -> Option<String> {
     None
@@ -55,13 +56,13 @@ pub(crate) const fn remove(_: bool) {}
 pub struct KeptHooks(());
 
 impl KeptHooks {
-    /// Creates one.
+    /// Creates a guard.
     pub const fn begin() -> Self {
         Self(())
     }
 }
 
-pub(crate) const fn recheck() {}
+pub(crate) const fn recheck_slots() {}
 
 pub(crate) const fn refresh_if_needed() {}
 
@@ -69,13 +70,13 @@ pub(crate) fn stats() -> InterposeStats {
     InterposeStats::default()
 }
 
-pub(crate) const fn empty_in_children(_: *const u8, _: usize) {}
+pub(crate) const fn clear_in_children(_: *const u8, _: usize) {}
 
-pub(crate) const fn errno_place() -> *mut i32 {
+pub(crate) const fn errno_pointer() -> *mut i32 {
     NonNull::dangling().as_ptr()
 }
 
-pub(crate) const fn thread_number() -> u32 {
+pub(crate) const fn kernel_thread_id() -> u32 {
     0
 }
 
@@ -87,7 +88,7 @@ pub(crate) const fn is_on_signal_stack() -> bool {
     false
 }
 
-/// No block is ever made.
+/// No memory is ever mapped.
 pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
     None
 }
@@ -96,7 +97,7 @@ pub(crate) const fn order_all_threads() {}
 
 pub(crate) fn for_each_export(_: &CStr, _: usize, _: &mut dyn FnMut(usize)) {}
 
-/// A signal at which all that is known is written.
+/// A signal at which a snapshot is written.
 #[derive(Debug)]
 pub struct DumpSignal(());
 

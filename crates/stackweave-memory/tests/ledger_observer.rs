@@ -1,6 +1,6 @@
-//! What a recording says about memory is what its events say.
+//! The figures in a recording of memory follow from its events.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames, Role};
-use stackweave_heap::{Figures, Ledger, LedgerOptions, Place, Totals};
-use stackweave_memory::{HostEvent, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
+use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
+use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
@@ -27,11 +27,12 @@ fn start(path: &Path, options: &MemoryOptions) -> (Recorder, MemoryKinds) {
     (recorder, kinds)
 }
 
-fn ask<T: Send + 'static>(recorder: &Recorder, question: fn(&mut LedgerObserver) -> T) -> T {
-    recorder.ask(move |observer| question(observer.downcast_mut().unwrap())).unwrap()
+fn query<T: Send + 'static>(recorder: &Recorder, question: fn(&mut LedgerObserver) -> T) -> T {
+    recorder.query_observer(move |observer| question(observer.downcast_mut().unwrap())).unwrap()
 }
 
-/// An allocator whose blocks any thread gives back: an address is taken before it is told, and told before it is given back.
+/// An allocator whose blocks any thread frees: an address is allocated before that is recorded, and recorded before it
+/// is freed.
 #[derive(Default)]
 struct Pool {
     next: u64,
@@ -57,12 +58,13 @@ fn churn(recorder: &Recorder, kinds: &MemoryKinds, pool: &Mutex<Pool>, (thread, 
             2 => {
                 let device = random.below(2) as u64;
                 recorder.record(
-                    kinds.of_host(HostEvent::Allocate),
+                    kinds.of_host(HostEventKind::Allocate),
                     &[thread << 40 | size << 9, 512 + size, stack, device, 0, 0],
                 );
-                recorder.record(kinds.of_host(HostEvent::Segment), &[thread << 40, 1 << 30, stack, device, 0, 0]);
+                recorder.record(kinds.of_host(HostEventKind::Segment), &[thread << 40, 1 << 30, stack, device, 0, 0]);
                 if call % 3 != 0 {
-                    recorder.record(kinds.of_host(HostEvent::Free), &[thread << 40 | size << 9, 0, 0, device, 0, 0]);
+                    recorder
+                        .record(kinds.of_host(HostEventKind::Free), &[thread << 40 | size << 9, 0, 0, device, 0, 0]);
                 }
             }
             3..=13 => {
@@ -77,12 +79,12 @@ fn churn(recorder: &Recorder, kinds: &MemoryKinds, pool: &Mutex<Pool>, (thread, 
                 pool.lock().unwrap().live.push(address);
             }
             _ => {
-                let taken = {
+                let freed = {
                     let mut pool = pool.lock().unwrap();
                     let length = pool.live.len();
                     (length > 0).then(|| pool.live.swap_remove(random.below(length)))
                 };
-                let Some(address) = taken else { continue };
+                let Some(address) = freed else { continue };
                 recorder.record(kinds.free, &[address]);
                 if random.below(10) == 0 {
                     recorder.record(kinds.kept, &[address]);
@@ -95,13 +97,13 @@ fn churn(recorder: &Recorder, kinds: &MemoryKinds, pool: &Mutex<Pool>, (thread, 
     }
 }
 
-/// A place, as the file calls things: stack and tag by number, the allocator by name.
-type FilePlace = (u64, String, u64, u32);
+/// An allocation site as it is in the file: stack and tag by number, the allocator by name.
+type FileSite = (u64, String, u64, u32);
 
-/// What a device has used.
+/// The figures of a device.
 #[derive(Debug, Default, PartialEq)]
 struct Usage {
-    rows: BTreeMap<FilePlace, Figures>,
+    rows: BTreeMap<FileSite, Figures>,
     sizes: BTreeMap<u64, Figures>,
     totals: Totals,
 }
@@ -126,32 +128,37 @@ fn name_of(process: &ProcessRecording, frame: u64) -> String {
 }
 
 /// An event of a recording.
-struct Read {
+struct ReadEvent {
     ticks: u64,
     thread: u32,
     kind: EventKind,
     words: Vec<u64>,
 }
 
-/// The only process of a recording, and its events in the order of their times.
-fn read(path: &Path) -> (ProcessRecording, Vec<Read>) {
+/// Returns the only process of a recording, and its events in the order of their times.
+fn read(path: &Path) -> (ProcessRecording, Vec<ReadEvent>) {
     let recording = Recording::open(path).unwrap();
     assert_eq!(recording.report(), Vec::<String>::new());
     let process = recording.processes()[0].clone();
     let mut events = Vec::new();
     let mut add = |timed: TimedEvent<'_>| {
         let kind = process.dictionary().kind(timed.event.kind).unwrap().clone();
-        events.push(Read { ticks: timed.event.ticks, thread: timed.thread, kind, words: timed.event.words.to_vec() });
+        events.push(ReadEvent {
+            ticks: timed.event.ticks,
+            thread: timed.thread,
+            kind,
+            words: timed.event.words.to_vec(),
+        });
         ControlFlow::Continue(())
     };
     process.visit_in_time_order(None, &mut |_| (), &mut add).unwrap();
     (process, events)
 }
 
-/// The last snapshot of a recording, by device.
-fn written(process: &ProcessRecording, events: &[Read]) -> BTreeMap<i64, Usage> {
+/// Returns the last snapshot of a recording, by device.
+fn written(process: &ProcessRecording, events: &[ReadEvent]) -> BTreeMap<i64, Usage> {
     let mut snapshots: BTreeMap<u64, BTreeMap<i64, Usage>> = BTreeMap::new();
-    for Read { ticks, kind, words, .. } in events {
+    for ReadEvent { ticks, kind, words, .. } in events {
         let (snapshot, device) = match kind {
             kind if *kind == events::MEMORY_USAGE => (words[3], words[5]),
             kind if kind.role == Role::Usage => (words[0], words[1]),
@@ -176,11 +183,11 @@ fn written(process: &ProcessRecording, events: &[Read]) -> BTreeMap<i64, Usage> 
     snapshots.pop_last().unwrap().1
 }
 
-/// The same from the events that the snapshot is a sum of.
-fn replayed(events: &[Read], options: LedgerOptions) -> BTreeMap<i64, Usage> {
+/// Computes the same from the events.
+fn replayed(events: &[ReadEvent], options: LedgerOptions) -> BTreeMap<i64, Usage> {
     let mut ledgers: BTreeMap<i64, Ledger> = BTreeMap::from([(-1, Ledger::new(options))]);
     let (mut tags, mut allocators) = (BTreeMap::new(), Vec::new());
-    for Read { ticks, thread, kind, words } in events {
+    for ReadEvent { ticks, thread, kind, words } in events {
         if kind.role == Role::Tag {
             tags.insert(*thread, words[0]);
             continue;
@@ -197,7 +204,7 @@ fn replayed(events: &[Read], options: LedgerOptions) -> BTreeMap<i64, Usage> {
         });
         let number = |word: u64| u32::try_from(word).unwrap();
         let ledger = ledgers.entry(device).or_insert_with(|| Ledger::new(options));
-        let place = ledger.place(Place {
+        let place = ledger.site(CallSite {
             stack: number(of("stack").unwrap_or(0)),
             thread: *thread,
             allocator: number(allocator as u64 + 1),
@@ -215,13 +222,13 @@ fn replayed(events: &[Read], options: LedgerOptions) -> BTreeMap<i64, Usage> {
     }
     let usage = |ledger: &Ledger| Usage {
         rows: ledger
-            .places()
+            .sites()
             .map(|(place, figures)| {
                 let allocator = allocators[place.allocator as usize - 1].to_string();
                 ((place.stack.into(), allocator, place.tag.into(), place.thread), figures)
             })
             .collect(),
-        // What a snapshot says of a size class has nothing about temporary blocks.
+        // A snapshot has no figures of temporary blocks for a size class.
         sizes: ledger
             .sizes()
             .map(|(most, figures)| (most, Figures { temporary: 0, temporary_bytes: 0, ..figures }))
@@ -244,7 +251,7 @@ fn assert_same(written: &BTreeMap<i64, Usage>, replayed: &BTreeMap<i64, Usage>, 
 }
 
 #[test]
-fn the_snapshot_is_what_the_events_add_up_to() {
+fn the_snapshot_is_the_sum_of_the_events() {
     for (threads, mode) in [(1, Mode::History), (4, Mode::History), (3, Mode::Sampled { every: 4096 })] {
         let folder = Folder::new();
         let options = MemoryOptions { mode, curve_every: Duration::from_millis(1), ..MemoryOptions::default() };
@@ -256,7 +263,7 @@ fn the_snapshot_is_what_the_events_add_up_to() {
                 scope.spawn(move || churn(recorder, kinds, pool, (thread, 30_000)));
             }
         });
-        let live = ask(&recorder, |ledgers| ledgers.snapshot());
+        let live = query(&recorder, |ledgers| ledgers.snapshot());
         let summary = recorder.stop();
         assert_eq!((summary.error, summary.lost.values().sum::<u64>()), (None, 0));
         let (process, events) = read(&folder.file("out.swv"));
@@ -264,9 +271,9 @@ fn the_snapshot_is_what_the_events_add_up_to() {
         let context = format!("{threads} threads, {mode:?}");
         let written = written(&process, &events);
         assert_same(&written, &replayed(&events, LedgerOptions { temporary: 1, sample_every: every }), &context);
-        // The same as who asked before the end was told.
-        let asked: Vec<(i64, Totals)> = live.devices.iter().map(|device| (device.device, device.totals)).collect();
-        for (device, totals) in asked {
+        // The same as the answer to a query before the end.
+        let queried: Vec<(i64, Totals)> = live.devices.iter().map(|device| (device.device, device.totals)).collect();
+        for (device, totals) in queried {
             assert_eq!(written[&device].totals, totals, "{context}");
         }
         let own = &written[&-1].totals;
@@ -285,8 +292,8 @@ fn an_aggregate_has_the_figures_and_none_of_the_events() {
         read(&folder.file(name))
     };
     let (process, events) = record("aggregate.swv", Mode::Aggregate);
-    let noted = [Role::Usage, Role::Counter];
-    assert!(events.iter().all(|event| noted.contains(&event.kind.role)), "only what is noted");
+    let figure_roles = [Role::Usage, Role::Counter];
+    assert!(events.iter().all(|event| figure_roles.contains(&event.kind.role)), "only figures are written");
     let (history, all) = record("history.swv", Mode::History);
     let tags =
         |usage: &Usage| usage.rows.iter().map(|(place, figures)| (place.1.clone(), *figures)).collect::<Vec<_>>();
@@ -301,7 +308,7 @@ fn an_aggregate_has_the_figures_and_none_of_the_events() {
 }
 
 #[test]
-fn who_asks_is_told_what_is_live_and_where_it_comes_from() {
+fn queries_return_what_is_live_and_where_it_was_allocated() {
     let folder = Folder::new();
     let (recorder, kinds) = start(&folder.file("out.swv"), &MemoryOptions::default());
     let (place, step) = (label("load", "", 0).unwrap(), label("step 3", "", 0).unwrap());
@@ -310,30 +317,31 @@ fn who_asks_is_told_what_is_live_and_where_it_comes_from() {
     recorder.record(kinds.of(Allocator::Malloc), &[0x1000, 100, stack.get().into()]);
     recorder.record(kinds.of(Allocator::Mmap), &[0x10_0000, 0x8000, 0]);
     recorder.record(kinds.free, &[0x99]);
-    let block = recorder.ask(|observer| observer.downcast_ref::<LedgerObserver>().unwrap().block(0x1000));
+    let block = recorder.query_observer(|observer| observer.downcast_ref::<LedgerObserver>().unwrap().block(0x1000));
     let block = block.flatten().unwrap();
     assert_eq!((block.address, block.size, block.stack, block.tag), (0x1000, 100, Some(stack), Some(step)));
     assert_eq!(&*locate_label(block.allocator.unwrap()).unwrap().name, "malloc");
-    let mapping = recorder.ask(|observer| observer.downcast_ref::<LedgerObserver>().unwrap().block(0x10_7fff));
+    let mapping =
+        recorder.query_observer(|observer| observer.downcast_ref::<LedgerObserver>().unwrap().block(0x10_7fff));
     assert_eq!(mapping.flatten().map(|block| (block.address, block.size)), Some((0x10_0000, 0x8000)));
-    assert_eq!(ask(&recorder, |ledgers| ledgers.live_blocks()).len(), 2);
-    let stats = ask(&recorder, |ledgers| ledgers.stats());
+    assert_eq!(query(&recorder, |ledgers| ledgers.live_blocks()).len(), 2);
+    let stats = query(&recorder, |ledgers| ledgers.stats());
     assert_eq!((stats.events, stats.unknown_events, stats.totals.unknown_frees, stats.is_incomplete), (3, 0, 1, false));
     recorder.stop();
-    // And when it is over.
-    let snapshot: Snapshot = ask(&recorder, |ledgers| ledgers.snapshot());
+    // Also after the end.
+    let snapshot: Snapshot = query(&recorder, |ledgers| ledgers.snapshot());
     assert_eq!(snapshot.devices[0].totals.figures.live_bytes, 100 + 0x8000);
     assert_eq!(snapshot.devices[0].rows.len(), 2);
 }
 
 #[test]
-fn a_snapshot_is_written_when_it_is_asked_for() {
+fn a_snapshot_is_written_when_it_is_requested() {
     let folder = Folder::new();
     let (recorder, kinds) = start(&folder.file("out.swv"), &MemoryOptions::default());
     for size in [10, 20] {
         recorder.record(kinds.of(Allocator::Malloc), &[0x1000 * size, size, 0]);
         let ticks = recorder.ticks_now();
-        let is_written = recorder.ask_with_notes(move |observer, notes| {
+        let is_written = recorder.query_observer_with_notes(move |observer, notes| {
             observer.downcast_mut::<LedgerObserver>().unwrap().write_snapshot(ticks, notes)
         });
         assert_eq!(is_written, Some(true));
@@ -346,21 +354,21 @@ fn a_snapshot_is_written_when_it_is_asked_for() {
 }
 
 #[test]
-fn spikes_are_in_the_curve_and_nothing_where_nothing_changes() {
+fn spikes_are_in_the_curve_and_points_only_where_something_changes() {
     let folder = Folder::new();
     let options = MemoryOptions { curve_every: Duration::from_millis(5), ..MemoryOptions::default() };
     let (recorder, kinds) = start(&folder.file("out.swv"), &options);
     recorder.record(kinds.of(Allocator::Malloc), &[0x10, 1000, 0]);
-    // A question is a round of the writer's, and a point is due by then.
-    let take_point = || {
+    // A query is a round of the writer, and a point is due by then.
+    let add_point = || {
         thread::sleep(Duration::from_millis(6));
-        ask(&recorder, |_| ());
+        query(&recorder, |_| ());
     };
-    take_point();
+    add_point();
     recorder.record(kinds.of(Allocator::Malloc), &[0x2000, 5_000_000, 0]);
     recorder.record(kinds.free, &[0x2000]);
-    take_point();
-    take_point();
+    add_point();
+    add_point();
     recorder.stop();
     let (process, events) = read(&folder.file("out.swv"));
     let points = |name: &str| -> Vec<f64> {
@@ -375,28 +383,28 @@ fn spikes_are_in_the_curve_and_nothing_where_nothing_changes() {
 }
 
 #[test]
-fn a_size_that_is_reached_has_a_snapshot_written() {
+fn reaching_a_size_writes_a_snapshot() {
     let folder = Folder::new();
     let options =
         MemoryOptions { curve_every: Duration::from_millis(1), dump_at_rss: Some(1), ..MemoryOptions::default() };
     let (recorder, kinds) = start(&folder.file("out.swv"), &options);
     recorder.record(kinds.of(Allocator::Malloc), &[0x1000, 10, 0]);
     for _ in 0..5 {
-        ask(&recorder, |_| thread::sleep(Duration::from_millis(2)));
+        query(&recorder, |_| thread::sleep(Duration::from_millis(2)));
     }
     recorder.stop();
     let (_, events) = read(&folder.file("out.swv"));
-    // Once, and at the end.
+    // Once when it was reached, and once at the end.
     assert_eq!(events.iter().filter(|event| event.kind == events::MEMORY_TOTAL).count(), 2);
 }
 
 #[test]
-fn a_forked_child_has_ledgers_of_its_own() {
+fn a_forked_child_has_its_own_ledgers() {
     let folder = Folder::new();
     let (recorder, kinds) = start(&folder.file("out.swv"), &MemoryOptions::default());
     recorder.record(kinds.of(Allocator::Malloc), &[0x1000, 10, 0]);
-    ask(&recorder, |_| ());
-    // SAFETY: the child records, stops, and leaves without running what its parent has set up.
+    query(&recorder, |_| ());
+    // SAFETY: the child records, stops, and exits without running what its parent has set up.
     let child = unsafe { libc::fork() };
     if child == 0 {
         recorder.record(kinds.of(Allocator::Malloc), &[0x2000, 7, 0]);
@@ -406,7 +414,7 @@ fn a_forked_child_has_ledgers_of_its_own() {
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: a child of this process, and a place for its status.
+    // SAFETY: a child of this process; `status` is writable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     recorder.stop();

@@ -1,6 +1,7 @@
-//! What a library of the program takes is told by the library's own calls: to the byte, by the stack that took it.
+//! The allocations of a library of the program are recorded through the library's own calls: to the byte, with the
+//! stack that allocated.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
 use std::ffi::{CStr, c_void};
 use std::mem::{transmute, zeroed};
@@ -13,15 +14,15 @@ use stackweave_heap::Figures;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
 use stackweave_recording::{Options, Recorder};
 use stackweave_store::locate_label;
-use stackweave_testkit::fixtures::TAKING;
+use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::library::Library;
 
-/// A process records memory once at a time, and tests may run side by side.
-static TURN: Mutex<()> = Mutex::new(());
+/// A process records memory once at a time, and tests may run in parallel.
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
-/// The functions of `taking.c`.
-struct Taking {
+/// The functions of `known_amounts.c`.
+struct KnownAmounts {
     churn: unsafe extern "C" fn(u64, u64),
     hold: unsafe extern "C" fn(*mut *mut c_void, u64, u64),
     drop: unsafe extern "C" fn(*mut *mut c_void, u64),
@@ -30,9 +31,9 @@ struct Taking {
     _library: Library,
 }
 
-impl Taking {
+impl KnownAmounts {
     fn open() -> Self {
-        let library = Library::open(TAKING).unwrap();
+        let library = Library::open(KNOWN_AMOUNTS).unwrap();
         // SAFETY: the functions have these types.
         unsafe {
             Self {
@@ -52,43 +53,43 @@ impl Taking {
 }
 
 struct Running {
-    _turn: MutexGuard<'static, ()>,
+    _exclusive: MutexGuard<'static, ()>,
     _folder: Folder,
     recorder: Recorder,
     memory: Memory,
 }
 
 fn start(options: MemoryOptions) -> Running {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let exclusive = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
     let (file, observer) = (Options::new(folder.file("out.swv")), Memory::observer(&options));
     let recorder = Recorder::start_observed(file, stacks(), Arc::new(NoNames), Some(observer)).unwrap();
     let memory = Memory::start(recorder.clone(), options).unwrap();
-    Running { _turn: turn, _folder: folder, recorder, memory }
+    Running { _exclusive: exclusive, _folder: folder, recorder, memory }
 }
 
-/// The function that the innermost frame of a stack is in, if it is one of the library's.
+/// Returns the name of the function of the innermost frame, if it is one of the library's.
 fn function(stack: StackId) -> Option<String> {
     let innermost: RawFrame = stacks().frames(stack).next()?;
-    let RawFrameKind::Native(address) = innermost.kind() else { return None };
-    // SAFETY: all zeros are a valid value, which the call replaces; what it points to stays while the library is loaded.
+    let RawFrameKind::Native(native) = innermost.kind() else { return None };
+    // SAFETY: all zeros are a valid value, which the call replaces; the names live while the library is loaded.
     unsafe {
         let mut found: libc::Dl_info = zeroed();
-        let place = ptr::without_provenance(usize::try_from(address.lookup()).unwrap());
-        let is_ours = libc::dladdr(place, &raw mut found) != 0
-            && CStr::from_ptr(found.dli_fname).to_string_lossy() == TAKING
+        let address = ptr::without_provenance(usize::try_from(native.lookup()).unwrap());
+        let is_ours = libc::dladdr(address, &raw mut found) != 0
+            && CStr::from_ptr(found.dli_fname).to_string_lossy() == KNOWN_AMOUNTS
             && !found.dli_sname.is_null();
         is_ours.then(|| CStr::from_ptr(found.dli_sname).to_string_lossy().into_owned())
     }
 }
 
-/// The sums of what a function of the library has taken, by an allocator or by any.
+/// Returns the sums of what a function of the library has allocated, by one allocator or by all.
 fn of(memory: &Memory, name: &str, allocator: Option<&str>) -> Figures {
     let snapshot = memory.snapshot().unwrap();
     let mut sums = Figures::default();
     for row in &snapshot.devices[0].rows {
-        let taken_by = row.allocator.and_then(locate_label).map(|label| label.name.to_string());
-        if allocator.is_none_or(|wanted| taken_by.as_deref() == Some(wanted))
+        let allocator_name = row.allocator.and_then(locate_label).map(|label| label.name.to_string());
+        if allocator.is_none_or(|wanted| allocator_name.as_deref() == Some(wanted))
             && row.stack.and_then(function).as_deref() == Some(name)
         {
             sums.allocations += row.figures.allocations;
@@ -107,8 +108,8 @@ fn allocations(figures: &Figures) -> (u64, u64) {
 }
 
 #[test]
-fn every_byte_of_a_library_is_told_by_who_took_it() {
-    let library = Taking::open();
+fn every_byte_of_a_library_is_recorded_with_its_function() {
+    let library = KnownAmounts::open();
     for mode in [Mode::History, Mode::Aggregate] {
         let mut blocks = vec![ptr::null_mut(); 100];
         let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
@@ -127,16 +128,16 @@ fn every_byte_of_a_library_is_told_by_who_took_it() {
         assert_eq!((origin.size, origin.stack.and_then(function).as_deref()), (1 << 20, Some("sw_hold")));
         assert!(memory.block(blocks[0].addr() as u64).is_none_or(|origin| origin.size != 1 << 20));
         memory.stop();
-        // SAFETY: as above; nobody is told of these.
+        // SAFETY: as above; these frees are not recorded.
         unsafe { (library.drop)(blocks[60..].as_mut_ptr(), 40) };
         running.recorder.stop();
-        assert_eq!(of(memory, "sw_hold", None).live_blocks, 40, "it answers after the end, too");
+        assert_eq!(of(memory, "sw_hold", None).live_blocks, 40, "queries are answered after the end, too");
     }
 }
 
 #[test]
-fn every_function_of_a_library_is_led_to_its_hook() {
-    let library = Taking::open();
+fn every_function_that_a_library_calls_reaches_its_hook() {
+    let library = KnownAmounts::open();
     let running = start(MemoryOptions::default());
     let memory = &running.memory;
     // SAFETY: as these functions are meant to be called.
@@ -158,8 +159,8 @@ fn every_function_of_a_library_is_led_to_its_hook() {
         ("mremap", 40_960),
     ];
     for (name, size) in expected {
-        let taken = of(memory, "sw_each", Some(name));
-        assert_eq!((allocations(&taken), taken.live_blocks), ((1, size), 0), "{name}");
+        let allocated = of(memory, "sw_each", Some(name));
+        assert_eq!((allocations(&allocated), allocated.live_blocks), ((1, size), 0), "{name}");
     }
     let grown = of(memory, "sw_grow", Some("realloc"));
     assert_eq!((allocations(&grown), grown.live_blocks), ((100, 50 * 5050), 0));
@@ -170,8 +171,8 @@ fn every_function_of_a_library_is_led_to_its_hook() {
 }
 
 #[test]
-fn what_is_sampled_of_a_library_is_near_the_truth() {
-    let library = Taking::open();
+fn sampled_figures_of_a_library_are_near_the_truth() {
+    let library = KnownAmounts::open();
     let mode = Mode::Sampled { every: 10_000 };
     let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
     // SAFETY: as the function is meant to be called.

@@ -1,6 +1,6 @@
-//! What is recorded is what an independent counter counts of the same program, to the byte.
+//! A recording has what an independent counter counts in the same program, to the byte.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what fails here fails the test, which says what it saw")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failure fails the test, which prints its figures")]
 
 mod common;
 
@@ -13,22 +13,22 @@ use stackweave_testkit::fixtures::{COUNTER, WORKLOAD};
 use stackweave_testkit::library::Library;
 
 const ROUNDS: u64 = 20_000;
-/// All places, and empty blocks.
+/// All functions, and empty blocks.
 const ALL: u32 = u32::MAX;
-/// Without what allocators do each in their own way, or not at all: `pvalloc`, and `realloc` to nothing.
+/// Without what allocators implement differently, or not: `pvalloc`, and `realloc` to nothing.
 const COMMON: u32 = u32::MAX >> 1 & !(1 << 7);
 
 type Workload = unsafe extern "C" fn(u64, u64, u32);
 
-/// Does what the role says, and prints the counts.
+/// Does what the role requests, and prints the counts.
 fn play(role: &str) {
     let library = Library::open(WORKLOAD).unwrap();
-    let ways = if role.ends_with("common") { COMMON } else { ALL };
+    let calls = if role.ends_with("common") { COMMON } else { ALL };
     // SAFETY: the fixture's function.
     let workload: Workload = unsafe { function(&library, "sw_workload") };
     // SAFETY: as above.
-    let work = || unsafe { workload(12345, ROUNDS, ways) };
-    // What is done only once in a process is not the program's.
+    let work = || unsafe { workload(12345, ROUNDS, calls) };
+    // Allocations that happen only once in a process are not the program's.
     work();
     // SAFETY: the fixture's function.
     unsafe { function::<unsafe extern "C" fn()>(&library, "sw_workload_end")() };
@@ -51,24 +51,24 @@ fn play(role: &str) {
     for (name, bytes) in &before {
         *expected.get_mut(name).unwrap() -= bytes;
     }
-    assert_eq!(bytes_by_function(&outcome.snapshot, "sw_place_"), expected);
+    assert_eq!(bytes_by_function(&outcome.snapshot, "sw_site_"), expected);
     assert_eq!(outcome.snapshot.devices[0].totals.replaced, 0);
     println!("{counts}");
 }
 
-/// What the places have asked for, by their own count.
+/// Returns what the library's functions have requested, by their own count.
 fn place_bytes(library: &Library) -> BTreeMap<String, u64> {
     const PLACES: usize = 14;
-    let counted = library.symbol("sw_place_bytes").cast::<[u64; PLACES]>();
+    let counted = library.symbol("sw_site_bytes").cast::<[u64; PLACES]>();
     // SAFETY: the fixture's array.
     let counted = unsafe { counted.read_volatile() };
-    let named = counted.into_iter().enumerate().map(|(place, bytes)| (format!("sw_place_{place}"), bytes));
+    let named = counted.into_iter().enumerate().map(|(place, bytes)| (format!("sw_site_{place}"), bytes));
     named.filter(|(_, bytes)| *bytes != 0).collect()
 }
 
 #[test]
-fn totals_and_places_are_those_of_an_independent_count() {
-    const NAME: &str = "totals_and_places_are_those_of_an_independent_count";
+fn totals_and_sites_are_those_of_an_independent_count() {
+    const NAME: &str = "totals_and_sites_are_those_of_an_independent_count";
     if let Some(role) = role() {
         return play(&role);
     }
@@ -81,8 +81,8 @@ fn totals_and_places_are_those_of_an_independent_count() {
 }
 
 #[test]
-fn totals_are_the_same_beside_any_allocator() {
-    const NAME: &str = "totals_are_the_same_beside_any_allocator";
+fn totals_are_the_same_with_any_allocator() {
+    const NAME: &str = "totals_are_the_same_with_any_allocator";
     if let Some(role) = role() {
         return play(&role);
     }

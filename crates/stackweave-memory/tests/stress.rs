@@ -1,6 +1,6 @@
-//! Many threads, forks, loads, signals and exits, all at once: nothing crashes, hangs or is lost.
+//! Many threads, forks, loads, signals and exits at once: nothing crashes, hangs or is lost.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what fails here fails the test, which says what it saw")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failure fails the test, which prints its figures")]
 
 mod common;
 
@@ -15,7 +15,7 @@ use stackweave_testkit::child::{self, role};
 use stackweave_testkit::fixtures::{ALLOCATING, ALLOCATING_LATER, STRESS};
 use stackweave_testkit::library::Library;
 
-/// The library that does it.
+/// The library with the stress functions.
 struct Stress(Library);
 
 macro_rules! call {
@@ -40,38 +40,38 @@ impl Stress {
         call!(self, "sw_stress_churn"(seed, rounds) as unsafe extern "C" fn(u64, u64));
     }
 
-    fn give_all(&self) {
-        call!(self, "sw_stress_give_all"() as unsafe extern "C" fn());
+    fn free_all(&self) {
+        call!(self, "sw_stress_free_all"() as unsafe extern "C" fn());
     }
 
-    /// What the functions themselves have counted: bytes, blocks that were taken, and that were given back; and those of
-    /// libraries that were loaded meanwhile.
+    /// Returns the functions' own counts: allocated bytes, allocated blocks, freed blocks; and the blocks of libraries
+    /// that were loaded meanwhile.
     fn own_count(&self) -> [u64; 4] {
-        ["sw_taken_bytes", "sw_taken_blocks", "sw_given_blocks", "sw_loaded_blocks"].map(|name| {
-            // SAFETY: the fixture's counter, of this size; nobody else is running.
+        ["sw_allocated_bytes", "sw_allocated_blocks", "sw_freed_blocks", "sw_loaded_blocks"].map(|name| {
+            // SAFETY: the fixture's counter, of this size; no other thread is running.
             unsafe { self.0.symbol(name).cast::<u64>().read_volatile() }
         })
     }
 
-    /// Nothing that they have asked for is missing in the recording, and nothing was told twice.
-    fn assert_all_is_told(&self, outcome: &Outcome) -> Counts {
-        let [bytes, taken, given, _] = self.own_count();
+    /// Asserts that every block they requested is in the recording, and none twice.
+    fn assert_all_is_recorded(&self, outcome: &Outcome) -> Counts {
+        let [bytes, allocated, freed, _] = self.own_count();
         let (counts, totals) = (Counts::of(&outcome.snapshot), &outcome.snapshot.devices[0].totals);
         assert_eq!(bytes_by_function(&outcome.snapshot, "sw_stress_").values().sum::<u64>(), bytes);
-        let others = counts.allocations.checked_sub(taken).unwrap();
-        let others_given = counts.frees.checked_sub(given).unwrap();
-        // The C library's own, for its threads and for what is loaded.
-        assert!(others < taken / 10 && others_given <= others, "{others} {others_given} {counts:?}");
+        let others = counts.allocations.checked_sub(allocated).unwrap();
+        let others_freed = counts.frees.checked_sub(freed).unwrap();
+        // The C library's own blocks, for its threads and for loaded modules.
+        assert!(others < allocated / 10 && others_freed <= others, "{others} {others_freed} {counts:?}");
         assert_eq!(totals.replaced, 0, "{totals:?}");
-        // The loader's memory for thread-local variables, which the C library gives back when it uses a stack again.
+        // The loader's memory for thread-local variables, which the C library frees when it reuses a stack.
         assert!(totals.unknown_frees < 1000, "{totals:?}");
-        assert_eq!(counts.live_blocks - (others - others_given), taken - given);
+        assert_eq!(counts.live_blocks - (others - others_freed), allocated - freed);
         println!("{counts:?}, {others} by the C library");
         counts
     }
 }
 
-/// Runs the test again in a process of its own, in each mode.
+/// Runs the test again in a separate process, in each mode.
 fn in_both_modes(name: &str, play: fn(Mode)) {
     match role().as_deref() {
         None => drop(["history", "aggregate"].map(|role| run(name, role, None))),
@@ -85,22 +85,22 @@ fn start(mode: Mode) -> Recorded {
 }
 
 #[test]
-fn fifty_threads_give_back_what_others_have_taken() {
-    in_both_modes("fifty_threads_give_back_what_others_have_taken", |mode| {
+fn fifty_threads_free_blocks_that_others_have_allocated() {
+    in_both_modes("fifty_threads_free_blocks_that_others_have_allocated", |mode| {
         let stress = Stress::open();
         let recorded = start(mode);
         for _ in 0..2 {
             stress.threads(50, 300);
         }
-        stress.give_all();
+        stress.free_all();
         let outcome = recorded.stop();
-        stress.assert_all_is_told(&outcome);
+        stress.assert_all_is_recorded(&outcome);
     });
 }
 
 #[test]
-fn libraries_come_and_go_in_threads() {
-    in_both_modes("libraries_come_and_go_in_threads", |mode| {
+fn libraries_are_loaded_and_unloaded_in_threads() {
+    in_both_modes("libraries_are_loaded_and_unloaded_in_threads", |mode| {
         let stress = Stress::open();
         let paths: Vec<CString> = [ALLOCATING[0].1, ALLOCATING[1].1, ALLOCATING[3].1, ALLOCATING_LATER]
             .map(|path| CString::new(path).unwrap())
@@ -112,13 +112,13 @@ fn libraries_come_and_go_in_threads() {
             "sw_stress_loaders"(pointers.as_ptr(), pointers.len() as u64, 5_000)
                 as unsafe extern "C" fn(*const *const c_char, u64, u64)
         );
-        stress.give_all();
+        stress.free_all();
         let outcome = recorded.stop();
-        let [bytes, taken, _, loaded] = stress.own_count();
+        let [bytes, allocated, _, loaded] = stress.own_count();
         assert_eq!(bytes_by_function(&outcome.snapshot, "sw_stress_").values().sum::<u64>(), bytes);
         let (counts, totals) = (Counts::of(&outcome.snapshot), &outcome.snapshot.devices[0].totals);
-        assert!(counts.allocations >= taken + loaded && loaded > 100, "{loaded} {taken} {counts:?}");
-        // A free of a library that is not led yet, or whose slot the loader binds just then, is not seen.
+        assert!(counts.allocations >= allocated + loaded && loaded > 100, "{loaded} {allocated} {counts:?}");
+        // A free by a library that is not hooked yet, or whose slot the loader is binding, is not recorded.
         assert!(totals.replaced < 10, "{totals:?}");
     });
 }
@@ -131,11 +131,11 @@ extern "C" fn capture_in_handler(_: c_int) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Interrupts the process, a thousand times for each second of its work.
+/// Interrupts the process a thousand times for each second of its processor time.
 fn interrupt_often() {
     let interval = libc::timeval { tv_sec: 0, tv_usec: 1000 };
     let timer = libc::itimerval { it_interval: interval, it_value: interval };
-    // SAFETY: a handler that does what is allowed in one; a timer of the process's own.
+    // SAFETY: the handler does only what handlers may do; the timer is the process's own.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = capture_in_handler as *const () as usize;
@@ -146,15 +146,15 @@ fn interrupt_often() {
 }
 
 #[test]
-fn signal_handlers_capture_in_the_middle_of_everything() {
-    in_both_modes("signal_handlers_capture_in_the_middle_of_everything", |mode| {
+fn signal_handlers_capture_during_events() {
+    in_both_modes("signal_handlers_capture_during_events", |mode| {
         let stress = Stress::open();
         let recorded = start(mode);
         interrupt_often();
         stress.threads(20, 200);
         call!(stress, "sw_throw"(500) as unsafe extern "C" fn(u64));
         stress.threads(20, 200);
-        stress.give_all();
+        stress.free_all();
         let outcome = recorded.stop();
         assert!(HANDLED.load(Ordering::Relaxed) > 0);
         let [bytes, ..] = stress.own_count();
@@ -164,9 +164,9 @@ fn signal_handlers_capture_in_the_middle_of_everything() {
 }
 
 #[test]
-fn forks_in_the_middle_of_everything() {
+fn forks_during_events() {
     const CHILDREN: usize = 24;
-    in_both_modes("forks_in_the_middle_of_everything", |mode| {
+    in_both_modes("forks_during_events", |mode| {
         let stress = Stress::open();
         let recorded = start(mode);
         let shared = &SharedStress(&stress);
@@ -177,17 +177,17 @@ fn forks_in_the_middle_of_everything() {
                 fork_one(stress.get(), &recorded, which);
             }
         });
-        stress.give_all();
+        stress.free_all();
         let files = std::fs::read_dir(recorded.path()).unwrap().count();
-        assert!(files > 1, "children that were begun have recordings of their own");
+        assert!(files > 1, "children whose recording began have their own recordings");
         let outcome = recorded.stop();
-        stress.assert_all_is_told(&outcome);
+        stress.assert_all_is_recorded(&outcome);
     });
 }
 
-/// What a scope's threads share.
+/// What the threads of a scope share.
 struct SharedStress<'a>(&'a Stress);
-// SAFETY: the fixture's functions are for all threads.
+// SAFETY: all threads may call the fixture's functions.
 unsafe impl Sync for SharedStress<'_> {}
 impl SharedStress<'_> {
     fn get(&self) -> &Stress {
@@ -195,9 +195,9 @@ impl SharedStress<'_> {
     }
 }
 
-/// A child that begins its own recording, or does not, and ends in one of two ways.
+/// Forks a child that begins its own recording, or does not, and exits in one of two ways.
 fn fork_one(stress: &Stress, recorded: &Recorded, which: usize) {
-    // SAFETY: the child calls what the test is about, and ends. glibc makes its allocator usable in it.
+    // SAFETY: the child calls what the test is about, and exits. glibc makes its allocator usable in it.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // SAFETY: a limit for the child.
@@ -216,8 +216,8 @@ fn fork_one(stress: &Stress, recorded: &Recorded, which: usize) {
 }
 
 #[test]
-fn what_was_recorded_before_an_exit_at_once_is_there() {
-    const NAME: &str = "what_was_recorded_before_an_exit_at_once_is_there";
+fn events_before_an_immediate_exit_are_in_the_recording() {
+    const NAME: &str = "events_before_an_immediate_exit_are_in_the_recording";
     if role().is_some() {
         let recorded = start(Mode::History);
         println!("at {}", recorded.path().display());
@@ -236,7 +236,7 @@ fn what_was_recorded_before_an_exit_at_once_is_there() {
     assert!(is_there);
 }
 
-/// What the process has in memory, in bytes.
+/// Returns the resident size of the process, in bytes.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
@@ -249,13 +249,13 @@ fn many_live_blocks(count: u64) {
     call!(stress, "sw_stress_many"(count, 32) as unsafe extern "C" fn(u64, usize) -> *mut *mut u8);
     let stats = recorded.memory.ledger_stats().unwrap();
     let own = count * (48 + 8);
-    let (taken, kept) = (resident() - before, stats.bytes_used as u64);
+    let (added, kept) = (resident() - before, stats.bytes_used as u64);
     println!(
         "{count} live blocks: {} MiB more, of which the program's own are {} MiB, the ledger {} MiB; {} bytes a block",
-        taken >> 20,
+        added >> 20,
         own >> 20,
         kept >> 20,
-        taken.saturating_sub(own) / count
+        added.saturating_sub(own) / count
     );
     assert!(!stats.is_incomplete && kept < count * 64, "{stats:?}");
     let outcome = recorded.stop();

@@ -1,4 +1,4 @@
-//! The stacks of one batch, and their distinct frames.
+//! A batch of stacks, with their distinct frames.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use stackweave_store::StackTable;
 use crate::known_frames::Fragment;
 use crate::word_hash::WordMap;
 
-/// Distinct frames in the order of their first sight.
+/// Distinct frames in the order of their first use.
 #[derive(Debug, Default)]
 pub(crate) struct DistinctFrames {
     frames: Vec<RawFrame>,
-    places: WordMap<RawFrame, u32>,
+    indexes: WordMap<RawFrame, u32>,
 }
 
 impl DistinctFrames {
-    /// Where `frame` is among them, from now on.
+    /// Returns the index of `frame`; a new frame gets one.
     #[expect(clippy::cast_possible_truncation, reason = "no batch has 2^32 distinct frames")]
-    pub(crate) fn place(&mut self, frame: RawFrame) -> u32 {
-        *self.places.entry(frame).or_insert_with(|| {
+    pub(crate) fn index(&mut self, frame: RawFrame) -> u32 {
+        *self.indexes.entry(frame).or_insert_with(|| {
             self.frames.push(frame);
             self.frames.len() as u32 - 1
         })
@@ -31,14 +31,14 @@ impl DistinctFrames {
     }
 }
 
-/// Stacks as places in their distinct frames.
+/// Stacks as indexes of their distinct frames.
 ///
-/// Most stacks of a batch share most of their callers with the one before. So the walk outward compares itself with the
-/// last stack, and where they meet, the rest is copied.
+/// Most stacks of a batch share most callers with the stack before. So the walk outward compares each frame with the
+/// last stack, and copies the rest where they meet.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     frames: DistinctFrames,
-    /// The frames of all stacks, one stack after the other, each innermost first.
+    /// The frames of all stacks, one stack after another, each innermost first.
     steps: Vec<Step>,
     stacks: WordMap<StackId, Range<usize>>,
 }
@@ -46,10 +46,10 @@ pub(crate) struct Batch {
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The stack that it is the innermost frame of.
+    /// The stack whose innermost frame it is.
     stack: StackId,
-    /// Where it is in the distinct frames.
-    place: u32,
+    /// The index of its distinct frame.
+    index: u32,
 }
 
 impl Batch {
@@ -76,27 +76,27 @@ impl Batch {
                 self.steps.extend_from_within(step..last.end);
                 break;
             }
-            let place = self.frames.place(frame);
-            self.steps.push(Step { stack, place });
+            let index = self.frames.index(frame);
+            self.steps.push(Step { stack, index });
             stack = table.parent(stack).unwrap_or(StackId::EMPTY);
             depth -= 1;
         }
         start..self.steps.len()
     }
 
-    /// The frames that are to be named.
+    /// Returns the frames to be named.
     pub(crate) fn frames(&self) -> &[RawFrame] {
         self.frames.as_slice()
     }
 
-    /// The stacks, once `fragments` says what each of [`Batch::frames`] is. Equal ids share their stack.
+    /// Returns the stacks, with the `fragments` of [`Batch::frames`]. Equal ids share their stack.
     pub(crate) fn write(&self, ids: &[StackId], fragments: &[Fragment]) -> Vec<Fragment> {
         let mut written: WordMap<StackId, Fragment> = WordMap::default();
         let mut outward = Vec::new();
         let mut write = |id: &StackId| {
             let steps = self.stacks.get(id).map_or(&[][..], |steps| &self.steps[steps.clone()]);
             for step in steps {
-                outward.extend(fragments[step.place as usize].iter().map(Arc::clone));
+                outward.extend(fragments[step.index as usize].iter().map(Arc::clone));
             }
             outward.drain(..).collect::<Fragment>()
         };
@@ -118,7 +118,7 @@ mod tests {
         stacks.intern(&names.bytes().map(frame).collect::<Vec<_>>()).unwrap()
     }
 
-    /// A frame as its letter; `b` has another inlined into it.
+    /// Names a frame by its letter; `b` has another function inlined into it.
     fn fragments(batch: &Batch) -> Vec<Fragment> {
         let named = |name: &str| Arc::new(Frame::named(FrameKind::Native, name.into()));
         let fragment = |frame: &RawFrame| match frame.to_bits() {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_are_written_whole_whatever_they_share_with_the_last() {
+    fn stacks_are_complete_whatever_they_share_with_the_last_one() {
         let names = ["dcba", "cba", "xcba", "", "dcba", "aaa", "aa", "aaaaa", "zdcba", "dcb", "a"];
         let stacks = StackTable::new();
         let ids = names.map(|names| intern(&stacks, names));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_no_stack_has_no_frames() {
+    fn an_unknown_id_has_no_frames() {
         let stacks = StackTable::new();
         let ids = [StackId::EMPTY, StackId::new(77).unwrap()];
         let batch = Batch::of(&stacks, &ids);

@@ -1,4 +1,4 @@
-//! A frame, named.
+//! Named frames.
 
 use std::sync::Arc;
 
@@ -6,47 +6,47 @@ use stackweave_core::{Position, SourceLocation};
 
 pub use stackweave_core::FrameKind;
 
-/// How the name of a file ends inside of which a stack begins: see [`Frame::is_entrance`].
-const ENTRANCE: &str = "/stackweave/_entrance.py";
+/// The suffix of the file within which stacks begin: see [`Frame::is_boundary`].
+const BOUNDARY: &str = "/stackweave/_boundary.py";
 
-/// One frame of a resolved stack. What is not known is `None`.
+/// A frame of a resolved stack. Unknown fields are `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// What it is a frame of.
+    /// The kind of the frame.
     pub kind: FrameKind,
-    /// The function. One that has no name is known by its place: `libfoo.so+0x1234`, or `0x7f0123456789` in no
-    /// module; an interpreter's that nobody can tell is [`Frame::UNKNOWN`].
+    /// The function. A native one without a name has its location instead: `libfoo.so+0x1234`, or `0x7f0123456789`
+    /// outside modules; an interpreter's frame without a description is [`Frame::UNKNOWN`].
     pub name: Arc<str>,
-    /// The function with the classes and functions around it, where its language has such names.
+    /// The function with the classes and functions around it, in languages that have such names.
     pub qualname: Option<Arc<str>>,
-    /// The source file, as the compiler or the interpreter was given it.
+    /// The source file, as given to the compiler or the interpreter.
     pub filename: Option<Arc<str>>,
-    /// The line that the function begins on, where that is known.
+    /// The first line of the function, if it is known.
     pub first_line: Option<u32>,
-    /// The place in the file. Columns of native frames count from 1, as DWARF's do, and have no end; those of
-    /// Python's count UTF-8 bytes from 0, as `co_positions` does.
+    /// The position in the file. Columns of native frames count from 1, as in DWARF, and have no end; those of Python
+    /// count UTF-8 bytes from 0, as in `co_positions`.
     pub position: Position,
-    /// The file name of the module that holds a native frame, without folders.
+    /// The file name of a native frame's module, without folders.
     pub module: Option<Arc<str>>,
-    /// Whether the call of this function was inlined into the next frame's.
+    /// Whether this call was inlined into the next frame.
     pub is_inlined: bool,
-    /// The address that was captured; the same in all frames of a chain of inlined calls.
+    /// The captured address; the same in all frames of a chain of inlined calls.
     pub address: Option<u64>,
 }
 
 impl Frame {
-    /// The name of an interpreter's frame that nobody can tell.
+    /// The name of an interpreter's frame without a description.
     pub const UNKNOWN: &'static str = "<unknown>";
 
-    /// Whether it is of Stackweave's file that runs what is recorded inside of a larger program: a cell of a notebook, a
-    /// test. What lies outside of it is of no interest, nor is itself.
-    pub fn is_entrance(&self) -> bool {
+    /// Returns whether it is in Stackweave's file that runs the recorded part of a larger program: a cell of a
+    /// notebook, a test. Frames outside of it, and the frame itself, are not shown.
+    pub fn is_boundary(&self) -> bool {
         let file = self.filename.as_deref().filter(|_| self.kind == FrameKind::Python);
-        file.is_some_and(|file| file.ends_with(ENTRANCE))
+        file.is_some_and(|file| file.ends_with(BOUNDARY))
     }
 
-    /// The name, unless it is only the place of native code that has none.
-    pub fn own_name(&self) -> Option<&str> {
+    /// Returns the name, unless it is only the location of native code without a name.
+    pub fn known_name(&self) -> Option<&str> {
         let is_place = match &self.module {
             Some(module) => self.name.strip_prefix(&**module).is_some_and(|rest| rest.starts_with("+0x")),
             None => self.name.starts_with("0x"),
@@ -54,7 +54,7 @@ impl Frame {
         (self.kind != FrameKind::Native || !is_place).then_some(&*self.name)
     }
 
-    /// A frame at a place that an interpreter, or a code generator, has named.
+    /// Creates a frame from a location that an interpreter, or a code generator, has described.
     pub(crate) fn located(kind: FrameKind, location: SourceLocation) -> Self {
         Self {
             qualname: location.qualname,
@@ -65,7 +65,7 @@ impl Frame {
         }
     }
 
-    /// A frame of which nothing but its name is known.
+    /// Creates a frame of which only the name is known.
     pub(crate) fn named(kind: FrameKind, name: Arc<str>) -> Self {
         Self {
             kind,
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_no_name() {
-        let own_name = |kind, name: &str, module: Option<&str>| {
+    fn a_location_is_not_a_name() {
+        let known_name = |kind, name: &str, module: Option<&str>| {
             let frame = Frame { module: module.map(Arc::from), ..Frame::named(kind, Arc::from(name)) };
-            frame.own_name().map(ToOwned::to_owned)
+            frame.known_name().map(ToOwned::to_owned)
         };
         let (native, python) = (FrameKind::Native, FrameKind::Python);
-        assert_eq!(own_name(native, "libhost.so+0x12", Some("libhost.so")), None);
-        assert_eq!(own_name(native, "0x7f0123456789", None), None);
-        assert_eq!(own_name(native, "libhost.so::run()", Some("libhost.so")).as_deref(), Some("libhost.so::run()"));
-        assert_eq!(own_name(python, "0x12", None).as_deref(), Some("0x12"));
+        assert_eq!(known_name(native, "libhost.so+0x12", Some("libhost.so")), None);
+        assert_eq!(known_name(native, "0x7f0123456789", None), None);
+        assert_eq!(known_name(native, "libhost.so::run()", Some("libhost.so")).as_deref(), Some("libhost.so::run()"));
+        assert_eq!(known_name(python, "0x12", None).as_deref(), Some("0x12"));
     }
 }

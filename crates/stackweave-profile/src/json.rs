@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::frame::Frame;
 
-/// Writes a list of stacks, each a list of frames as [`Frame::write_json`] writes them, innermost first.
+/// Writes a list of stacks, each a list of frames as written by [`Frame::write_json`], innermost first.
 pub fn write_json(out: &mut dyn Write, stacks: &[Arc<[Arc<Frame>]>]) -> io::Result<()> {
     let mut frames = WrittenFrames::default();
     let mut text = b"[".to_vec();
@@ -26,9 +26,9 @@ pub fn write_json(out: &mut dyn Write, stacks: &[Arc<[Arc<Frame>]>]) -> io::Resu
 }
 
 impl Frame {
-    /// Writes an object with `name`, `filename` (empty if it is not known) and `line` (0 if it is not known), then
-    /// `kind`, `qualname`, `column`, `end_line`, `end_column`, `module`, `inlined` and `address` (a string, in hexadecimal).
-    /// Of these `kind` and `inlined` are always there, the others where they are known.
+    /// Writes an object with `name`, `filename` (empty if unknown) and `line` (0 if unknown), then `kind`, `qualname`,
+    /// `column`, `end_line`, `end_column`, `module`, `inlined` and `address` (a hexadecimal string). Of these `kind`
+    /// and `inlined` are always there, the others if they are known.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address } = self;
         write_string(write_key(out, b"{\"", "name")?, name)?;
@@ -55,22 +55,22 @@ impl Frame {
     }
 }
 
-/// The text of each frame once: stacks share most of them.
+/// The text of each frame, formatted once: stacks share most of them.
 #[derive(Debug, Default)]
 struct WrittenFrames {
     text: Vec<u8>,
-    places: HashMap<*const Frame, Range<usize>>,
+    ranges: HashMap<*const Frame, Range<usize>>,
 }
 
 impl WrittenFrames {
     fn text(&mut self, frame: &Arc<Frame>) -> io::Result<&[u8]> {
         let key = Arc::as_ptr(frame);
-        if let Some(place) = self.places.get(&key) {
-            return Ok(&self.text[place.clone()]);
+        if let Some(range) = self.ranges.get(&key) {
+            return Ok(&self.text[range.clone()]);
         }
         let start = self.text.len();
         frame.write_json(&mut self.text)?;
-        self.places.insert(key, start..self.text.len());
+        self.ranges.insert(key, start..self.text.len());
         Ok(&self.text[start..])
     }
 }
@@ -82,20 +82,20 @@ fn write_key<'a>(out: &'a mut dyn Write, before: &[u8], key: &str) -> io::Result
     Ok(out)
 }
 
-/// Everything as it is, but for what JSON does not allow in a string.
+/// Writes a string, and escapes only what JSON does not allow.
 fn write_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text.as_bytes();
-    while let Some(place) = rest.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
-        out.write_all(&rest[..place])?;
-        match rest[place] {
+    while let Some(index) = rest.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
+        out.write_all(&rest[..index])?;
+        match rest[index] {
             b'\n' => out.write_all(b"\\n")?,
             b'\r' => out.write_all(b"\\r")?,
             b'\t' => out.write_all(b"\\t")?,
             control @ 0..=0x1f => write!(out, "\\u{control:04x}")?,
             other => out.write_all(&[b'\\', other])?,
         }
-        rest = &rest[place + 1..];
+        rest = &rest[index + 1..];
     }
     out.write_all(rest)?;
     out.write_all(b"\"")
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_an_order_and_what_is_not_known_is_left_out() {
+    fn keys_have_an_order_and_unknown_fields_are_left_out() {
         let bare = Frame::named(FrameKind::Script, "f".into());
         assert_eq!(text(&bare), r#"{"name":"f","filename":"","line":0,"kind":"script","inlined":false}"#);
         let whole = Frame {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_are_lists_in_a_list() {
+    fn stacks_are_nested_lists() {
         let written = |stacks: &[Arc<[Arc<Frame>]>]| {
             let mut out = Vec::new();
             write_json(&mut out, stacks).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_fails_the_call() {
+    fn an_error_of_the_writer_is_returned() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! What a resolver keeps: the frames that captured words turned out to be.
+//! The cache of a resolver: the frames of captured words.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::module_history::{Change, ModuleHistory};
 use crate::word_hash::WordMap;
 
-/// What one word of a stack stands for, or a whole stack: frames, innermost first.
+/// The frames of a captured word, or of a whole stack, innermost first.
 pub(crate) type Fragment = Arc<[Arc<Frame>]>;
 
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ pub(crate) struct KnownFrames {
     frames: SharedFrames,
 }
 
-/// What a frame turned out to be.
+/// The result of resolving a frame.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResolvedFrame {
     pub(crate) frame: RawFrame,
     pub(crate) names: Vec<Frame>,
-    /// Whether it will be the same the next time.
+    /// Whether the next result will be the same.
     pub(crate) is_lasting: bool,
 }
 
@@ -33,16 +33,16 @@ impl KnownFrames {
         &self.modules
     }
 
-    /// Replaces the modules, and forgets the names of addresses that belong to others now. Returns whether it did:
-    /// not if they are no longer `seen`.
-    pub(crate) fn change_modules(&mut self, seen: &Arc<ModuleHistory>, change: &Change) -> bool {
-        if !Arc::ptr_eq(&self.modules, seen) {
+    /// Replaces the modules, and forgets the names of addresses that now belong to others. Returns whether it did: not
+    /// if `seen` is outdated.
+    pub(crate) fn change_modules(&mut self, expected: &Arc<ModuleHistory>, change: &Change) -> bool {
+        if !Arc::ptr_eq(&self.modules, expected) {
             return false;
         }
         self.modules = Arc::clone(&change.history);
-        if !change.taken.is_empty() {
+        if !change.reassigned.is_empty() {
             self.fragments.retain(|frame, _| match frame.kind() {
-                RawFrameKind::Native(address) => !change.has_taken(address.lookup()),
+                RawFrameKind::Native(address) => !change.is_reassigned(address.lookup()),
                 RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => true,
             });
         }
@@ -53,33 +53,33 @@ impl KnownFrames {
         self.fragments.get(&frame).map(Arc::clone)
     }
 
-    /// Takes an answer in. If it lasts it is kept, but a native one only if `modules`, by which it was found, still
-    /// hold; another thread's that was there before wins.
-    pub(crate) fn take(&mut self, answer: Answer, modules: Option<&Arc<ModuleHistory>>) -> Fragment {
-        let is_native = matches!(answer.frame.kind(), RawFrameKind::Native(_));
+    /// Adds a result. It is kept if it is lasting, but a native one only if `modules`, with which it was resolved, are
+    /// still current; an existing result of another thread takes precedence.
+    pub(crate) fn take(&mut self, result: ResolvedFrame, modules: Option<&Arc<ModuleHistory>>) -> Fragment {
+        let is_native = matches!(result.frame.kind(), RawFrameKind::Native(_));
         let holds = !is_native || modules.is_some_and(|used| Arc::ptr_eq(&self.modules, used));
-        if !(answer.is_lasting && holds) {
-            return self.share(answer.names);
+        if !(result.is_lasting && holds) {
+            return self.share(result.names);
         }
-        if let Some(known) = self.get(answer.frame) {
+        if let Some(known) = self.get(result.frame) {
             return known;
         }
-        let fragment = self.share(answer.names);
-        self.fragments.insert(answer.frame, Arc::clone(&fragment));
+        let fragment = self.share(result.names);
+        self.fragments.insert(result.frame, Arc::clone(&fragment));
         fragment
     }
 
-    /// The frames, each of them the one that equals it.
+    /// Replaces each frame by an equal one that exists.
     pub(crate) fn share(&mut self, frames: Vec<Frame>) -> Fragment {
         frames.into_iter().map(|frame| self.frames.share(frame)).collect()
     }
 }
 
-/// Equal frames once, as long as anybody has them.
+/// Distinct frames, as long as they are used elsewhere.
 #[derive(Debug, Default)]
 struct SharedFrames {
     frames: HashSet<Arc<Frame>>,
-    /// How many there may be before those that nobody has are dropped.
+    /// The number of frames at which unused ones are dropped.
     limit: usize,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_frames_are_one() {
+    fn equal_frames_are_shared() {
         let mut known = KnownFrames::default();
         let (one, other) = (known.share(vec![frame(1), frame(2)]), known.share(vec![frame(2)]));
         assert!(Arc::ptr_eq(&one[1], &other[0]));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_nobody_has_go() {
+    fn unused_frames_are_dropped() {
         let mut frames = SharedFrames::default();
         let held: Vec<_> = (0..10).map(|name| frames.share(frame(name))).collect();
         for name in 10..10 * FIRST_LIMIT {

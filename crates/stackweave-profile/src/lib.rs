@@ -1,8 +1,8 @@
-//! Captured stacks to named frames, and recordings to profiles.
+//! Resolves captured stacks to named frames, and aggregates recordings to profiles.
 //!
-//! A stack that was captured is an integer, and its frames are words. A [`Resolver`] names them, in batches: each
-//! distinct word once, for all stacks that it stands in. It knows no interpreter and no loader; a [`Names`] speaks
-//! for both.
+//! A captured stack is an integer, and its frames are words. A [`Resolver`] names them in batches: each distinct word
+//! once, for all stacks that contain it. It depends on no interpreter and no loader; a [`FrameNames`] implementation
+//! provides both.
 //!
 //! ```
 //! use stackweave_core::StackId;
@@ -20,9 +20,9 @@
 //! # }
 //! ```
 //!
-//! What programs have recorded becomes a [`Profile`]: a tree of who called whom with calls, own and total cost, of one of
-//! several [`Measure`]s, for chosen threads and times. Everything else is made of that tree: [`Statistics`] by function in the
-//! terms of `cProfile`, a [`View`] without what its reader does not want to see, and a [`Diff`] of two.
+//! A recording becomes a [`Profile`]: a call tree with calls, self and total cost of one of several [`Measure`]s, for
+//! selected threads and times. Everything else is computed from that tree: [`Statistics`] by function in the terms of
+//! `cProfile`, a [`View`] with hidden frames, and a [`Diff`] of two profiles.
 //!
 //! ```
 //! use stackweave_profile::{AggregateOptions, Statistics, aggregate};
@@ -69,7 +69,7 @@ pub use frame::{Frame, FrameKind};
 pub use json::write_json;
 pub use resolver::Resolver;
 pub use script_frames::place_scripts;
-pub use stackweave_core::{Names, Part, Pattern};
+pub use stackweave_core::{FrameNames, Pattern, PatternScope};
 pub use timed_calls::{TimedCall, TimedCalls, TimedFunction, is_edge_open};
 pub use trace_notes::TraceNotes;
 pub use word_hash::WordMap;

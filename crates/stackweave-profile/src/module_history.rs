@@ -1,65 +1,66 @@
-//! Which module an address lies in, or lay in before it was unloaded.
+//! The modules of addresses, including modules that were unloaded.
 //!
-//! An address that was captured says nothing of the time when it was. So one that lies in a loaded module is taken for
-//! that module's, and one that does not, for the last module's that was seen there. Wrong names follow only where
-//! nobody looked at the right time, and can't be known here:
+//! A captured address does not contain the time of its capture. So an address in a loaded module is assigned to that
+//! module, and any other address to the last module that was seen there. Names are wrong only if the loader was not
+//! queried at the right time, which can't be detected here:
 //!
-//! - a library that came and went between two looks was never seen: its addresses have no module, or that of a
-//!   library seen there before;
-//! - an address that was captured in one library, and first resolved when another was loaded in its place, gets the
+//! - a library that was loaded and unloaded between two queries was never seen: its addresses have no module, or that
+//! of
+//!   a library that was seen there before;
+//! - an address that was captured in one library, and first resolved when another one was loaded at its place, gets the
 //!   other's name; so does one whose library was unloaded and replaced by generated code;
-//! - a library without a build id that was rebuilt and loaded again at its place looks the same as before.
+//! - a library without a build id that was rebuilt and loaded again at the same place looks unchanged.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use stackweave_core::{Module, ModuleList};
 
-/// The modules as they were last seen, and those before them.
+/// The modules as of the last query, and earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleHistory {
     loaded: ModuleList,
-    /// Those, and what is left of earlier ones between them.
+    /// The loaded modules, and the parts of earlier ones that do not overlap them.
     known: ModuleList,
 }
 
-/// What a look at the loader has changed.
+/// The changes since the last query.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) history: Arc<ModuleHistory>,
-    /// Addresses that belonged to another module before, ascending.
-    pub(crate) taken: Vec<Range<u64>>,
+    /// Addresses that belonged to another module before, in ascending order.
+    pub(crate) reassigned: Vec<Range<u64>>,
 }
 
 impl Change {
-    /// Whether the address belonged to another module before.
-    pub(crate) fn has_taken(&self, address: u64) -> bool {
-        let after = self.taken.partition_point(|range| range.start <= address);
-        self.taken[..after].last().is_some_and(|range| range.contains(&address))
+    /// Returns whether the address belonged to another module before.
+    pub(crate) fn is_reassigned(&self, address: u64) -> bool {
+        let after = self.reassigned.partition_point(|range| range.start <= address);
+        self.reassigned[..after].last().is_some_and(|range| range.contains(&address))
     }
 }
 
 impl ModuleHistory {
-    /// The modules to look addresses up in. No two overlap.
+    /// Returns the modules to look addresses up in, without overlaps.
     pub(crate) fn known(&self) -> &ModuleList {
         &self.known
     }
 
-    /// The history after these modules were found loaded; `None` if they are those that were.
+    /// Returns the history after a query that found these modules; `None` if they are unchanged.
     pub(crate) fn after(&self, loaded: ModuleList) -> Option<Change> {
         if loaded == self.loaded {
             return None;
         }
         let replaces = |module: &&Module| overlapping(&self.known, module).iter().any(|before| before != *module);
-        let taken = loaded.as_slice().iter().filter(replaces).map(|module| module.start..module.end).collect();
+        let reassigned = loaded.as_slice().iter().filter(replaces).map(|module| module.start..module.end).collect();
         let mut known = loaded.as_slice().to_vec();
         known.extend(self.known.as_slice().iter().flat_map(|before| remains(before, &loaded)));
         let history = Self { loaded, known: ModuleList::new(known) };
-        Some(Change { history: Arc::new(history), taken })
+        Some(Change { history: Arc::new(history), reassigned })
     }
 }
 
-/// The modules of the list that share an address with `module`.
+/// Returns the modules of the list that overlap `module`.
 fn overlapping<'a>(list: &'a ModuleList, module: &Module) -> &'a [Module] {
     let modules = list.as_slice();
     let first = modules.partition_point(|other| other.end <= module.start);
@@ -67,7 +68,7 @@ fn overlapping<'a>(list: &'a ModuleList, module: &Module) -> &'a [Module] {
     &modules[first..first + count]
 }
 
-/// The parts of a module that lie in none of `newer`.
+/// Returns the parts of a module that do not overlap any of `newer`.
 fn remains(module: &Module, newer: &ModuleList) -> Vec<Module> {
     let part = |start, end| Module { start, end, ..module.clone() };
     let mut parts = Vec::new();
@@ -92,17 +93,17 @@ mod tests {
         Module { path: name.into(), build_id: None, bias: 0x100, start: range.start, end: range.end }
     }
 
-    /// Looks at each list in turn; what the last look took.
-    fn seen(lists: &[&[(&str, Range<u64>)]]) -> (Arc<ModuleHistory>, Vec<Range<u64>>) {
+    /// Queries each list in turn; returns the changes of the last query.
+    fn after_queries(lists: &[&[(&str, Range<u64>)]]) -> (Arc<ModuleHistory>, Vec<Range<u64>>) {
         let mut history = Arc::new(ModuleHistory::default());
-        let mut taken = Vec::new();
+        let mut reassigned = Vec::new();
         for list in lists {
             let modules = list.iter().map(|(name, range)| module(name, range.clone())).collect();
             if let Some(change) = history.after(ModuleList::new(modules)) {
-                (history, taken) = (change.history, change.taken);
+                (history, reassigned) = (change.history, change.reassigned);
             }
         }
-        (history, taken)
+        (history, reassigned)
     }
 
     fn known(history: &ModuleHistory) -> Vec<(&str, Range<u64>)> {
@@ -111,43 +112,44 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_while_the_modules_are_the_same() {
-        let (history, _) = seen(&[&[("a", 10..20)]]);
+    fn equal_modules_are_no_change() {
+        let (history, _) = after_queries(&[&[("a", 10..20)]]);
         assert!(history.after(ModuleList::new(vec![module("a", 10..20)])).is_none());
         assert!(ModuleHistory::default().after(ModuleList::default()).is_none());
     }
 
     #[test]
-    fn unloaded_modules_stay_known_and_take_nothing() {
-        let (history, taken) = seen(&[&[("a", 10..20), ("b", 30..40)], &[("b", 30..40), ("c", 50..60)], &[]]);
+    fn unloaded_modules_stay_known() {
+        let (history, reassigned) =
+            after_queries(&[&[("a", 10..20), ("b", 30..40)], &[("b", 30..40), ("c", 50..60)], &[]]);
         assert_eq!(known(&history), [("a", 10..20), ("b", 30..40), ("c", 50..60)]);
-        assert_eq!(taken, []);
+        assert_eq!(reassigned, []);
     }
 
     #[test]
-    fn the_newer_module_wins_and_leaves_the_rest() {
-        let (history, taken) = seen(&[&[("a", 10..50)], &[("b", 20..30), ("c", 30..35), ("d", 45..60)]]);
+    fn the_newer_module_replaces_only_the_overlap() {
+        let (history, reassigned) = after_queries(&[&[("a", 10..50)], &[("b", 20..30), ("c", 30..35), ("d", 45..60)]]);
         let expected = [("a", 10..20), ("b", 20..30), ("c", 30..35), ("a", 35..45), ("d", 45..60)];
         assert_eq!(known(&history), expected);
-        assert_eq!(taken, [20..30, 30..35, 45..60]);
+        assert_eq!(reassigned, [20..30, 30..35, 45..60]);
     }
 
     #[test]
-    fn one_that_comes_back_takes_its_place_only_from_others() {
-        let (_, taken) = seen(&[&[("a", 10..20)], &[], &[("a", 10..20)]]);
-        assert_eq!(taken, []);
-        let (history, taken) = seen(&[&[("a", 10..20)], &[("b", 15..30)], &[("a", 10..20)]]);
-        assert_eq!(taken, vec![Range { start: 10, end: 20 }]);
+    fn a_module_that_is_loaded_again_replaces_only_others() {
+        let (_, reassigned) = after_queries(&[&[("a", 10..20)], &[], &[("a", 10..20)]]);
+        assert_eq!(reassigned, []);
+        let (history, reassigned) = after_queries(&[&[("a", 10..20)], &[("b", 15..30)], &[("a", 10..20)]]);
+        assert_eq!(reassigned, vec![Range { start: 10, end: 20 }]);
         assert_eq!(known(&history), [("a", 10..20), ("b", 20..30)]);
     }
 
     #[test]
     fn another_build_at_the_same_place_is_another_module() {
-        let (history, _) = seen(&[&[("a", 10..20)]]);
+        let (history, _) = after_queries(&[&[("a", 10..20)]]);
         let rebuilt = Module { build_id: stackweave_core::BuildId::new(&[1]), ..module("a", 10..20) };
         let change = history.after(ModuleList::new(vec![rebuilt.clone()])).unwrap();
         assert_eq!(change.history.known().as_slice(), [rebuilt]);
-        assert!(change.has_taken(10) && change.has_taken(19));
-        assert!(!change.has_taken(9) && !change.has_taken(20));
+        assert!(change.is_reassigned(10) && change.is_reassigned(19));
+        assert!(!change.is_reassigned(9) && !change.is_reassigned(20));
     }
 }

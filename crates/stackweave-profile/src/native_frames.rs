@@ -1,26 +1,26 @@
-//! What the symbolizer says of an address, as frames.
+//! Converts results of the symbolizer to frames.
 
 use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, Position, RawFrame};
-use stackweave_symbolize::{Reason, Resolved, Source, Symbolized};
+use stackweave_symbolize::{Resolved, SymbolSource, Symbolized, UnresolvedReason};
 
 use crate::frame::{Frame, FrameKind};
-use crate::known_frames::Answer;
+use crate::known_frames::ResolvedFrame;
 
-pub(crate) fn answer(address: CodeAddress, resolved: &Resolved) -> Answer {
+pub(crate) fn resolved_frame(address: CodeAddress, resolved: &Resolved) -> ResolvedFrame {
     let frame = RawFrame::native(address);
-    Answer { frame, names: frames(address, resolved), is_lasting: is_lasting(resolved) }
+    ResolvedFrame { frame, names: frames(address, resolved), is_lasting: is_lasting(resolved) }
 }
 
-/// Innermost first, at least one.
+/// Returns the frames of an address, innermost first, at least one.
 pub(crate) fn frames(address: CodeAddress, resolved: &Resolved) -> Vec<Frame> {
     let native = |name| Frame {
         module: resolved.module.clone(),
         address: Some(address.address()),
         ..Frame::named(FrameKind::Native, name)
     };
-    let nameless = || place(address, resolved).into();
+    let nameless = || location(address, resolved).into();
     let frames = resolved.frames().iter().map(|found| Frame {
         filename: found.file.clone(),
         position: Position { line: found.line, column: found.column, ..Position::default() },
@@ -31,18 +31,18 @@ pub(crate) fn frames(address: CodeAddress, resolved: &Resolved) -> Vec<Frame> {
     if frames.is_empty() { vec![native(nameless())] } else { frames }
 }
 
-/// The captured address, in its module as the file states it.
-fn place(address: CodeAddress, resolved: &Resolved) -> String {
+/// Formats the captured address, relative to its module as in the file.
+fn location(address: CodeAddress, resolved: &Resolved) -> String {
     match &resolved.module {
         Some(module) => format!("{module}+{:#x}", resolved.offset + (address.address() - address.lookup())),
         None => format!("{:#x}", address.address()),
     }
 }
 
-/// Generated code comes and goes, and a file that can't be read now may be there the next time.
+/// Returns whether the result stays valid: generated code changes, and a missing file may appear later.
 fn is_lasting(resolved: &Resolved) -> bool {
     match &resolved.symbolized {
-        Symbolized::Frames { source, .. } => *source != Source::PerfMap,
-        Symbolized::Unknown(reason) => *reason == Reason::NoSymbol,
+        Symbolized::Frames { source, .. } => *source != SymbolSource::PerfMap,
+        Symbolized::Unknown(reason) => *reason == UnresolvedReason::NoSymbol,
     }
 }

@@ -1,28 +1,28 @@
-//! The resolver: stacks in, named frames out.
+//! The resolver: names the frames of stacks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stackweave_core::{CodeAddress, Names, RawFrame, RawFrameKind, StackId};
+use stackweave_core::{CodeAddress, FrameNames, RawFrame, RawFrameKind, StackId};
 use stackweave_store::StackTable;
 use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
-use crate::known_frames::{Answer, Fragment, KnownFrames};
+use crate::known_frames::{Fragment, KnownFrames, ResolvedFrame};
 use crate::module_history::ModuleHistory;
 use crate::native_frames;
 
 /// Names the frames of stacks, and keeps the names.
 ///
-/// May be shared between threads. Its one lock is held while it looks at what it keeps, and never while a [`Names`] or
-/// the symbolizer is asked. A forked child makes a resolver of its own: this lock may be another thread's that the
-/// child does not have.
+/// Can be shared between threads. Its lock protects the cache, and is not held while a [`FrameNames`] or the symbolizer
+/// is called. A forked child creates its own resolver: the lock may be held by a thread that does not exist in the
+/// child.
 ///
-/// Modules that were seen and then unloaded stay known, for the addresses that were captured in them. Where another
-/// was loaded since, it gets the addresses that are resolved from then on, and no name is kept from before: also the
-/// address of an old stack that lies there is then the new module's. What was never seen can't be known: a library
-/// that is loaded and unloaded between two batches has no names, unless [`Resolver::see_modules`] was called in between.
+/// Modules that were seen and then unloaded stay known, for the addresses that were captured in them. If another module
+/// was loaded at their place, it gets the addresses that are resolved from then on, and no earlier name is kept: even
+/// an address of an old stack then belongs to the new module. A library that is loaded and unloaded between two batches
+/// has no names, unless [`Resolver::see_modules`] was called in between.
 #[derive(Debug)]
 pub struct Resolver {
     symbolizer: Symbolizer,
@@ -30,43 +30,44 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver that looks native addresses up in this way.
+    /// Creates a resolver with these options for native addresses.
     pub fn new(options: Options) -> Self {
         Self { symbolizer: Symbolizer::new(options), known: Mutex::default() }
     }
 
-    /// The stacks with these ids, each innermost first, in the same order.
+    /// Resolves the stacks with these ids, each innermost first, in the same order.
     ///
-    /// A native address becomes several frames where calls were inlined; all but the outermost of these are
-    /// [`Frame::is_inlined`]. A Python frame is followed, outward, by its extra frames. Equal ids share their stack, and
-    /// equal frames are one `Arc`, in this batch and all that are still held. An id that `stacks` has not given has no
+    /// A native address becomes several frames if calls were inlined; all but the outermost of these are
+    /// [`Frame::is_inlined`]. A Python frame is followed, outward, by its extra frames. Equal ids share their stack,
+    /// and equal frames are one `Arc`, in this batch and in all that still exist. An id that is not of `stacks` has no
     /// frames.
-    pub fn resolve(&self, stacks: &StackTable, ids: &[StackId], names: &dyn Names) -> Vec<Arc<[Arc<Frame>]>> {
+    pub fn resolve(&self, stacks: &StackTable, ids: &[StackId], names: &dyn FrameNames) -> Vec<Arc<[Arc<Frame>]>> {
         let batch = Batch::of(stacks, ids);
         batch.write(ids, &self.fragments(batch.frames(), names))
     }
 
-    /// The frames at each of these addresses, innermost first, in the same order: one, or more where calls were inlined.
-    pub fn resolve_addresses(&self, addresses: &[CodeAddress], names: &dyn Names) -> Vec<Arc<[Arc<Frame>]>> {
+    /// Resolves the frames of each of these addresses, innermost first, in the same order: several if calls were
+    /// inlined.
+    pub fn resolve_addresses(&self, addresses: &[CodeAddress], names: &dyn FrameNames) -> Vec<Arc<[Arc<Frame>]>> {
         let mut frames = DistinctFrames::default();
-        let places: Vec<u32> = addresses.iter().map(|address| frames.place(RawFrame::native(*address))).collect();
+        let indexes: Vec<u32> = addresses.iter().map(|address| frames.index(RawFrame::native(*address))).collect();
         let fragments = self.fragments(frames.as_slice(), names);
-        places.into_iter().map(|place| Arc::clone(&fragments[place as usize])).collect()
+        indexes.into_iter().map(|index| Arc::clone(&fragments[index as usize])).collect()
     }
 
-    /// Takes note of the modules that are loaded now, so that addresses in them can be resolved after they are
-    /// unloaded. Each batch with a native frame does the same.
-    pub fn see_modules(&self, names: &dyn Names) {
+    /// Records the modules that are loaded now, so that addresses in them can be resolved after they are unloaded. Each
+    /// batch with a native frame does the same.
+    pub fn see_modules(&self, names: &dyn FrameNames) {
         self.modules(names);
     }
 
-    /// The symbolizer behind it, for its statistics.
+    /// Returns the symbolizer, for its statistics.
     pub fn symbolizer(&self) -> &Symbolizer {
         &self.symbolizer
     }
 
-    /// What each of `frames`, which are distinct, stands for.
-    fn fragments(&self, frames: &[RawFrame], names: &dyn Names) -> Vec<Fragment> {
+    /// Resolves `frames`, which are distinct.
+    fn fragments(&self, frames: &[RawFrame], names: &dyn FrameNames) -> Vec<Fragment> {
         let is_native = |frame: &RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
         let modules = frames.iter().any(is_native).then(|| self.modules(names));
         let known: Vec<Option<Fragment>> = {
@@ -87,8 +88,13 @@ impl Resolver {
         fragments
     }
 
-    /// What each of `frames` is, in the same order. Called with no lock held.
-    fn look_up(&self, frames: &[RawFrame], modules: Option<&ModuleHistory>, names: &dyn Names) -> Vec<Answer> {
+    /// Looks up `frames`, in the same order. Called without the lock.
+    fn look_up(
+        &self,
+        frames: &[RawFrame],
+        modules: Option<&ModuleHistory>,
+        names: &dyn FrameNames,
+    ) -> Vec<ResolvedFrame> {
         let address = |frame: &RawFrame| match frame.kind() {
             RawFrameKind::Native(address) => Some(address),
             RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => None,
@@ -100,7 +106,7 @@ impl Resolver {
         };
         let mut resolved = resolved.iter();
         let answer = |frame: &RawFrame| match frame.kind() {
-            RawFrameKind::Native(address) => Some(native_frames::answer(address, resolved.next()?)),
+            RawFrameKind::Native(address) => Some(native_frames::resolved_frame(address, resolved.next()?)),
             RawFrameKind::Python { .. } => Some(located(*frame, FrameKind::Python, names)),
             RawFrameKind::Script { .. } => Some(located(*frame, FrameKind::Script, names)),
             RawFrameKind::Label(_) => Some(located(*frame, FrameKind::Label, names)),
@@ -108,8 +114,8 @@ impl Resolver {
         frames.iter().filter_map(answer).collect()
     }
 
-    /// Puts behind each Python frame what a code generator made it from.
-    fn add_extra_frames(&self, fragments: &mut [Fragment], names: &dyn Names) {
+    /// Inserts after each Python frame the frames of the source that a code generator made it from.
+    fn add_extra_frames(&self, fragments: &mut [Fragment], names: &dyn FrameNames) {
         let is_python = |fragment: &Fragment| fragment.iter().any(|frame| frame.kind == FrameKind::Python);
         if !fragments.iter().any(is_python) || !names.has_extra_frames() {
             return;
@@ -128,14 +134,14 @@ impl Resolver {
         }
     }
 
-    /// Asks which modules are loaded. If others were seen meanwhile, it asks again: an older look must not undo a
-    /// newer one.
-    fn modules(&self, names: &dyn Names) -> Arc<ModuleHistory> {
+    /// Queries the loaded modules. If the modules changed meanwhile, it queries again: an older result must not replace
+    /// a newer one.
+    fn modules(&self, names: &dyn FrameNames) -> Arc<ModuleHistory> {
         loop {
             let seen = Arc::clone(self.lock().modules());
             let Some(change) = seen.after(names.modules()) else { return seen };
             if self.lock().change_modules(&seen, &change) {
-                if !change.taken.is_empty() {
+                if !change.reassigned.is_empty() {
                     self.symbolizer.retain(change.history.known());
                 }
                 return change.history;
@@ -148,12 +154,12 @@ impl Resolver {
     }
 }
 
-fn located(frame: RawFrame, kind: FrameKind, names: &dyn Names) -> Answer {
+fn located(frame: RawFrame, kind: FrameKind, names: &dyn FrameNames) -> ResolvedFrame {
     let location = names.locate(frame);
     let is_lasting = kind == FrameKind::Python && location.is_some();
     let unknown = || Frame::named(kind, Frame::UNKNOWN.into());
     let found = location.map_or_else(unknown, |location| Frame::located(kind, location));
-    Answer { frame, names: vec![found], is_lasting }
+    ResolvedFrame { frame, names: vec![found], is_lasting }
 }
 
 fn python_line(fragment: &Fragment) -> Option<(&Arc<str>, u32)> {

@@ -1,22 +1,22 @@
-//! Where the frames of another interpreter belong that nobody knew a place for when they were captured.
+//! Places frames of another interpreter whose position was unknown at capture.
 
 use std::sync::Arc;
 
 use crate::{Frame, FrameKind};
 
-/// A stack whose leading frames are those of another interpreter, which was asked for them: with these just inside the
-/// innermost native function that runs them, whose name contains the first of `runs_in` that any does. Without such a function
-/// they stay innermost.
+/// Moves the leading frames of a stack, which are those of another interpreter, to just inside the innermost native
+/// function that runs them: one whose name contains the first of `runs_in` that any name contains. Without such a
+/// function they stay innermost.
 ///
-/// The Python functions of `own_file` that captured are left out, with what they called. A stack of Python frames alone stays
-/// as it is.
+/// The Python functions of `own_file`, which captured the stack, and their callees are left out. A stack of Python
+/// frames alone is unchanged.
 pub fn place_scripts(stack: &[Arc<Frame>], own_file: &str, runs_in: &[String]) -> Vec<Arc<Frame>> {
     let scripts = stack.iter().take_while(|frame| frame.kind == FrameKind::Script).count();
     let (scripts, rest) = stack.split_at(scripts);
     if scripts.is_empty() && rest.iter().all(|frame| frame.kind != FrameKind::Native) {
         return rest.to_vec();
     }
-    let rest = &rest[own_frames(rest, own_file)..];
+    let rest = &rest[capture_frames(rest, own_file)..];
     let is_loop = |name: &String| {
         let runs = |frame: &Arc<Frame>| frame.kind == FrameKind::Native && frame.name.contains(&**name);
         rest.iter().position(runs)
@@ -25,8 +25,8 @@ pub fn place_scripts(stack: &[Arc<Frame>], own_file: &str, runs_in: &[String]) -
     [inside, scripts, outside].concat()
 }
 
-/// How many frames are of those who captured: Python functions of a file, and native code inside of them.
-fn own_frames(frames: &[Arc<Frame>], own_file: &str) -> usize {
+/// Returns how many frames belong to the capture: Python functions of a file, and native code inside of them.
+fn capture_frames(frames: &[Arc<Frame>], own_file: &str) -> usize {
     let is_own = |frame: &Arc<Frame>| frame.kind == FrameKind::Python && frame.filename.as_deref() == Some(own_file);
     let may_be = frames.iter().take_while(|frame| frame.kind == FrameKind::Native || is_own(frame)).count();
     frames[..may_be].iter().rposition(is_own).map_or(0, |last| last + 1)
@@ -53,7 +53,7 @@ mod tests {
         })
     }
 
-    /// What is woven of frames that are told by a letter: s(cript), n(ative), p(ython).
+    /// Returns the result for frames that are named by a letter and a name: s(cript), n(ative), p(ython).
     fn woven_names(stack: &[&str]) -> Vec<String> {
         let kinds = [("s ", FrameKind::Script), ("n ", FrameKind::Native), ("p ", FrameKind::Python)];
         let read = |text: &&str| {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_script_stand_inside_its_loop() {
+    fn frames_of_a_script_are_moved_inside_its_loop() {
         let stack = ["s inner", "s outer", "p callback", "n bool Impl::runAll(int)", "n Loop::run(int)", "p main"];
         let woven = woven_names(&stack);
         assert_eq!(woven, ["callback", "inner", "outer", "bool Impl::runAll(int)", "Loop::run(int)", "main"]);
@@ -74,18 +74,22 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_script_without_its_loop_stay() {
+    fn frames_of_a_script_without_its_loop_stay_innermost() {
         assert_eq!(woven_names(&["s inner", "p Loop::run"]), ["inner", "Loop::run"]);
     }
 
     #[test]
-    fn who_captured_is_left_out_of_native_stacks() {
+    fn frames_of_the_capture_are_left_out_of_native_stacks() {
         assert_eq!(
             woven_names(&["p own_a", "n eval", "p own_b", "n eval", "p main", "p own_c"]),
             ["eval", "main", "own_c"]
         );
         assert_eq!(woven_names(&["s inner", "p own_a", "p main"]), ["inner", "main"]);
         assert_eq!(woven_names(&["n eval", "p main"]), ["eval", "main"]);
-        assert_eq!(woven_names(&["p own_a", "p main"]), ["own_a", "main"], "a stack of Python alone is whole");
+        assert_eq!(
+            woven_names(&["p own_a", "p main"]),
+            ["own_a", "main"],
+            "a stack of Python frames alone is unchanged"
+        );
     }
 }

@@ -1,57 +1,57 @@
 //! Calls that a program has timed itself, by function, and by function and caller.
 //!
-//! The time of a caller's calls is what `cProfile` says: a call is not counted again while another such call is open.
+//! The time of a caller's calls is counted like in `cProfile`: a call inside another such call is not counted again.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use crate::CallStatistics;
 
-/// A call that has ended. Functions have numbers, which whoever records calls chooses.
+/// A call that has ended. The recorder chooses the numbers of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedCall {
     /// The function that was called.
     pub function: u32,
-    /// The function that called it, if that is known.
+    /// The caller, if it is known.
     pub caller: Option<u32>,
-    /// The time without the calls inside.
-    pub own_ns: i64,
-    /// The time with all calls inside.
+    /// The time without callees.
+    pub self_ns: i64,
+    /// The time with callees.
     pub total_ns: i64,
-    /// Whether no call of the function was open around it.
+    /// Whether no other call of the function was open.
     pub is_primitive: bool,
-    /// Whether no call of the function by the same caller was open around it.
+    /// Whether no other call of the function by the same caller was open.
     pub is_primitive_edge: bool,
 }
 
-/// Sums of calls. Functions and callers are in the order in which they came.
+/// Sums of calls. Functions and callers are in the order of their first call.
 #[derive(Clone, Debug, Default)]
 pub struct TimedCalls {
-    functions: Numbered<TimedFunction>,
+    functions: NumberedRows<TimedFunction>,
     calls: usize,
 }
 
-/// A function that was timed.
+/// A function with its calls.
 #[derive(Clone, Debug, Default)]
 pub struct TimedFunction {
     cost: CallStatistics,
-    callers: Numbered<CallStatistics>,
+    callers: NumberedRows<CallStatistics>,
 }
 
-/// Values by number, in the order in which the numbers came.
+/// Values by number, in the order in which the numbers were added.
 #[derive(Clone, Debug, Default)]
-struct Numbered<Value> {
-    places: HashMap<u32, usize>,
+struct NumberedRows<Value> {
+    indexes: HashMap<u32, usize>,
     rows: Vec<(u32, Value)>,
 }
 
-impl<Value: Default> Numbered<Value> {
+impl<Value: Default> NumberedRows<Value> {
     fn entry(&mut self, number: u32) -> &mut Value {
-        let place = *self.places.entry(number).or_insert(self.rows.len());
-        if place == self.rows.len() {
+        let index = *self.indexes.entry(number).or_insert(self.rows.len());
+        if index == self.rows.len() {
             self.rows.push((number, Value::default()));
         }
-        &mut self.rows[place].1
+        &mut self.rows[index].1
     }
 }
 
@@ -71,35 +71,35 @@ impl TimedCalls {
         self.calls
     }
 
-    /// Returns the functions that were timed.
+    /// Returns the functions.
     pub fn functions(&self) -> &[(u32, TimedFunction)] {
         &self.functions.rows
     }
 
-    /// Returns the callers that were not timed themselves, some of them repeatedly.
+    /// Returns the callers that have no calls themselves, some of them repeatedly.
     pub fn untimed_callers(&self) -> impl Iterator<Item = u32> {
         let callers = self.functions().iter().flat_map(|(_, row)| row.callers());
-        callers.map(|(caller, _)| *caller).filter(|caller| !self.functions.places.contains_key(caller))
+        callers.map(|(caller, _)| *caller).filter(|caller| !self.functions.indexes.contains_key(caller))
     }
 }
 
 impl TimedFunction {
-    /// Returns what all its calls cost.
+    /// Returns the cost of all calls.
     pub const fn cost(&self) -> &CallStatistics {
         &self.cost
     }
 
-    /// Returns what it cost when each of its callers called it.
+    /// Returns the cost of the calls by each caller.
     pub fn callers(&self) -> &[(u32, CallStatistics)] {
         &self.callers.rows
     }
 }
 
-/// Equal sums of equal functions have equal hashes, so that one can see whether anything has changed.
+/// Equal sums have equal hashes, so a change of the hash shows a change of the sums.
 impl Hash for TimedCalls {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let mut add = |number: u32, of: &CallStatistics| {
-            (number, of.calls, of.primitive_calls, of.own, of.total).hash(hasher);
+            (number, of.calls, of.primitive_calls, of.self_cost, of.total).hash(hasher);
         };
         for (function, row) in self.functions() {
             add(*function, &row.cost);
@@ -108,9 +108,9 @@ impl Hash for TimedCalls {
     }
 }
 
-/// Returns whether a caller had called a function before, in a call that is still open. `stack` says of each open call, the
-/// outermost first, whether it is of the caller, and whether of the function. Of a recursion whose stack is not known this is
-/// taken for granted: what is counted twice can't be found later.
+/// Returns whether a caller had called a function before, in a call that is still open. `stack` has for each open call,
+/// the outermost first, whether it is of the caller, and whether it is of the function. If the stack of a recursion is
+/// unknown, the result is true: a call that is counted twice can't be found later.
 pub fn is_edge_open(stack: impl IntoIterator<Item = (bool, bool)>) -> bool {
     let mut was_caller = None;
     for (is_caller, is_function) in stack {
@@ -124,7 +124,7 @@ pub fn is_edge_open(stack: impl IntoIterator<Item = (bool, bool)>) -> bool {
 
 fn add(cost: &mut CallStatistics, call: &TimedCall, is_primitive: bool) {
     cost.calls += 1;
-    cost.own = cost.own.saturating_add(call.own_ns);
+    cost.self_cost = cost.self_cost.saturating_add(call.self_ns);
     cost.total_of_all = cost.total_of_all.saturating_add(call.total_ns);
     if is_primitive {
         cost.primitive_calls += 1;
@@ -141,18 +141,18 @@ mod tests {
     const MAIN: u32 = 7;
     const FIB: u32 = 3;
 
-    fn call(function: u32, caller: u32, [own_ns, total_ns]: [i64; 2], is_primitive: bool) -> TimedCall {
+    fn call(function: u32, caller: u32, [self_ns, total_ns]: [i64; 2], is_primitive: bool) -> TimedCall {
         TimedCall {
             function,
             caller: Some(caller),
-            own_ns,
+            self_ns,
             total_ns,
             is_primitive,
             is_primitive_edge: is_primitive || caller == FIB && total_ns == 40,
         }
     }
 
-    /// `main` calls `fib`, which calls itself twice, one inside the other.
+    /// Builds `main` calling `fib`, which calls itself twice, nested.
     fn recursion() -> TimedCalls {
         let mut calls = TimedCalls::default();
         calls.add(&call(FIB, FIB, [30, 30], false));
@@ -166,10 +166,10 @@ mod tests {
         let calls = recursion();
         assert_eq!((calls.call_count(), calls.functions().len()), (3, 1));
         let (function, row) = &calls.functions()[0];
-        let statistics = |calls, primitive_calls, own, total, total_of_all| CallStatistics {
+        let statistics = |calls, primitive_calls, self_cost, total, total_of_all| CallStatistics {
             calls,
             primitive_calls,
-            own,
+            self_cost,
             total,
             total_of_all,
         };
@@ -180,18 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_is_open_where_the_caller_stands_right_above_the_function() {
+    fn an_edge_is_open_if_the_caller_is_directly_above_the_function() {
         let (caller, function, other) = ((true, false), (false, true), (false, false));
         assert!(is_edge_open([caller, function]));
         assert!(is_edge_open([other, caller, function, other]));
         assert!(!is_edge_open([function, caller]) && !is_edge_open([caller, other, function]));
-        // Of a function that calls itself, both are the same.
+        // For a recursive function, both are the same.
         assert!(is_edge_open([(true, true), (true, true)]) && !is_edge_open([(true, true)]));
-        assert!(is_edge_open([]), "without a stack it is taken for granted");
+        assert!(is_edge_open([]), "an unknown stack counts as open");
     }
 
     #[test]
-    fn hashes_say_whether_anything_has_changed() {
+    fn hashes_change_with_the_sums() {
         let hash = |calls: &TimedCalls| {
             let mut hasher = DefaultHasher::new();
             calls.hash(&mut hasher);

@@ -1,37 +1,37 @@
-//! What a tracer of calls has to say about its own work, as sentences.
+//! The notes of a call tracer about its own work, as sentences.
 //!
-//! It records events for that: `demoted(frame, calls, mean)` for a function that it stopped to record, and
-//! `trace-note(frame, count)` for something that it did so often, with the words for it as the frame.
+//! It records events for them: `demoted(frame, calls, mean)` for a function that it stopped to record, and
+//! `trace-note(frame, count)` for anything else that it counts, with a description as the frame.
 
 use std::ops::ControlFlow;
 
 use stackweave_core::printable;
-use stackweave_recording::events::{self, About, Decoder, Event};
+use stackweave_recording::events::{self, Decoder, Event, InstantSubject};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use crate::aggregate::RecordedNames;
 use crate::frame::Frame;
 use crate::word_hash::WordMap;
 
-/// Of so many functions the names are told.
+/// How many functions are named.
 const NAMES: usize = 8;
 
-/// What the tracer of a process has noted, by the numbers of frames, in the order in which it was told.
+/// The notes of a process's tracer, by the numbers of frames, in the order in which they were recorded.
 #[derive(Clone, Debug, Default)]
 pub struct TraceNotes {
     demoted: Vec<u32>,
     counts: Vec<(u32, u64)>,
-    /// Where each frame is in these.
-    places: WordMap<(bool, u32), usize>,
+    /// The index of each frame in these.
+    indexes: WordMap<(bool, u32), usize>,
 }
 
 impl TraceNotes {
-    /// Reads the notes of a process. Only if there are such events in it, all events are gone through.
+    /// Reads the notes of a process. Events are read only if the process has such events.
     pub fn read(process: &ProcessRecording) -> Result<Self, ReadError> {
         Self::read_with(process, &mut |_| {})
     }
 
-    /// The same; `progress` is told how many bytes are done.
+    /// Reads the notes, and calls `progress` with the number of bytes that were read.
     pub fn read_with(process: &ProcessRecording, progress: &mut dyn FnMut(u64)) -> Result<Self, ReadError> {
         let (mut notes, dictionary) = (Self::default(), process.dictionary());
         if !dictionary.declares(&events::DEMOTED) && !dictionary.declares(&events::TRACE_NOTE) {
@@ -42,8 +42,8 @@ impl TraceNotes {
             for event in block {
                 let Event::Instant(instant) = decoder.decode(&event) else { continue };
                 match instant.about {
-                    About::Demoted => notes.add(true, instant.frame, 0),
-                    About::TraceNote { count } => notes.add(false, instant.frame, count),
+                    InstantSubject::Demoted => notes.add(true, instant.frame, 0),
+                    InstantSubject::TraceNote { count } => notes.add(false, instant.frame, count),
                     _ => {}
                 }
             }
@@ -54,17 +54,17 @@ impl TraceNotes {
 
     fn add(&mut self, is_demoted: bool, frame: u32, count: u64) {
         let next = if is_demoted { self.demoted.len() } else { self.counts.len() };
-        let place = *self.places.entry((is_demoted, frame)).or_insert(next);
+        let index = *self.indexes.entry((is_demoted, frame)).or_insert(next);
         if is_demoted {
-            self.demoted.resize(self.demoted.len().max(place + 1), frame);
+            self.demoted.resize(self.demoted.len().max(index + 1), frame);
             return;
         }
-        self.counts.resize(self.counts.len().max(place + 1), (frame, 0));
-        let sum = &mut self.counts[place].1;
+        self.counts.resize(self.counts.len().max(index + 1), (frame, 0));
+        let sum = &mut self.counts[index].1;
         *sum = sum.saturating_add(count);
     }
 
-    /// A sentence for each: `3 functions were demoted: a, b, c`, `12 repairs`.
+    /// Returns the notes as sentences: `3 functions were demoted: a, b, c`, `12 repairs`.
     pub fn sentences(&self, process: &ProcessRecording) -> Vec<String> {
         let counted = self.counts.iter().map(|(frame, _)| *frame);
         let frames: Vec<u32> = self.demoted.iter().copied().take(NAMES).chain(counted).collect();
@@ -75,12 +75,12 @@ impl TraceNotes {
         };
         let mut sentences = Vec::new();
         if !self.demoted.is_empty() {
-            let mut told: Vec<String> = self.demoted.iter().take(NAMES).map(|frame| name(*frame)).collect();
+            let mut names: Vec<String> = self.demoted.iter().take(NAMES).map(|frame| name(*frame)).collect();
             if let Some(more) = self.demoted.len().checked_sub(NAMES).filter(|more| *more > 0) {
-                told.push(format!("and {more} more"));
+                names.push(format!("and {more} more"));
             }
             let were = if self.demoted.len() == 1 { "function was" } else { "functions were" };
-            sentences.push(format!("{} {were} demoted: {}", self.demoted.len(), told.join(", ")));
+            sentences.push(format!("{} {were} demoted: {}", self.demoted.len(), names.join(", ")));
         }
         sentences.extend(self.counts.iter().map(|(frame, count)| format!("{count} {}", name(*frame))));
         sentences

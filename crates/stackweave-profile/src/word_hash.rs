@@ -1,8 +1,8 @@
-//! Maps whose keys are one word, and nobody's to choose: ids and frames.
+//! Maps with keys of one word that no attacker can choose: ids and frames.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A map by such keys.
+/// A map with such keys.
 pub type WordMap<K, V> = FxHashMap<K, V>;
 pub(crate) type WordSet<K> = FxHashSet<K>;
 

@@ -1,6 +1,6 @@
-//! `capture` and `current_stack_id`: what may be called on every call and every allocation.
+//! `capture` and `current_stack_id`, which are fast enough for every call and every allocation.
 //!
-//! Hot file: allocates the object that it returns and nothing else, takes no lock.
+//! Hot file: allocates only the returned object, takes no lock.
 
 use core::ffi::CStr;
 use core::ptr;
@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use stackweave_capture::{Capture, Request, StackId};
 
-use crate::called_back::guarded;
+use crate::callback_guard::guarded;
 use crate::keywords;
 use crate::python_frame_source;
 use crate::traceback_object;
@@ -17,17 +17,23 @@ use crate::traceback_object;
 const CAPTURE: &CStr = c"capture($module, /, *, python=True, native=True, script=True, skip=0, limit=None)
 --
 
-Captures the stack of the calling thread, from the calling Python function outward.
+Captures the stack of the calling thread, starting with the calling Python function.
 
-skip leaves out that many innermost frames, limit keeps at most that many. Names are looked up when they are asked for.";
+skip omits that many innermost frames, limit keeps at most that many. Names are looked up when they are first accessed.
+
+>>> stackweave.capture(native=False).frames[0].name
+'<module>'";
 
 const CURRENT_STACK_ID: &CStr =
     c"current_stack_id($module, /, *, python=True, native=True, script=True, skip=0, limit=None)
 --
 
-The number of the stack that capture() would capture: the same for equal stacks, on every thread.
+Returns the number of the stack that capture() would capture. Equal stacks have equal numbers, on all threads.
 
-0 if there is no memory for a new stack. traceback_of() gives its traceback.";
+Returns 0 if there is no memory for a new stack. traceback_of() returns the traceback of a number.
+
+>>> len({stackweave.current_stack_id() for _ in range(3)})
+1";
 
 /// Adds both functions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -48,12 +54,12 @@ fn add(
         ml_doc: doc.as_ptr(),
     }));
     let module_name = module.name()?;
-    // SAFETY: the definition lives for ever; the function keeps references to the module and its name.
-    let made: Bound<'_, PyAny> = unsafe {
-        let made = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module_name.as_ptr());
-        Bound::from_owned_ptr_or_err(module.py(), made)?
+    // SAFETY: the definition is never freed; the function keeps references to the module and its name.
+    let function: Bound<'_, PyAny> = unsafe {
+        let function = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module_name.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), function)?
     };
-    module.setattr(name.to_string_lossy(), made)
+    module.setattr(name.to_string_lossy(), function)
 }
 
 /// # Safety
@@ -64,10 +70,10 @@ unsafe extern "C" fn capture(
     positional: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter's own arguments.
+    // SAFETY: the arguments come from the interpreter.
     match unsafe { keywords::read("capture", values, positional, names) } {
         Ok(request) => match captured(&request) {
-            // SAFETY: the interpreter is calling a function of the module.
+            // SAFETY: the interpreter calls a function of the module, so the GIL is held.
             Ok(capture) => unsafe { traceback_object::captured(&capture) },
             Err(error) => raise(error),
         },
@@ -83,10 +89,10 @@ unsafe extern "C" fn current_stack_id(
     positional: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter's own arguments.
+    // SAFETY: the arguments come from the interpreter.
     match unsafe { keywords::read("current_stack_id", values, positional, names) } {
         Ok(request) => match captured(&request) {
-            // SAFETY: the interpreter is calling.
+            // SAFETY: the interpreter is calling, so the GIL is held.
             Ok(capture) => unsafe { ffi::PyLong_FromUnsignedLong(capture.stack.map_or(0, StackId::get).into()) },
             Err(error) => raise(error),
         },
@@ -94,7 +100,7 @@ unsafe extern "C" fn current_stack_id(
     }
 }
 
-/// Captures, after asking the sources that are written in Python.
+/// Captures a stack, with the frames of the sources that are written in Python.
 #[inline]
 pub(crate) fn captured(request: &Request) -> PyResult<Capture> {
     if request.script && python_frame_source::any() {

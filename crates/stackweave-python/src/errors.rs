@@ -1,5 +1,5 @@
-//! The exceptions of the package, and which of them each error of a crate becomes. Wrong arguments are Python's own
-//! exceptions, raised where they are read; nothing else of an error is decided elsewhere.
+//! The exceptions of the package, and the only mapping from errors of the crates to exceptions. Wrong arguments raise Python's
+//! own exceptions where the arguments are read.
 
 use std::io;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyImportError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use stackweave_capture::CantDump;
+use stackweave_capture::DumpError;
 use stackweave_cpython::allocators::AllocatorError;
-use stackweave_cpython::program::NotRun;
+use stackweave_cpython::program::ProgramError;
 use stackweave_export::UnknownFormat;
 use stackweave_memory::MemoryError;
 use stackweave_recording::{FlushError, OpenError, ReadError};
@@ -17,21 +17,61 @@ use stackweave_store::thread_words::NoThreadWords;
 use stackweave_symbolize::UnknownMode;
 use stackweave_trace::TraceError;
 
-create_exception!(stackweave, StackweaveError, PyException, "The root of the exceptions of the package.");
-create_exception!(stackweave, StartError, StackweaveError, "Nothing can be recorded here. Nothing has changed.");
+create_exception!(
+    stackweave,
+    StackweaveError,
+    PyException,
+    "The base class of the exceptions of the package.
+
+>>> try:
+...     stackweave.open(\"none.swv\")
+... except stackweave.StackweaveError as error:
+...     print(type(error).__name__)
+RecordingError"
+);
+create_exception!(
+    stackweave,
+    StartError,
+    StackweaveError,
+    "A recording can't be started. Nothing has changed.
+
+>>> with stackweave.memory(\"one.swv\"), stackweave.memory(\"two.swv\"):
+...     main()
+Traceback (most recent call last):
+stackweave.StartError: <stackweave.MemoryRecorder 'one.swv', recording> is on"
+);
 create_exception!(
     stackweave,
     StateError,
     StackweaveError,
-    "A recording is not in the state that this needs: it has not begun, has begun already, or was stopped."
+    "A recording is in the wrong state for the call: it has not started, has started already, or was stopped.
+
+>>> stackweave.Recorder(\"out.swv\").instant(\"ready\")
+Traceback (most recent call last):
+stackweave.StateError: the recording has not started"
 );
 create_exception!(
     stackweave,
     RecordingError,
     StackweaveError,
-    "A recording can't be read or written, or does not hold what was requested."
+    "A recording can't be read or written, or does not contain the requested data.
+
+>>> stackweave.open(\"none.swv\")
+Traceback (most recent call last):
+stackweave.RecordingError: can't read none.swv"
 );
-create_exception!(stackweave, ExportError, StackweaveError, "An export can't be made of this recording.");
+create_exception!(
+    stackweave,
+    ExportError,
+    StackweaveError,
+    "The recording can't be exported.
+
+>>> with stackweave.trace(\"calls.swv\") as recorder:
+...     main()
+>>> recorder.recording.export(\"report.html\", max_size=1)
+Traceback (most recent call last):
+stackweave.ExportError: report.html would be too large"
+);
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -42,7 +82,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ExportError", py.get_type::<ExportError>())
 }
 
-/// An error on its way to Python.
+/// An error that will be raised in Python.
 #[derive(Debug)]
 pub(crate) struct Error(PyErr);
 
@@ -52,7 +92,7 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Errors by the exception that they become, with their text.
+/// Converts errors to exceptions with the text of the error.
 macro_rules! become_exceptions {
     ($($exception:ident: $($error:ty),+;)+) => {$($(
         impl From<$error> for Error {
@@ -66,7 +106,7 @@ macro_rules! become_exceptions {
 become_exceptions! {
     StartError: stackweave_recording::StartError, MemoryError, AllocatorError;
     RecordingError: OpenError, ReadError;
-    StackweaveError: CantDump, UnknownMode;
+    StackweaveError: DumpError, UnknownMode;
     PyValueError: UnknownFormat;
     PyImportError: NoThreadWords;
 }
@@ -74,7 +114,7 @@ become_exceptions! {
 impl From<TraceError> for Error {
     fn from(error: TraceError) -> Self {
         match error {
-            TraceError::Asked => Self::state(error.to_string()),
+            TraceError::InDescriber => Self::state(error.to_string()),
             _ => Self::start(error.to_string()),
         }
     }
@@ -89,11 +129,11 @@ impl From<FlushError> for Error {
     }
 }
 
-impl From<NotRun> for Error {
-    fn from(reason: NotRun) -> Self {
+impl From<ProgramError> for Error {
+    fn from(reason: ProgramError) -> Self {
         match reason {
-            NotRun::File(error) => Self(error.into()),
-            NotRun::Python(reason) => Self::other(reason.to_string()),
+            ProgramError::File(error) => Self(error.into()),
+            ProgramError::Python(reason) => Self::other(reason.to_string()),
             _ => Self::other("the program was not run"),
         }
     }
@@ -110,38 +150,38 @@ impl From<stackweave_export::ExportError> for Error {
             Why::TooLarge(_) => ExportError::new_err(format!(
                 "{text}; start and end export a part of the time, max_size=\"4GB\" or max_size=\"none\" allows more"
             )),
-            Why::IsAnInput(_) | Why::NotThis(_) => ExportError::new_err(text),
+            Why::IsInput(_) | Why::Unsupported(_) => ExportError::new_err(text),
         })
     }
 }
 
 impl Error {
-    /// Nothing can be recorded here.
+    /// Returns a `StartError`: a recording can't be started.
     pub(crate) fn start(sentence: impl Into<String>) -> Self {
         Self(StartError::new_err(sentence.into()))
     }
 
-    /// A recording is not in the state that this needs.
+    /// Returns a `StateError`: a recording is in the wrong state for the call.
     pub(crate) fn state(sentence: impl Into<String>) -> Self {
         Self(StateError::new_err(sentence.into()))
     }
 
-    /// A recording can't be read or written, or does not hold what was requested.
+    /// Returns a `RecordingError`: a recording can't be read or written, or does not contain the requested data.
     pub(crate) fn recording(sentence: impl Into<String>) -> Self {
         Self(RecordingError::new_err(sentence.into()))
     }
 
-    /// An error that callers treat like no other.
+    /// Returns a `StackweaveError`, for errors that callers don't handle separately.
     pub(crate) fn other(sentence: impl Into<String>) -> Self {
         Self(StackweaveError::new_err(sentence.into()))
     }
 
-    /// An output can't be written.
+    /// Returns the error of an output that can't be written.
     pub(crate) fn output(path: &Path, error: &io::Error) -> Self {
         let path = path.display();
         Self(match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                PyFileExistsError::new_err(format!("{path} is there already; overwrite=True replaces it"))
+                PyFileExistsError::new_err(format!("{path} already exists; overwrite=True replaces it"))
             }
             _ => PyOSError::new_err(format!("can't write {path}: {error}")),
         })

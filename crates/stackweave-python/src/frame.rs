@@ -1,4 +1,4 @@
-//! `Frame`: one named frame, as Python sees it.
+//! `Frame`: the Python class of a named frame.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,34 +11,38 @@ use stackweave_core::{Position, printable};
 use stackweave_profile::{Frame, FrameKind};
 
 /// One frame of a stack.
+///
+/// >>> frame = stackweave.capture(native=False).frames[0]
+/// >>> frame.name, frame.kind
+/// ('<module>', 'python')
 #[pyclass(frozen, module = "stackweave", name = "Frame")]
 #[derive(Debug)]
 pub(crate) struct PyFrame {
     pub(crate) frame: Arc<Frame>,
 }
 
-/// Every frame that Python was given: equal frames are one object.
-static GIVEN: Mutex<Option<HashMap<Arc<Frame>, Py<PyFrame>>>> = Mutex::new(None);
+/// The object of each frame that was passed to Python, so that equal frames are one object.
+static OBJECTS: Mutex<Option<HashMap<Arc<Frame>, Py<PyFrame>>>> = Mutex::new(None);
 
-/// Only ever locked with the GIL held and for the time of a lookup, so neither a garbage collection nor a fork finds it
-/// locked.
-fn given() -> MutexGuard<'static, Option<HashMap<Arc<Frame>, Py<PyFrame>>>> {
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the objects. They are locked only with the GIL held and only during a lookup, so neither a garbage collection nor a
+/// fork finds them locked.
+fn objects() -> MutexGuard<'static, Option<HashMap<Arc<Frame>, Py<PyFrame>>>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The object for a frame.
+/// Returns the object of a frame.
 pub(crate) fn object_of<'py>(py: Python<'py>, frame: &Arc<Frame>) -> PyResult<Bound<'py, PyFrame>> {
-    if let Some(object) = given().as_ref().and_then(|given| given.get(frame)) {
+    if let Some(object) = objects().as_ref().and_then(|objects| objects.get(frame)) {
         return Ok(object.bind(py).clone());
     }
-    // Made without the lock: making an object may start the garbage collector, and that may run anything.
-    let made = Bound::new(py, PyFrame { frame: Arc::clone(frame) })?;
-    let mut given = given();
-    let kept = given.get_or_insert_default().entry(Arc::clone(frame)).or_insert_with(|| made.clone().unbind());
-    Ok(kept.bind(py).clone())
+    // Not locked here: creating an object may start the garbage collector, which may run any code.
+    let created = Bound::new(py, PyFrame { frame: Arc::clone(frame) })?;
+    let mut objects = objects();
+    let stored = objects.get_or_insert_default().entry(Arc::clone(frame)).or_insert_with(|| created.clone().unbind());
+    Ok(stored.bind(py).clone())
 }
 
-/// The frames of a stack as a tuple.
+/// Returns the frames of a stack as a tuple.
 pub(crate) fn tuple_of<'py>(py: Python<'py>, frames: &[Arc<Frame>]) -> PyResult<Bound<'py, PyTuple>> {
     let objects: Vec<_> = frames.iter().map(|frame| object_of(py, frame)).collect::<PyResult<_>>()?;
     PyTuple::new(py, objects)
@@ -46,13 +50,13 @@ pub(crate) fn tuple_of<'py>(py: Python<'py>, frames: &[Arc<Frame>]) -> PyResult<
 
 #[pymethods]
 impl PyFrame {
-    /// The function. One that has no name is known by its place, as libfoo.so+0x1234.
+    /// The function, or its module and offset, such as libfoo.so+0x1234, if it has no name.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         PyString::intern(py, &self.frame.name)
     }
 
-    /// The function with the classes and functions around it.
+    /// The function, qualified with its classes and outer functions.
     #[getter]
     fn qualname<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.frame.qualname.as_ref().map(|name| PyString::intern(py, name))
@@ -66,54 +70,54 @@ impl PyFrame {
 
     /// The line, from 1.
     #[getter]
-    fn line(&self) -> Option<u32> {
+    fn lineno(&self) -> Option<u32> {
         self.frame.position.line
     }
 
     /// The line that the function begins on. Python code only.
     #[getter]
-    fn first_line(&self) -> Option<u32> {
+    fn firstlineno(&self) -> Option<u32> {
         self.frame.first_line
     }
 
-    /// The column: UTF-8 bytes from 0 in Python code, from 1 in native code.
+    /// The column: in UTF-8 bytes from 0 in Python code, from 1 in native code.
     #[getter]
-    fn column(&self) -> Option<u32> {
+    fn colno(&self) -> Option<u32> {
         self.frame.position.column
     }
 
     /// The line that the expression ends on. Python code only.
     #[getter]
-    fn end_line(&self) -> Option<u32> {
+    fn end_lineno(&self) -> Option<u32> {
         self.frame.position.end_line
     }
 
     /// The column that the expression ends before. Python code only.
     #[getter]
-    fn end_column(&self) -> Option<u32> {
+    fn end_colno(&self) -> Option<u32> {
         self.frame.position.end_column
     }
 
-    /// "python", "native", "script" for another interpreter, "extra" for what generated code was made from, or "label" for a
-    /// name that somebody gave to what was recorded.
+    /// "python", "native", "script" for another interpreter, "extra" for the original of generated code, or "label" for a name that
+    /// the program gave to an activity.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         PyString::intern(py, self.frame.kind.as_str())
     }
 
-    /// The file name of the library or program that holds native code.
+    /// The file name of the library or program of native code.
     #[getter]
     fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.frame.module.as_ref().map(|name| PyString::intern(py, name))
     }
 
-    /// Whether the compiler put this function into the next frame's.
+    /// Whether the compiler inlined this function into the function of the next frame.
     #[getter]
     fn inlined(&self) -> bool {
         self.frame.is_inlined
     }
 
-    /// The address of native code that was captured.
+    /// The captured address of native code.
     #[getter]
     fn address(&self) -> Option<u64> {
         self.frame.address
@@ -132,9 +136,9 @@ impl PyFrame {
     fn __repr__(&self) -> String {
         let Frame { kind, name, filename, position, module, .. } = &*self.frame;
         let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let place = filename.as_ref().map(|filename| format!(" at {filename}{line}")).unwrap_or_default();
+        let location = filename.as_ref().map(|filename| format!(" at {filename}{line}")).unwrap_or_default();
         let module = module.as_ref().map(|module| format!(" in {module}")).unwrap_or_default();
-        printable(&format!("<stackweave.Frame {kind} {name}{place}{module}>"))
+        printable(&format!("<stackweave.Frame {kind} {name}{location}{module}>"))
     }
 
     fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -145,7 +149,7 @@ impl PyFrame {
         this
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Names<'py>, Numbers))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (FrameNames<'py>, Numbers))> {
         let rebuild = py.import("stackweave._native")?.getattr("_rebuild_frame")?;
         let names = (self.kind(py), self.name(py), self.qualname(py), self.filename(py), self.module(py));
         let Position { line, end_line, column, end_column } = self.frame.position;
@@ -156,12 +160,12 @@ impl PyFrame {
 
 type Text<'py> = Bound<'py, PyString>;
 /// Kind, name, qualname, filename, module.
-type Names<'py> = (Text<'py>, Text<'py>, Option<Text<'py>>, Option<Text<'py>>, Option<Text<'py>>);
+type FrameNames<'py> = (Text<'py>, Text<'py>, Option<Text<'py>>, Option<Text<'py>>, Option<Text<'py>>);
 /// Line, end line, column, end column, first line, inlined, address.
 type Numbers = (Option<u32>, Option<u32>, Option<u32>, Option<u32>, Option<u32>, bool, Option<u64>);
 type OwnedNames = (String, String, Option<String>, Option<String>, Option<String>);
 
-/// A frame out of a pickle.
+/// Restores a frame from a pickle.
 #[pyfunction]
 #[pyo3(name = "_rebuild_frame")]
 pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyFrame> {

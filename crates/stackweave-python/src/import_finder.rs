@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Calls a function for the spec of one module, and finds no other. Trace functions of the program don't see that it is called for
-/// those: it is no function of Python.
+/// Calls a function for the spec of one module, and finds no other module. Trace functions of the program don't see its calls for
+/// other modules, because it is not a Python function.
 #[pyclass(frozen, module = "stackweave._native")]
 pub(crate) struct ImportFinder {
     name: Py<PyString>,

@@ -1,5 +1,5 @@
-//! The keywords of a capture, read without PyO3's help: most calls have none, and those that have use names that the
-//! compiler of Python has interned.
+//! Reads the keyword arguments of a capture without PyO3: most calls have none, and the others use names that Python's compiler
+//! has interned.
 //!
 //! Hot file: no allocation unless an argument is wrong, no lock.
 
@@ -18,25 +18,25 @@ use stackweave_capture::{Request, Start};
 
 const NAMES: [&CStr; 5] = [c"python", c"native", c"script", c"skip", c"limit"];
 
-/// The interned names; each is kept for good.
+/// The interned names, which are never freed.
 static INTERNED: [AtomicPtr<ffi::PyObject>; NAMES.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; NAMES.len()];
 
-/// What every call without arguments asks for.
+/// The request of a call without arguments.
 pub(crate) const EVERYTHING: Request =
     Request { python: true, native: true, script: true, skip: 0, limit: usize::MAX, start: Start::PythonCaller };
 
 /// Interns the names.
 pub(crate) fn prepare(py: Python<'_>) {
-    for (name, place) in NAMES.iter().zip(&INTERNED) {
+    for (name, slot) in NAMES.iter().zip(&INTERNED) {
         let interned = PyString::intern(py, &name.to_string_lossy());
-        place.store(interned.into_ptr(), Ordering::Release);
+        slot.store(interned.into_ptr(), Ordering::Release);
     }
 }
 
-/// What a call asks for. `function` is its name.
+/// Reads the request of a call. `function` is the name of the called function.
 ///
 /// # Safety
-/// The arguments are those of a function with `METH_FASTCALL` and `METH_KEYWORDS`, which is running.
+/// The arguments are those of a running function with `METH_FASTCALL` and `METH_KEYWORDS`.
 #[inline]
 pub(crate) unsafe fn read(
     function: &str,
@@ -47,7 +47,7 @@ pub(crate) unsafe fn read(
     if positional == 0 && names.is_null() {
         return Ok(EVERYTHING);
     }
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { read_some(function, values, positional, names) }
 }
 
@@ -67,15 +67,15 @@ unsafe fn read_some(
         return Err(PyTypeError::new_err(message));
     }
     let mut request = EVERYTHING;
-    // SAFETY: `names` is a tuple of strings, with a value for each; both are borrowed while the call lasts.
+    // SAFETY: `names` is a tuple of strings, with a value for each; both are borrowed during the call.
     let (count, values) = unsafe {
         let count = ffi::PyTuple_Size(names);
         (count, slice::from_raw_parts(values, count.unsigned_abs()))
     };
-    for (place, value) in (0..count).zip(values) {
+    for (index, value) in (0..count).zip(values) {
         // SAFETY: as above.
         let (name, value) = unsafe {
-            let name = ffi::PyTuple_GetItem(names, place);
+            let name = ffi::PyTuple_GetItem(names, index);
             (name, Bound::from_borrowed_ptr(py, *value))
         };
         match index_of(name) {
@@ -94,8 +94,8 @@ unsafe fn read_some(
     Ok(request)
 }
 
-/// Which of the names this is. By address: the names in a call are interned, but for those that come out of a `**` of
-/// something unusual.
+/// Returns the index of a name. Compares addresses first, because the names in a call are interned, except for some that come
+/// from `**`.
 fn index_of(name: *mut ffi::PyObject) -> Option<usize> {
     let is_same = |known: &AtomicPtr<ffi::PyObject>| known.load(Ordering::Relaxed) == name;
     INTERNED.iter().position(is_same).or_else(|| {
@@ -112,7 +112,7 @@ fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// A number of frames. More than there can be are as many as there can be.
+/// Reads a number of frames. A number that is too large becomes the greatest one.
 fn count_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = value.py();
     if value.is_exact_instance_of::<PyInt>()
@@ -125,7 +125,7 @@ fn count_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
     if !is_number {
         return Err(PyTypeError::new_err(format!("{name} must be an int, not {}", type_name(value))));
     }
-    // SAFETY: attached, with a valid object; null with an exception set on failure.
+    // SAFETY: attached, with a valid object; the result is null with an exception set on failure.
     let number: Bound<'_, PyAny> = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(value.as_ptr()))? };
     if number.lt(0)? {
         return Err(PyValueError::new_err(format!("{name} must not be negative, but is {number}")));
@@ -141,7 +141,7 @@ fn unknown(function: &str, name: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{function}() got an unexpected keyword argument '{name}'"))
 }
 
-/// Where this library's own code is, which a native stack leaves out.
+/// Returns the addresses of this library's code, which native stacks omit.
 fn own_code() -> Range<u64> {
     static OWN: OnceLock<Range<u64>> = OnceLock::new();
     let find = || {

@@ -1,12 +1,12 @@
-//! The C interface in the package's module: a host in the process needs no `libstackweave.so`, and one that has that tells this
-//! module what its allocator does, while the package records memory.
+//! Exports the C interface from the package's module, so that a host in the process needs no `libstackweave.so`. While the
+//! package records memory, it also receives the events of hosts that use a `libstackweave.so`.
 
 use stackweave_memory::sink::{MemorySink, sink_if_recording};
 
-// All of its functions are exported from here.
+// Exports all functions of the C interface.
 use stackweave as _;
 
-/// The sink of this module while it records memory, else null: what a `libstackweave.so` asks for that is loaded meanwhile.
+/// Returns the sink of this module while it records memory, else null. A `libstackweave.so` queries it when it is loaded.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn stackweave_memory_sink() -> *const MemorySink {
     sink_if_recording()

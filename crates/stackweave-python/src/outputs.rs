@@ -1,4 +1,4 @@
-//! Outputs of the Python part: created, replaced and removed by the same module as all others.
+//! Output files of the Python part, which are created, replaced and removed as all other outputs are.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,10 +12,10 @@ use stackweave_recording::read::{others_of_run, remove_run};
 
 use crate::errors::Error;
 
-/// More files of one name than anybody keeps.
-const MOST_NUMBERS: u32 = 100_000;
+/// The greatest number that is tried in a file name.
+const MAX_NUMBER: u32 = 100_000;
 
-/// Copies a file to an output, which is there whole or not at all.
+/// Copies a file to an output, which is written completely or not at all.
 #[pyfunction]
 pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, overwrite: bool) -> PyResult<()> {
     let copied = py.detach(move || {
@@ -28,7 +28,7 @@ pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, ove
     copied.map(drop).map_err(|(path, error)| Error::output(&path, &error).into())
 }
 
-/// Fails if a file would be replaced by a copy of itself: what is recorded to it afterwards would be lost with it.
+/// Fails if a file would be replaced by a copy of itself, because later events would be lost with the replaced file.
 fn check_other_file(source: &File, path: &Path) -> io::Result<()> {
     let own = source.metadata()?;
     let is_same = std::fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
@@ -39,7 +39,7 @@ fn check_other_file(source: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes bytes to an output, which is there whole or not at all.
+/// Writes bytes to an output, which is written completely or not at all.
 #[pyfunction]
 pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: &[u8], overwrite: bool) -> PyResult<()> {
     let written = py.detach(move || {
@@ -49,21 +49,21 @@ pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: &[u8], overwrit
     written.map(drop).map_err(|(path, error)| Error::output(&path, &error).into())
 }
 
-/// The path, or the first one with a number in its name that nobody has: out-2.swv, out-3.swv.
+/// Returns the path if it does not exist, else the first path with a number that does not exist: out-2.swv, out-3.swv.
 #[pyfunction]
-pub(crate) fn free_name(path: PathBuf) -> OsString {
-    let names = (1..MOST_NUMBERS).map(|number| numbered(&path, number));
+pub(crate) fn unused_path(path: PathBuf) -> OsString {
+    let names = (1..MAX_NUMBER).map(|number| numbered(&path, number));
     let free = names.into_iter().find(|name| std::fs::symlink_metadata(name).is_err());
     free.unwrap_or(path).into()
 }
 
-/// The files beside a recording that belong to the same run of the program.
+/// Returns the files beside a recording that belong to the same run of the program.
 #[pyfunction]
-pub(crate) fn others_of_same_run(py: Python<'_>, path: PathBuf) -> Vec<OsString> {
+pub(crate) fn other_recordings_of_run(py: Python<'_>, path: PathBuf) -> Vec<OsString> {
     py.detach(move || others_of_run(&path)).into_iter().map(Into::into).collect()
 }
 
-/// Removes a recording and those of the same run; what is none of them stays.
+/// Removes a recording and the others of the same run, and no other files.
 #[pyfunction]
 pub(crate) fn remove_recordings_of_run(py: Python<'_>, path: PathBuf) {
     py.detach(move || remove_run(&path));

@@ -10,40 +10,43 @@ use stackweave_capture::RegisteredExtraFrames;
 use stackweave_core::{ExtraFrames, SourceLocation};
 
 use crate::keywords::type_name;
-use crate::python_place::location_of;
-use crate::registration::{Kind, Registration};
+use crate::python_location::location_of;
+use crate::registration::{CallbackKind, Registration};
 
-/// Exceptions out of callables.
+/// The number of exceptions that callables have raised.
 pub(crate) static ERRORS: AtomicU64 = AtomicU64::new(0);
 
-/// Those that are asked, by number. Locked with the GIL held, and for a moment only.
+/// The registered code generators by number. Locked only briefly, with the GIL held.
 static REGISTERED: Mutex<BTreeMap<u64, RegisteredExtraFrames>> = Mutex::new(BTreeMap::new());
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-struct Generator {
+struct PythonCodeGenerator {
     callable: Py<PyAny>,
     has_failed: AtomicBool,
 }
 
-/// Adds a code generator, which knows what the code in its generated files was made from.
+/// Adds a code generator, which reports the original frames of the code in its generated files.
 ///
-/// extra(filename, line) is called for each line of Python code in a batch of stacks that are resolved. It returns the
-/// original frames, innermost first, as (name, filename, line), or None if the file is not its own.
+/// extra(filename, line) is called for each line of Python code in a batch of stacks that are resolved. It returns the original
+/// frames, innermost first, as (name, filename, line), or None if it did not generate the file.
+///
+/// >>> with stackweave.register_extra_frames(lambda filename, line: None):
+/// ...     traceback = stackweave.capture()
 #[pyfunction]
 pub(crate) fn register_extra_frames(extra: &Bound<'_, PyAny>) -> PyResult<Registration> {
     if !extra.is_callable() {
         return Err(PyTypeError::new_err(format!("extra must be callable; {} is not", type_name(extra))));
     }
-    let generator = Generator { callable: extra.clone().unbind(), has_failed: AtomicBool::new(false) };
+    let generator = PythonCodeGenerator { callable: extra.clone().unbind(), has_failed: AtomicBool::new(false) };
     let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
     let registered = stackweave_capture::register_extra_frames(Arc::new(generator));
     all().insert(number, registered);
-    Ok(Registration { kind: Kind::ExtraFrames, number })
+    Ok(Registration { kind: CallbackKind::ExtraFrames, number })
 }
 
 pub(crate) fn remove(number: u64) {
     let removed = all().remove(&number);
-    // Dropping it drops the callable, which may run anything: not with the lock held.
+    // Dropping it drops the callable, which may run any code, so the lock must not be held here.
     drop(removed);
 }
 
@@ -51,10 +54,10 @@ fn all() -> MutexGuard<'static, BTreeMap<u64, RegisteredExtraFrames>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl ExtraFrames for Generator {
+impl ExtraFrames for PythonCodeGenerator {
     fn frames_behind(&self, filename: &str, line: u32) -> Vec<SourceLocation> {
-        let ask = |py: Python<'_>| {
-            self.ask(py, filename, line).unwrap_or_else(|error| {
+        let call = |py: Python<'_>| {
+            self.call(py, filename, line).unwrap_or_else(|error| {
                 ERRORS.fetch_add(1, Ordering::Relaxed);
                 if !self.has_failed.swap(true, Ordering::Relaxed) {
                     error.write_unraisable(py, Some(self.callable.bind(py)));
@@ -62,16 +65,16 @@ impl ExtraFrames for Generator {
                 Vec::new()
             })
         };
-        Python::try_attach(ask).unwrap_or_default()
+        Python::try_attach(call).unwrap_or_default()
     }
 }
 
-impl Generator {
-    fn ask(&self, py: Python<'_>, filename: &str, line: u32) -> PyResult<Vec<SourceLocation>> {
-        let answer = self.callable.bind(py).call1((filename, line))?;
-        if answer.is_none() {
+impl PythonCodeGenerator {
+    fn call(&self, py: Python<'_>, filename: &str, line: u32) -> PyResult<Vec<SourceLocation>> {
+        let result = self.callable.bind(py).call1((filename, line))?;
+        if result.is_none() {
             return Ok(Vec::new());
         }
-        answer.try_iter()?.map(|place| location_of(&place?)).collect()
+        result.try_iter()?.map(|location| location_of(&location?)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Frame sources that are written in Python.
 //!
-//! Their callables run before the capture, by the function that Python has called for it, and never inside one: a capture
-//! in an allocator, in a signal handler or on a thread without the GIL finds nothing of theirs.
+//! The function that Python calls to capture runs their callables before the capture, never during it. So a capture in an
+//! allocator, in a signal handler or on a thread without the GIL has none of their frames.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,35 +15,36 @@ use pyo3::prelude::*;
 use stackweave_capture::{Capture, Request};
 use stackweave_core::{
     BlobId, CodeId, FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk,
-    SourceWalked, StackPointer, write_place,
+    SourceWalkResult, StackPointer, write_location,
 };
 
 use crate::errors::Error;
 use crate::keywords::type_name;
-use crate::python_place::{intern_place, interned_place, location_of, place_words};
+use crate::python_location::{intern_location, interned_location, location_of, location_parts};
 use crate::python_source;
-use crate::registration::{Kind, Registration};
+use crate::registration::{CallbackKind, Registration};
 
-/// Exceptions out of callables.
+/// The number of exceptions that callables have raised.
 pub(crate) static ERRORS: AtomicU64 = AtomicU64::new(0);
 
-/// Those that are asked. Locked with the GIL held, and for a moment only.
-static SOURCES: Mutex<Sources> = Mutex::new(Sources { asked: Vec::new(), idle: Vec::new(), last_number: 0 });
-/// How many are asked.
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// The registered sources. Locked only briefly, with the GIL held.
+static SOURCES: Mutex<SourceRegistry> =
+    Mutex::new(SourceRegistry { active: Vec::new(), idle: Vec::new(), last_number: 0 });
+/// The number of active sources.
+static ACTIVE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-struct Sources {
-    asked: Vec<Source>,
-    /// What has a number of the captures' own, and no callable: those numbers are few and are not given back.
-    idle: Vec<Arc<Numbered>>,
+struct SourceRegistry {
+    active: Vec<PythonFrameSource>,
+    /// Slots without a callable, for reuse: a process has few slots, and can't free them.
+    idle: Vec<Arc<SourceSlot>>,
     last_number: u64,
 }
 
 #[derive(Clone)]
-struct Source {
+struct PythonFrameSource {
     number: u64,
     callable: Arc<Callable>,
-    numbered: Arc<Numbered>,
+    slot: Arc<SourceSlot>,
 }
 
 struct Callable {
@@ -52,22 +53,26 @@ struct Callable {
     has_failed: AtomicBool,
 }
 
-/// Whether any is asked.
+/// Returns whether any source is active.
 #[inline]
 pub(crate) fn any() -> bool {
-    ASKED.load(Ordering::Relaxed) != 0
+    ACTIVE_COUNT.load(Ordering::Relaxed) != 0
 }
 
-fn sources() -> MutexGuard<'static, Sources> {
+fn sources() -> MutexGuard<'static, SourceRegistry> {
     SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds an interpreter whose frames belong into captured stacks.
+/// Adds an interpreter whose frames are part of captured stacks.
 ///
-/// source() is called by capture() and current_stack_id(), on the thread that captures. It returns the frames of its
-/// program on this thread, innermost first, as (name, filename, line). They stand just inside the innermost Python frame that
-/// runs runs_in, a function or its code: the loop of the interpreter; or else innermost of all. A capture inside source()
-/// does not call it again.
+/// capture() and current_stack_id() call source() on the capturing thread. It returns the frames of its program on this thread,
+/// innermost first, as (name, filename, line). They are placed just inside the innermost Python frame that runs runs_in, the
+/// function or code of the interpreter's loop; without runs_in they are the innermost frames. A capture in source() does not call
+/// it again.
+///
+/// >>> with stackweave.register_frame_source(lambda: [("query", "shop.sql", 3)]):
+/// ...     [frame.name for frame in stackweave.capture().frames if frame.kind == "script"]
+/// ['query']
 #[pyfunction]
 #[pyo3(signature = (source, *, runs_in=None))]
 pub(crate) fn register_frame_source(
@@ -80,48 +85,48 @@ pub(crate) fn register_frame_source(
     let runs_in = runs_in.map(python_source::code_id_of).transpose()?.flatten();
     let callable = Callable { function: source.clone().unbind(), runs_in, has_failed: AtomicBool::new(false) };
     let idle = sources().idle.pop();
-    let numbered = idle.map_or_else(Numbered::register, Ok)?;
+    let slot = idle.map_or_else(SourceSlot::register, Ok)?;
     let mut sources = sources();
     sources.last_number += 1;
     let number = sources.last_number;
-    sources.asked.push(Source { number, callable: Arc::new(callable), numbered });
-    ASKED.store(sources.asked.len(), Ordering::Relaxed);
-    Ok(Registration { kind: Kind::FrameSource, number })
+    sources.active.push(PythonFrameSource { number, callable: Arc::new(callable), slot });
+    ACTIVE_COUNT.store(sources.active.len(), Ordering::Relaxed);
+    Ok(Registration { kind: CallbackKind::FrameSource, number })
 }
 
 pub(crate) fn remove(number: u64) {
     let mut sources = sources();
-    let Some(place) = sources.asked.iter().position(|source| source.number == number) else { return };
-    let removed = sources.asked.remove(place);
-    sources.idle.push(Arc::clone(&removed.numbered));
-    ASKED.store(sources.asked.len(), Ordering::Relaxed);
-    // Dropping the callable may run anything: not with the lock held.
+    let Some(index) = sources.active.iter().position(|source| source.number == number) else { return };
+    let removed = sources.active.remove(index);
+    sources.idle.push(Arc::clone(&removed.slot));
+    ACTIVE_COUNT.store(sources.active.len(), Ordering::Relaxed);
+    // Dropping the callable may run any code, so the lock must not be held here.
     drop(sources);
     drop(removed);
 }
 
-/// Captures with the frames that the callables give.
+/// Captures a stack with the frames that the callables return.
 #[cold]
 pub(crate) fn capture_with_frames(request: &Request) -> PyResult<Capture> {
     thread_local! {
-        static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+        static IS_CALLING: Cell<bool> = const { Cell::new(false) };
     }
-    if IS_ASKING.replace(true) {
+    if IS_CALLING.replace(true) {
         return Ok(stackweave_capture::capture(request));
     }
-    let asked = sources().asked.clone();
-    let ask_all = |py: Python<'_>| asked.iter().map(|source| source.ask(py)).collect();
-    // SAFETY: the interpreter calls for captures.
-    let offers: PyResult<Vec<Offer>> = unsafe { Python::attach_unchecked(ask_all) };
-    IS_ASKING.set(false);
+    let active = sources().active.clone();
+    let call_all = |py: Python<'_>| active.iter().map(|source| source.call(py)).collect();
+    // SAFETY: the interpreter has called the capture function, so this thread is attached.
+    let offers: PyResult<Vec<OfferedFrames>> = unsafe { Python::attach_unchecked(call_all) };
+    IS_CALLING.set(false);
     let offers = offers?;
-    Ok(offering(&offers, || stackweave_capture::capture(request)))
+    Ok(with_offers(&offers, || stackweave_capture::capture(request)))
 }
 
-impl Source {
-    /// What the callable says. Its exceptions are counted, and the first is reported, but do not fail the capture; what is
-    /// no `Exception`, as the user's interrupt, does.
-    fn ask(&self, py: Python<'_>) -> PyResult<Offer> {
+impl PythonFrameSource {
+    /// Calls the callable. Its exceptions are counted, and the first is reported, but they don't fail the capture. An exception
+    /// that is not an `Exception`, such as `KeyboardInterrupt`, does.
+    fn call(&self, py: Python<'_>) -> PyResult<OfferedFrames> {
         let Callable { function, runs_in, has_failed } = &*self.callable;
         let frames = words_of(function.bind(py)).or_else(|error| {
             if !error.is_instance_of::<PyException>(py) {
@@ -133,73 +138,73 @@ impl Source {
             }
             Ok(Vec::new())
         })?;
-        Ok(Offer { to: Arc::as_ptr(&self.numbered), runs_in: *runs_in, frames })
+        Ok(OfferedFrames { slot: Arc::as_ptr(&self.slot), runs_in: *runs_in, frames })
     }
 }
 
 fn words_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<BlobId>> {
     let mut words = Vec::new();
-    for place in function.call0()?.try_iter()? {
-        let word = intern_place(&location_of(&place?)?);
+    for location in function.call0()?.try_iter()? {
+        let word = intern_location(&location_of(&location?)?);
         words.push(word.ok_or_else(|| Error::other("no memory for a new frame"))?);
     }
     Ok(words)
 }
 
 /// The frames of one source in one capture.
-struct Offer {
-    to: *const Numbered,
+struct OfferedFrames {
+    slot: *const SourceSlot,
     runs_in: Option<CodeId>,
     frames: Vec<BlobId>,
 }
 
-/// The thread whose offers can be taken now; 0: none. Only the thread itself looks at `OFFERS` then.
-static OFFERED_ON: AtomicU64 = AtomicU64::new(0);
-static OFFERS: AtomicPtr<Vec<Offer>> = AtomicPtr::new(ptr::null_mut());
+/// The thread whose capture may use `OFFERS`, or 0. Only that thread reads `OFFERS`.
+static OFFERED_TO: AtomicU64 = AtomicU64::new(0);
+static OFFERS: AtomicPtr<Vec<OfferedFrames>> = AtomicPtr::new(ptr::null_mut());
 
-/// Captures while the offers can be taken. The GIL is held throughout, so no other thread offers meanwhile.
-fn offering(offers: &Vec<Offer>, capture: impl FnOnce() -> Capture) -> Capture {
+/// Runs a capture that may use the offered frames. The GIL is held throughout, so no other thread changes `OFFERS`.
+fn with_offers(offers: &Vec<OfferedFrames>, capture: impl FnOnce() -> Capture) -> Capture {
     OFFERS.store(ptr::from_ref(offers).cast_mut(), Ordering::Relaxed);
-    OFFERED_ON.store(this_thread(), Ordering::Release);
+    OFFERED_TO.store(this_thread(), Ordering::Release);
     let capture = capture();
-    OFFERED_ON.store(0, Ordering::Release);
+    OFFERED_TO.store(0, Ordering::Release);
     capture
 }
 
 fn this_thread() -> u64 {
-    // SAFETY: may be called on any thread; asks the C library, which only reads.
+    // SAFETY: may be called on any thread; it only reads the id of the thread.
     unsafe { ffi::PyThread_get_thread_ident() }
 }
 
-/// What captures know of a source.
-struct Numbered;
+/// The registration of a source in the capture crate.
+struct SourceSlot;
 
-impl Numbered {
+impl SourceSlot {
     fn register() -> PyResult<Arc<Self>> {
-        let numbered = Arc::new(Self);
-        let registered = stackweave_capture::register_source(Arc::<Self>::clone(&numbered));
+        let slot = Arc::new(Self);
+        let registered = stackweave_capture::register_source(Arc::<Self>::clone(&slot));
         let registered = registered.ok_or_else(|| Error::other("too many frame sources are registered"))?;
         std::mem::forget(registered);
-        Ok(numbered)
+        Ok(slot)
     }
 }
 
-impl FrameSource for Numbered {
+impl FrameSource for SourceSlot {
     fn kind(&self) -> SourceKind {
         SourceKind::Script
     }
 
-    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
-        let mut walked = SourceWalked::default();
-        if walk.in_signal_handler || OFFERED_ON.load(Ordering::Acquire) != this_thread() {
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
+        let mut walked = SourceWalkResult::default();
+        if walk.in_signal_handler || OFFERED_TO.load(Ordering::Acquire) != this_thread() {
             return walked;
         }
-        // SAFETY: this thread is inside `offering`, which keeps them alive.
+        // SAFETY: this thread is inside `with_offers`, which keeps them alive.
         let offers = unsafe { &*OFFERS.load(Ordering::Relaxed) };
-        let Some(offer) = offers.iter().find(|offer| ptr::eq(offer.to, self)) else { return walked };
+        let Some(offer) = offers.iter().find(|offer| ptr::eq(offer.slot, self)) else { return walked };
         walked.len = offer.frames.len().min(walk.frames.len());
-        for (place, frame) in walk.frames.iter_mut().zip(&offer.frames) {
-            *place = RawFrame::script(walk.source, frame.get().into());
+        for (slot, frame) in walk.frames.iter_mut().zip(&offer.frames) {
+            *slot = RawFrame::script(walk.source, frame.get().into());
         }
         walk.activations[..walked.len].fill(StackPointer(0));
         if walked.len < offer.frames.len() {
@@ -211,13 +216,13 @@ impl FrameSource for Numbered {
 
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let RawFrameKind::Script { word, .. } = frame.kind() else { return None };
-        interned_place(BlobId::new(u32::try_from(word).ok()?)?)
+        interned_location(BlobId::new(u32::try_from(word).ok()?)?)
     }
 
     fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
         let RawFrameKind::Script { word, .. } = frame.kind() else { return write!(out, "{frame:?}") };
-        match u32::try_from(word).ok().and_then(BlobId::new).and_then(place_words) {
-            Some((name, filename, line)) => write_place(out, &filename, line, &name),
+        match u32::try_from(word).ok().and_then(BlobId::new).and_then(location_parts) {
+            Some((name, filename, line)) => write_location(out, &filename, line, &name),
             None => write!(out, "{frame:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! The interpreter that this module was imported into, as a source of frames.
+//! The interpreter that has imported this module, as a frame source.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,25 +13,25 @@ use crate::keywords::type_name;
 
 static SOURCE: OnceLock<Result<&'static PythonSource, Unavailable>> = OnceLock::new();
 
-/// Lets captures find Python's frames. Where that is not possible stacks are native only, and the statistics say why.
+/// Registers Python as a frame source. Where that fails, stacks have only native frames, and `stats()` gives the reason.
 pub(crate) fn install(_py: Python<'_>) {
     if SOURCE.get().is_some() {
         return;
     }
     let source = PythonSource::install();
     if let Ok(source) = source {
-        // Asked as long as the process lives. None would mean that another copy of this library was here first.
+        // Registered until the process exits. None would mean that another copy of this library has registered Python.
         std::mem::forget(stackweave_capture::register_source(Arc::new(*source)));
     }
     let _ = SOURCE.set(source);
 }
 
-/// The source, if there is one.
+/// Returns the source, if Python is registered.
 pub(crate) fn source() -> Option<&'static PythonSource> {
     SOURCE.get().and_then(|source| source.as_ref().ok().copied())
 }
 
-/// The id of a function's code, or of a code object. None where Python's frames are not to be had.
+/// Returns the id of a function's code, or of a code object. None if Python frames are not available.
 pub(crate) fn code_id_of(object: &Bound<'_, PyAny>) -> PyResult<Option<CodeId>> {
     let code = object.getattr(intern!(object.py(), "__code__")).unwrap_or_else(|_| object.clone());
     if !code.is_instance_of::<PyCode>() {
@@ -42,7 +42,7 @@ pub(crate) fn code_id_of(object: &Bound<'_, PyAny>) -> PyResult<Option<CodeId>> 
     Ok(source().and_then(|source| unsafe { source.code_id(CodePointer::new(code.as_ptr() as u64)) }))
 }
 
-/// How Python's frames are read.
+/// Returns statistics of the reads of Python frames.
 pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     let Some(source) = source() else {

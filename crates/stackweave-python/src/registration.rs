@@ -1,31 +1,35 @@
-//! `Registration`: what a registered callable is removed by.
+//! `Registration`: removes a registered callable.
 
 use pyo3::prelude::*;
 
 use crate::{python_extra_frames, python_frame_source};
 
-/// A callable that is asked for frames, until remove() is called or the with block ends. Forgetting this changes nothing.
+/// The registration of a callable that returns frames, until remove() is called or the with block ends. Dropping this object
+/// does not remove the callable.
+///
+/// >>> registration = stackweave.register_frame_source(lambda: [("query", "shop.sql", 3)])
+/// >>> registration.remove()
 #[pyclass(frozen, module = "stackweave")]
 #[derive(Debug)]
 pub(crate) struct Registration {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallbackKind,
     pub(crate) number: u64,
 }
 
-/// What the callable gives.
+/// The kind of a registered callable.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CallbackKind {
     FrameSource,
     ExtraFrames,
 }
 
 #[pymethods]
 impl Registration {
-    /// Removes the callable. Doing so again changes nothing.
+    /// Removes the callable. Repeated calls have no effect.
     fn remove(&self) {
         match self.kind {
-            Kind::FrameSource => python_frame_source::remove(self.number),
-            Kind::ExtraFrames => python_extra_frames::remove(self.number),
+            CallbackKind::FrameSource => python_frame_source::remove(self.number),
+            CallbackKind::ExtraFrames => python_extra_frames::remove(self.number),
         }
     }
 

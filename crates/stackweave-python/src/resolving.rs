@@ -1,42 +1,42 @@
-//! Names for captured stacks, looked up while other threads run Python.
+//! Resolves captured stacks while other threads run Python.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLocation, StackId};
-use stackweave_memory::Quiet;
-use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_memory::SuppressGuard;
+use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
 
 use crate::errors::Error;
 
-/// A stack's frames, innermost first.
+/// The frames of a stack, innermost first.
 pub(crate) type Stack = Arc<[Arc<Frame>]>;
 
-/// This process, in which the stacks were captured.
+/// Names frames that were captured in this process.
 ///
-/// Python forks with the GIL held. So whatever takes a lock that a forked child will need, and can't make anew, is asked
-/// with the GIL held: the loader, and who has registered code generators.
-struct ThisProcess {
+/// Python forks with the GIL held. So queries of the loader and of the registered code generators are made with the GIL held: they
+/// take locks that a forked child needs and can't create again.
+struct ResolverNames {
     has_extra_frames: bool,
-    /// The modules that are loaded, until they are asked for.
+    /// The loaded modules, until the first query.
     modules: Mutex<Option<ModuleList>>,
 }
 
-impl ThisProcess {
-    fn look(_py: Python<'_>, has_native: bool) -> Self {
+impl ResolverNames {
+    fn new(_py: Python<'_>, has_native: bool) -> Self {
         let modules = has_native.then(stackweave_unwind::modules);
         Self { has_extra_frames: stackweave_capture::has_extra_frames(), modules: Mutex::new(modules) }
     }
 
-    /// What looking up takes is not the program's, unless it asks code of the program's.
-    fn be_quiet(&self) -> Option<Quiet> {
-        (!self.has_extra_frames).then(Quiet::begin)
+    /// Excludes allocations of the lookup from a memory recording, unless the lookup calls code of the program.
+    fn suppress_recording(&self) -> Option<SuppressGuard> {
+        (!self.has_extra_frames).then(SuppressGuard::begin)
     }
 }
 
-impl Names for ThisProcess {
+impl FrameNames for ResolverNames {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         stackweave_capture::locate(frame)
     }
@@ -55,35 +55,36 @@ impl Names for ThisProcess {
     }
 }
 
-/// The stacks with these ids. Releases the GIL meanwhile.
+/// Returns the named frames of stacks. Releases the GIL during the lookup.
 pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
     let resolver = resolver()?;
     let stacks = stackweave_capture::stacks();
     let is_native = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
     let has_native = ids.iter().any(|id| stacks.frames(*id).any(is_native));
-    let process = ThisProcess::look(py, has_native);
+    let process = ResolverNames::new(py, has_native);
     Ok(py.detach(|| {
-        let _quiet = process.be_quiet();
+        let _suppress = process.suppress_recording();
         resolver.resolve(stacks, ids, &process)
     }))
 }
 
-/// The frames at these return addresses. Releases the GIL meanwhile.
+/// Returns the named frames at return addresses. Releases the GIL during the lookup.
 pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<Stack>> {
     let resolver = resolver()?;
-    let process = ThisProcess::look(py, true);
+    let process = ResolverNames::new(py, true);
     Ok(py.detach(|| {
-        let _quiet = process.be_quiet();
+        let _suppress = process.suppress_recording();
         resolver.resolve_addresses(addresses, &process)
     }))
 }
 
-/// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.
+/// Returns the resolver of this process. A forked child creates its own, because another thread of the parent may have held a
+/// lock of the parent's resolver at the fork.
 pub(crate) fn resolver() -> PyResult<&'static Resolver> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
         let mut options = Options::from_environment().map_err(Error::from)?;
-        // Python's own trampolines, and other generated code, are named in this process' perf map, if there is one.
+        // The perf map of this process, if there is one, names Python's trampolines and other generated code.
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))
     })

@@ -1,4 +1,4 @@
-//! `stats()`: how well it goes, as nested dicts.
+//! `stats()`: counters and states of the library, as nested dicts.
 
 use std::sync::atomic::Ordering;
 
@@ -6,13 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_core::{SourceStop, StopReason};
 use stackweave_store::thread_words::{ThreadWords, thread_words};
-use stackweave_symbolize::Reason;
+use stackweave_symbolize::UnresolvedReason;
 use stackweave_unwind::UnloadWatch;
 
 use crate::resolving::resolver;
-use crate::{answering, python_extra_frames, python_frame_source, python_source};
+use crate::{python_extra_frames, python_frame_source, python_source, stack_answers};
 
 /// Counters over all threads since the process began, in dicts by part: captures, unwind, python, stacks, symbolizer, answers and errors.
+///
+/// >>> "captures" in stackweave.stats()
+/// True
 #[pyfunction]
 pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = PyDict::new(py);
@@ -48,7 +51,7 @@ fn unwind(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("resets", stats.resets)?;
     let watch = match stats.unload_watch {
         UnloadWatch::Counters => "counters",
-        UnloadWatch::AskLoader => "asks the loader",
+        UnloadWatch::QueryLoader => "queries the loader",
         UnloadWatch::NeverUnloads => "never unloads",
         _ => "unknown",
     };
@@ -63,16 +66,16 @@ fn unwind(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// By which signal this process answers `stackweave stacks`, or why it does not.
+/// Returns the signal by which this process answers `stackweave stacks`, or why it does not.
 fn answers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    let state = answering::state();
+    let state = stack_answers::state();
     dict.set_item("signal", state.ok())?;
     dict.set_item("reason", state.err().map(|reason| reason.to_string()))?;
     Ok(dict)
 }
 
-/// Of the resolver of this process: a forked child begins anew.
+/// Returns the statistics of this process's resolver. A forked child has its own.
 fn symbolizer(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     let symbolizer = match resolver() {
@@ -89,12 +92,12 @@ fn symbolizer(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("replaced", stats.replaced)?;
     dict.set_item("child_failures", stats.child_failures)?;
     dict.set_item("child_error", symbolizer.child_error())?;
-    let reasons = Reason::ALL.map(|reason| (reason.as_str(), stats.unknown[reason as usize]));
+    let reasons = UnresolvedReason::ALL.map(|reason| (reason.as_str(), stats.unknown[reason as usize]));
     dict.set_item("unknown", counted(py, reasons)?)?;
     Ok(dict)
 }
 
-/// Those reasons that occurred, with how often.
+/// Returns the reasons that have occurred, with their counts.
 fn counted<'py, const N: usize>(py: Python<'py>, reasons: [(&str, u64); N]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (reason, count) in reasons {

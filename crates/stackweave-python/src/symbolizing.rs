@@ -1,4 +1,4 @@
-//! Batches: many tracebacks, or addresses, to names at once.
+//! Resolves many tracebacks or addresses at once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,14 +17,17 @@ use crate::keywords::type_name;
 use crate::resolving::{self, Stack};
 use crate::traceback_object::Traceback;
 
-/// The first bit that no address in user space has.
+/// Addresses in user space are lower than this.
 pub(crate) const ADDRESS_END: u64 = 1 << 57;
 
-/// Names the frames of many tracebacks at once: a list of dicts for each, innermost first.
+/// Names the frames of many tracebacks at once. Returns a list of dicts for each, innermost first.
 ///
-/// Each dict has name, filename ("" if it is not known), line (0 if it is not known), kind and inlined; and qualname, column,
-/// end_line, end_column, module and address where they are known. Equal frames are the same dict, equal tracebacks the same
-/// list.
+/// Each dict has name, filename ("" if unknown), line (0 if unknown), kind and inlined, and, where they are known, qualname,
+/// column, end_line, end_column, module and address. Equal frames are the same dict, equal tracebacks the same list.
+///
+/// >>> [frames] = stackweave.symbolize([stackweave.capture(native=False)])
+/// >>> frames[0]["name"]
+/// '<module>'
 #[pyfunction]
 pub(crate) fn symbolize<'py>(tracebacks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = tracebacks.py();
@@ -42,14 +45,21 @@ pub(crate) fn symbolize<'py>(tracebacks: &Bound<'py, PyAny>) -> PyResult<Bound<'
     Ok(result)
 }
 
-/// As symbolize(), as JSON text. Addresses are strings in hexadecimal there.
+/// Returns the result of symbolize() as JSON text, in which addresses are hexadecimal strings.
+///
+/// >>> import json
+/// >>> json.loads(stackweave.to_json([stackweave.capture(native=False)]))[0][0]["name"]
+/// '<module>'
 #[pyfunction]
 pub(crate) fn to_json(tracebacks: &Bound<'_, PyAny>) -> PyResult<String> {
     let stacks = resolve_all("to_json", tracebacks)?;
     tracebacks.py().detach(|| json(&stacks))
 }
 
-/// The frames at these return addresses: a list for each, innermost first, with more than one where calls were inlined.
+/// Returns the frames at return addresses: a list for each, innermost first, with several frames where calls were inlined.
+///
+/// >>> stackweave.resolve_addresses([])
+/// []
 #[pyfunction]
 pub(crate) fn resolve_addresses<'py>(addresses: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = addresses.py();
@@ -65,10 +75,10 @@ pub(crate) fn resolve_addresses<'py>(addresses: &Bound<'py, PyAny>) -> PyResult<
     Ok(result)
 }
 
-/// The frames of one traceback as a JSON list.
+/// Returns the frames of one traceback as a JSON list.
 pub(crate) fn json_of(frames: &Bound<'_, PyTuple>) -> PyResult<String> {
     let text = json(&[stack_of(frames)?])?;
-    // Without the list around the list.
+    // Omit the brackets of the outer list.
     Ok(text[1..text.len() - 1].to_owned())
 }
 
@@ -78,17 +88,17 @@ fn json(stacks: &[Stack]) -> PyResult<String> {
     Ok(String::from_utf8(text)?)
 }
 
-/// The named stacks of these tracebacks, in one batch. Equal ones share their stack.
+/// Returns the named stacks of tracebacks, which are resolved in one batch. Equal tracebacks share their stack.
 pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyResult<Vec<Stack>> {
     let mut ids = Vec::new();
-    let mut asked: Vec<Result<usize, Stack>> = Vec::new();
+    let mut sources: Vec<Result<usize, Stack>> = Vec::new();
     for (index, object) in iterate(function, "Traceback", tracebacks)?.enumerate() {
         let object = object?;
         let Some(traceback) = Traceback::from_object(&object) else {
             let message = format!("{function}(): item {index} must be a Traceback, not {}", type_name(&object));
             return Err(PyTypeError::new_err(message));
         };
-        asked.push(match traceback.object().stack {
+        sources.push(match traceback.object().stack {
             Some(stack) => {
                 ids.push(stack);
                 Ok(ids.len() - 1)
@@ -97,8 +107,8 @@ pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyRe
         });
     }
     let resolved = if ids.is_empty() { Vec::new() } else { resolving::resolve(tracebacks.py(), &ids)? };
-    let stack = |asked: Result<usize, Stack>| asked.map_or_else(|stack| stack, |place| Arc::clone(&resolved[place]));
-    Ok(asked.into_iter().map(stack).collect())
+    let stack = |source: Result<usize, Stack>| source.map_or_else(|stack| stack, |index| Arc::clone(&resolved[index]));
+    Ok(sources.into_iter().map(stack).collect())
 }
 
 fn stack_of(frames: &Bound<'_, PyTuple>) -> PyResult<Stack> {
@@ -122,7 +132,7 @@ fn address_of(index: usize, value: &Bound<'_, PyAny>) -> PyResult<CodeAddress> {
     }
     match value.extract::<u64>() {
         Ok(address) if address < ADDRESS_END => Ok(CodeAddress::return_address(address)),
-        _ => Err(PyValueError::new_err(format!("resolve_addresses(): item {index} is no address: {value}"))),
+        _ => Err(PyValueError::new_err(format!("resolve_addresses(): item {index} is not an address: {value}"))),
     }
 }
 
@@ -164,9 +174,13 @@ fn dict_of<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyDict>> 
     Ok(dict)
 }
 
-/// The traceback of a stack by its number, which current_stack_id() gave in this process.
+/// Returns the traceback of a stack number that current_stack_id() has returned in this process.
 ///
-/// Whether the stack was whole is not known any more.
+/// The traceback does not know whether the stack was complete.
+///
+/// >>> number = stackweave.current_stack_id()
+/// >>> stackweave.traceback_of(number).frames[0].name
+/// '<module>'
 #[pyfunction]
 pub(crate) fn traceback_of<'py>(stack_id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if !stack_id.is_instance_of::<PyInt>() || stack_id.is_instance_of::<PyBool>() {

@@ -1,4 +1,4 @@
-//! `thread_stacks()`: where every Python thread is.
+//! `thread_stacks()`: the stacks of all Python threads.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,14 +12,18 @@ use crate::keywords::EVERYTHING;
 use crate::python_source;
 use crate::traceback_object::of_stack;
 
-/// How many frames of a thread are looked for: at first, and at most.
-const FIRST_LENGTH: usize = 256;
-const MOST: usize = 1 << 16;
+/// The number of frames of a thread that fit into the first buffer, and into the largest one.
+const FIRST_CAPACITY: usize = 256;
+const MAX_CAPACITY: usize = 1 << 16;
 
-/// The stacks of all Python threads, by threading.get_ident().
+/// Returns the stacks of all Python threads, by threading.get_ident().
 ///
-/// That of the calling thread is woven. Of the others the Python frames are given: only a thread itself can walk its native
-/// stack.
+/// The stack of the calling thread is woven. The stacks of other threads have only Python frames, because only a thread itself
+/// can walk its native stack.
+///
+/// >>> import threading
+/// >>> stackweave.thread_stacks()[threading.get_ident()].frames[0].name
+/// '<module>'
 #[pyfunction]
 pub(crate) fn thread_stacks(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stacks = PyDict::new(py);
@@ -37,18 +41,18 @@ pub(crate) fn thread_stacks(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 type ThreadStack = (u64, Vec<RawFrame>, Option<Stop>);
 
-/// The Python stacks of the other threads, all read before anything else happens: the GIL must not be given away in between.
+/// Reads the Python stacks of the other threads, without releasing the GIL in between.
 fn others(source: &PythonSource, own: u64) -> Vec<ThreadStack> {
     let states = source.thread_states().into_iter().filter(|(thread, _)| *thread != own);
     states.map(|(thread, state)| stack_of(source, thread, state)).collect()
 }
 
 fn stack_of(source: &PythonSource, thread: u64, state: ThreadStatePointer) -> ThreadStack {
-    let mut frames = vec![RawFrame::default(); FIRST_LENGTH];
+    let mut frames = vec![RawFrame::default(); FIRST_CAPACITY];
     loop {
         // SAFETY: the GIL has been held since the states were listed.
         let walked = unsafe { source.walk_thread(state, &mut frames) };
-        if walked.stop == SourceStop::DepthLimit && frames.len() < MOST {
+        if walked.stop == SourceStop::DepthLimit && frames.len() < MAX_CAPACITY {
             frames.resize(frames.len() * 4, RawFrame::default());
             continue;
         }

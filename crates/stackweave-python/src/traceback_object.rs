@@ -1,9 +1,9 @@
-//! A traceback as Python holds it: 32 bytes, made and freed without a detour.
+//! The Python object of a traceback, which has 32 bytes and is created and freed directly.
 //!
-//! The type is made by hand and not by PyO3: a class of PyO3's is known to the garbage collector and is freed through two
-//! more calls, which costs more than a whole capture. A traceback refers to nothing that could refer back to it.
+//! The type is not created with PyO3: the garbage collector tracks PyO3's objects, and freeing one takes two more calls, which costs
+//! more than a capture. A traceback has no references that could form a cycle.
 //!
-//! Hot file: allocates the object and nothing else, takes no lock.
+//! Hot file: allocates only the object, takes no lock.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -18,40 +18,40 @@ use stackweave_core::StackId;
 #[repr(C)]
 pub(crate) struct TracebackObject {
     base: ffi::PyObject,
-    /// Its frames, a tuple, once they have been asked for; null before.
+    /// The tuple of frames after they were first requested; null before.
     frames: AtomicPtr<ffi::PyObject>,
-    /// Which stack of this process it is. None if it is another's, or if there was no memory for it.
+    /// The stack of this process. None if the traceback comes from another process, or if there was no memory for the stack.
     pub(crate) stack: Option<StackId>,
-    /// Why it is not whole.
+    /// Why the stack is incomplete.
     pub(crate) stop: Option<Stop>,
 }
 
 const SIZE: usize = size_of::<TracebackObject>();
-const _: () = assert!(SIZE <= 32, "a held traceback takes little memory");
+const _: () = assert!(SIZE <= 32, "a kept traceback needs little memory");
 
-/// The type of all tracebacks, from the import of the module on; the process keeps one reference for good.
+/// The type of all tracebacks, which is set when the module is imported and never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes this the type of tracebacks.
+/// Sets the type of tracebacks.
 ///
 /// # Safety
-/// It was made with [`size`], [`dealloc`], and without the garbage collector, and is never freed.
-pub(crate) unsafe fn set_type(made: *mut ffi::PyTypeObject) {
-    TYPE.store(made, Ordering::Release);
+/// The type was created with [`size`] and [`dealloc`], without the garbage collector, and is never freed.
+pub(crate) unsafe fn set_type(type_object: *mut ffi::PyTypeObject) {
+    TYPE.store(type_object, Ordering::Release);
 }
 
-/// Bytes of an instance.
+/// Returns the size of an instance in bytes.
 pub(crate) const fn size() -> usize {
     SIZE
 }
 
-/// A traceback of a captured stack; null with an exception set if there is no memory.
+/// Creates the traceback of a captured stack. Returns null with an exception set if there is no memory.
 ///
 /// # Safety
 /// The calling thread holds the GIL, and the module has been imported.
 #[inline]
 pub(crate) unsafe fn captured(capture: &Capture) -> *mut ffi::PyObject {
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { allocate(capture.stack, capture.stop(), ptr::null_mut()) }
 }
 
@@ -59,7 +59,7 @@ pub(crate) unsafe fn captured(capture: &Capture) -> *mut ffi::PyObject {
 /// The calling thread holds the GIL, and the module has been imported. `frames` is null or an owned tuple.
 #[inline]
 unsafe fn allocate(stack: Option<StackId>, stop: Option<Stop>, frames: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the memory is of the size that the type says, and every field is written before anybody sees it.
+    // SAFETY: the memory has the size of the type, and every field is written before the object is visible.
     unsafe {
         let object: *mut TracebackObject = ffi::PyObject_Malloc(SIZE).cast();
         if object.is_null() {
@@ -77,8 +77,7 @@ unsafe fn allocate(stack: Option<StackId>, stop: Option<Stop>, frames: *mut ffi:
 /// # Safety
 /// Called by the interpreter, with an instance of the type.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: the instance was made by `allocate`, and nobody refers to it any more. It holds a reference to its type, which
-    // goes last.
+    // SAFETY: `allocate` created the instance, and no reference to it is left. Its reference to the type is released last.
     unsafe {
         let type_object = ffi::Py_TYPE(object);
         ffi::Py_XDECREF((*object.cast::<TracebackObject>()).frames.load(Ordering::Relaxed));
@@ -87,34 +86,34 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     }
 }
 
-/// A traceback of this process.
+/// Creates a traceback of a stack of this process.
 pub(crate) fn of_stack(py: Python<'_>, stack: Option<StackId>, stop: Option<Stop>) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: attached, and whoever calls this is a function of the module.
+    // SAFETY: attached, and called by functions of the module only.
     unsafe { Bound::from_owned_ptr_or_err(py, allocate(stack, stop, ptr::null_mut())) }
 }
 
-/// A traceback whose stack this process does not know.
+/// Creates a traceback of a stack of another process.
 pub(crate) fn of_frames(frames: Bound<'_, PyTuple>, stop: Option<Stop>) -> PyResult<Bound<'_, PyAny>> {
     let py = frames.py();
     // SAFETY: as for `of_stack`, with an owned tuple.
     unsafe { Bound::from_owned_ptr_or_err(py, allocate(None, stop, frames.into_ptr())) }
 }
 
-/// A reference that is known to be a traceback's.
+/// A reference to a traceback.
 #[derive(Clone)]
 pub(crate) struct Traceback<'py>(Bound<'py, PyAny>);
 
 impl<'py> Traceback<'py> {
-    /// The `self` that the interpreter passes to a function of the type.
+    /// Wraps the `self` that the interpreter passes to a function of the type.
     ///
     /// # Safety
-    /// It is a traceback.
+    /// The object is a traceback.
     pub(crate) unsafe fn from_self(py: Python<'py>, object: *mut ffi::PyObject) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: guaranteed by the caller.
         Self(unsafe { Bound::from_borrowed_ptr(py, object) })
     }
 
-    /// This object, if it is a traceback.
+    /// Returns the object as a traceback, if it is one.
     pub(crate) fn from_object(object: &Bound<'py, PyAny>) -> Option<Self> {
         let is_traceback = object.get_type_ptr() == TYPE.load(Ordering::Relaxed);
         is_traceback.then(|| Self(object.clone()))
@@ -125,22 +124,22 @@ impl<'py> Traceback<'py> {
     }
 
     pub(crate) fn object(&self) -> &TracebackObject {
-        // SAFETY: the type was checked, and the reference keeps the object alive; only `frames` ever changes, atomically.
+        // SAFETY: the type was checked, and the reference keeps the object alive; only `frames` changes, atomically.
         unsafe { &*self.0.as_ptr().cast() }
     }
 
-    /// The frames, if they are known already.
+    /// Returns the frames, if they were requested before.
     pub(crate) fn known_frames(&self) -> Option<Bound<'py, PyTuple>> {
         let frames = self.object().frames.load(Ordering::Acquire);
         // SAFETY: null or a tuple, which lives as long as the traceback.
         unsafe { Bound::from_borrowed_ptr_or_opt(self.0.py(), frames).map(|frames| frames.cast_into_unchecked()) }
     }
 
-    /// Keeps the frames, unless another thread was first; its frames are given back then.
+    /// Stores the frames, unless another thread was first. Returns the stored frames.
     pub(crate) fn keep_frames(&self, frames: Bound<'py, PyTuple>) -> Bound<'py, PyTuple> {
         let owned = frames.clone().into_ptr();
-        let kept = self.object().frames.compare_exchange(ptr::null_mut(), owned, Ordering::AcqRel, Ordering::Acquire);
-        if kept.is_ok() {
+        let stored = self.object().frames.compare_exchange(ptr::null_mut(), owned, Ordering::AcqRel, Ordering::Acquire);
+        if stored.is_ok() {
             return frames;
         }
         // SAFETY: the reference that was not stored.

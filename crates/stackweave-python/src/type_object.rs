@@ -1,4 +1,4 @@
-//! Types that are made by hand and not by PyO3: see [`traceback_object`](crate::traceback_object).
+//! Creates types without PyO3: see [`traceback_object`](crate::traceback_object).
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
@@ -6,15 +6,15 @@ use core::ptr;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// One slot of a type.
+/// Returns a slot of a type.
 pub(crate) const fn slot(slot: c_int, function: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot, pfunc: function }
 }
 
-/// Makes a type that only this module has instances of, and that nobody changes. It lives for ever.
+/// Creates an immutable type that only this module can instantiate. It is never freed.
 ///
 /// # Safety
-/// The slots fit instances of `size` bytes, and what they point to lives for ever.
+/// The slots fit instances of `size` bytes, and the objects that they point to are never freed.
 pub(crate) unsafe fn make<'py>(
     py: Python<'py>,
     name: &'static CStr,
@@ -31,6 +31,6 @@ pub(crate) unsafe fn make<'py>(
         )?,
         slots: slots.leak().as_mut_ptr(),
     };
-    // SAFETY: the description is whole, and the caller vouches for the slots.
+    // SAFETY: the description is complete, and the caller guarantees the slots.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec)) }
 }

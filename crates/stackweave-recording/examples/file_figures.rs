@@ -1,12 +1,12 @@
-//! What events cost in a file: bytes, and nanoseconds to write and to read, for three streams like those of real
-//! programs. Run it with `cargo run --release --example file_figures`, on a machine that does nothing else.
-#![expect(clippy::print_stdout, reason = "what it is for")]
+//! The cost of events in a file: bytes, and nanoseconds to write and to read, for three streams like those of real programs.
+//! Run it with `cargo run --release --example file_figures`, on an idle machine.
+#![expect(clippy::print_stdout, reason = "the figures are printed")]
 #![expect(clippy::expect_used, reason = "it reads what it has just written")]
 #![expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of figures")]
 
 use std::time::Instant;
 
-use stackweave_core::{CodeId, ModuleList, Names, Position, RawFrame, SourceLocation, StackId};
+use stackweave_core::{CodeId, FrameNames, ModuleList, Position, RawFrame, SourceLocation, StackId};
 use stackweave_recording::events;
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer};
 use stackweave_store::StackTable;
@@ -14,7 +14,7 @@ use stackweave_testkit::random::Random;
 
 static STACKS: StackTable = StackTable::new();
 const EVENTS: usize = 1_000_000;
-/// Words that a thread hands over at a time.
+/// The number of words in a chunk.
 const CHUNK: usize = 8192;
 const BEGIN: u64 = 1;
 const END: u64 = 2;
@@ -22,13 +22,13 @@ const ALLOCATE: u64 = 3;
 const FREE: u64 = 4;
 const COUNTER: u64 = 5;
 
-/// Often near nothing, seldom far: a duration.
+/// Returns an exponentially distributed duration.
 fn skewed(random: &mut Random, mean: u64) -> u64 {
     let even = (random.number_below(1 << 20) + 1) as f64 / f64::from(1 << 20);
     (-even.ln() * mean as f64) as u64
 }
 
-/// Events that a thread records, in chunks.
+/// The events of a thread, in chunks.
 #[derive(Default)]
 struct Stream {
     chunks: Vec<Vec<u64>>,
@@ -54,7 +54,7 @@ fn python(code: u64, instruction: u64) -> RawFrame {
     RawFrame::python(CodeId::new(code as u32 + 1).expect("not 0"), instruction as u32, false)
 }
 
-/// Calls and returns of a program of 400 functions, each of which calls the same few others in loops and branches.
+/// Returns calls and returns of a program with 400 functions, each of which calls the same few others in loops and branches.
 fn calls(random: &mut Random) -> Stream {
     let sites: Vec<Vec<(u64, u64)>> = (0..400_u64)
         .map(|function| {
@@ -73,7 +73,7 @@ fn call(function: u64, sites: &[Vec<(u64, u64)>], random: &mut Random, stream: &
     if stream.events >= EVENTS {
         return;
     }
-    // A Python call takes some 40 ns at least, at 2.4 GHz.
+    // A Python call takes at least about 40 ns, at 2.4 GHz.
     let step = 90 + skewed(random, 150);
     stream.push(BEGIN, step, &[python(function, 0).to_bits()]);
     for (callee, times) in sites.get(function as usize).into_iter().flatten() {
@@ -86,7 +86,7 @@ fn call(function: u64, sites: &[Vec<(u64, u64)>], random: &mut Random, stream: &
     stream.push(END, 60 + skewed(random, 120), &[]);
 }
 
-/// Allocations of common sizes from 3000 stacks, most of them given back soon, by an allocator with free lists.
+/// Returns allocations of common sizes from 3000 stacks, most of them freed soon, by an allocator with free lists.
 fn allocations(random: &mut Random) -> Stream {
     let stacks: Vec<u64> = (0..3000_u64)
         .map(|number| {
@@ -112,8 +112,8 @@ fn allocations(random: &mut Random) -> Stream {
             stream.push(ALLOCATE, 50 + skewed(random, 200), &[address, size, stack]);
         } else {
             let young = (live.len() as u64 - 1).saturating_sub(skewed(random, 10));
-            let which = if random.number_below(4) == 0 { random.number_below(live.len() as u64) } else { young };
-            let (address, class) = live.remove(which as usize);
+            let index = if random.number_below(4) == 0 { random.number_below(live.len() as u64) } else { young };
+            let (address, class) = live.remove(index as usize);
             free[class as usize].push(address);
             stream.push(FREE, 50 + skewed(random, 150), &[address]);
         }
@@ -121,27 +121,27 @@ fn allocations(random: &mut Random) -> Stream {
     stream
 }
 
-/// Eight counters: lengths of queues, bytes in use, a loss that falls.
+/// Returns eight counters: queue lengths, bytes in use, a decreasing loss.
 fn counters(random: &mut Random) -> Stream {
     let labels: Vec<u64> =
         (0..8).filter_map(|n| stackweave_store::label(&format!("counter {n}"), "", 0)).map(RawFrame::to_bits).collect();
     let mut values = [0.0_f64; 8];
     let mut stream = Stream::default();
     while stream.events < EVENTS {
-        let which = random.number_below(labels.len() as u64) as usize;
-        values[which] = match which {
-            0..=3 => (values[which] + random.number_below(5) as f64 - 2.0).max(0.0),
-            4 | 5 => (values[which] + random.number_below(100) as f64 * 4096.0 - 190_000.0).max(0.0),
-            _ => values[which] * 0.999 + random.number_below(1000) as f64 / 1e6,
+        let index = random.number_below(labels.len() as u64) as usize;
+        values[index] = match index {
+            0..=3 => (values[index] + random.number_below(5) as f64 - 2.0).max(0.0),
+            4 | 5 => (values[index] + random.number_below(100) as f64 * 4096.0 - 190_000.0).max(0.0),
+            _ => values[index] * 0.999 + random.number_below(1000) as f64 / 1e6,
         };
-        stream.push(COUNTER, 1000 + skewed(random, 200_000), &[labels[which], values[which].to_bits()]);
+        stream.push(COUNTER, 1000 + skewed(random, 200_000), &[labels[index], values[index].to_bits()]);
     }
     stream
 }
 
-struct Nobody;
+struct FixedNames;
 
-impl Names for Nobody {
+impl FrameNames for FixedNames {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let name = format!("{frame:?}").into();
         let position = Position { line: Some(10), end_line: Some(10), column: Some(4), end_column: Some(20) };
@@ -161,7 +161,7 @@ impl Names for Nobody {
     }
 }
 
-/// Encodes a stream into whole blocks, definitions and events apart.
+/// Encodes a stream to blocks of definitions and of events.
 fn encode(stream: &Stream) -> Encoded {
     let mut encoder = Encoder::new(&STACKS);
     for kind in [events::BEGIN, events::END, events::ALLOCATE, events::FREE, events::COUNTER] {
@@ -169,12 +169,12 @@ fn encode(stream: &Stream) -> Encoded {
     }
     let mut out = Encoded::default();
     for chunk in &stream.chunks {
-        encoder.events(1, chunk, &Nobody, &mut out);
+        encoder.events(1, chunk, &FixedNames, &mut out);
     }
     out
 }
 
-/// Reads all blocks, and adds up what the events hold.
+/// Reads all blocks, and adds up values of the events.
 fn decode(encoded: &Encoded) -> u64 {
     let (mut dictionary, mut buffer, mut scratch) = (Dictionary::default(), EventBuffer::new(), Vec::new());
     let mut sum = 0_u64;

@@ -1,6 +1,6 @@
-//! What one event costs the thread that records it: `cargo run --release -p stackweave-recording --example record_cost`.
+//! The cost of one event for the recording thread: `cargo run --release -p stackweave-recording --example record_cost`.
 //!
-//! Prints nanoseconds per event, the best of some rounds, each as long as a buffer takes to fill a few times.
+//! Prints the nanoseconds per event, the best of several rounds, each long enough to fill a buffer several times.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,21 +16,21 @@ static STACKS: StackTable = StackTable::new();
 
 const ROUNDS: usize = 50;
 
-/// The least nanoseconds that one of `count` calls took, on the average of a round.
+/// Returns the lowest average duration of a call, in nanoseconds, over rounds of `count` calls.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn best(count: u64, mut call: impl FnMut(u64)) -> f64 {
-    let mut least = f64::MAX;
+    let mut lowest = f64::MAX;
     for _ in 0..ROUNDS {
         let start = Instant::now();
         for number in 0..count {
             call(number);
         }
-        least = least.min(start.elapsed().as_nanos() as f64 / count as f64);
+        lowest = lowest.min(start.elapsed().as_nanos() as f64 / count as f64);
     }
-    least
+    lowest
 }
 
-#[expect(clippy::print_stdout, reason = "prints what it measures")]
+#[expect(clippy::print_stdout, reason = "the figures are printed")]
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("record-cost-{}.swv", std::process::id()));
     let options = Options { when_full: WhenFull::Drop, ..Options::new(&path) };
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         black_box(clock.ticks());
     });
     println!("clock alone ({:?}): {alone:.2}", clock.source());
-    // Less than a buffer in each round: the best is that of a warm one, and the writer has the other core.
+    // Less than a buffer in each round: the best round has a warm buffer, and the writer has the other core.
     println!(
         "begin, end: {:.2}",
         best(2_000, |_| {

@@ -1,4 +1,4 @@
-//! Where recordings were made, and by whom.
+//! The machine and the user that made a recording.
 
 use std::fs;
 
@@ -11,18 +11,18 @@ const MACHINE_ID: &str = "/etc/machine-id";
 /// A user on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The number of the user whose rights the process has.
+    /// The effective user id of the process.
     pub uid: u32,
     /// The name of the machine.
     pub host: String,
-    /// What tells one run of the machine from another; empty if it is not known.
+    /// Identifies one boot of the machine; empty if unknown.
     pub boot_id: String,
-    /// What tells the machine from others, and stays when it is started anew; empty if it is not known.
+    /// Identifies the machine across boots; empty if unknown.
     pub machine: String,
 }
 
 impl Origin {
-    /// Returns the origin of what this process records.
+    /// Returns the origin of recordings that this process makes.
     pub fn here() -> Self {
         // SAFETY: it has no conditions and can't fail.
         let uid = unsafe { libc::geteuid() };
@@ -31,8 +31,8 @@ impl Origin {
         Self { uid, host: line_of(HOST), boot_id: line_of(BOOT_ID), machine }
     }
 
-    /// Returns whether a recording that begins like this says that this user has made it on this machine. Recordings of versions
-    /// that did not record the user say nothing.
+    /// Returns whether the header `start` shows that this user made the recording on this machine. Recordings of old versions
+    /// have no user, so the answer for them is `false`.
     pub fn has_made(&self, start: &Start) -> bool {
         let is_equal = |own: &str, other: &str| !own.is_empty() && own == other;
         let is_machine = is_equal(&self.boot_id, &start.boot_id) || is_equal(&self.machine, &start.machine);
@@ -44,7 +44,7 @@ fn line_of(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim_end().to_owned()
 }
 
-/// The id of a machine is not for others, so that half as many bits go into recordings (FNV-1a).
+/// Hashes a machine id (FNV-1a). The id is confidential, so recordings contain only half as many bits.
 fn digest(id: &str) -> String {
     let hash = id
         .bytes()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_user_on_the_same_machine_has_made_it() {
+    fn recordings_belong_to_the_same_user_on_the_same_machine() {
         let own = Origin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
         let start = Start {
             uid: Some(7),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_id_is_not_told() {
+    fn the_machine_id_is_not_disclosed() {
         let id = line_of(MACHINE_ID);
         assert!(id.is_empty() || !Origin::here().machine.contains(&id[..8]));
         assert_eq!(digest(""), "cbf29ce484222325");

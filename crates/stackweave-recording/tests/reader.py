@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Reads a recording and prints it as lines of JSON. Written from docs/reference/format-recording.md alone; standard library only.
 
-    reader.py RECORDING             what the blocks hold
-    reader.py --meaning RECORDING   what each event means by its role
+    reader.py RECORDING             prints the content of the blocks
+    reader.py --meaning RECORDING   prints the meaning of each event by its role
 
-Strict: what is damaged ends it with a message. The first lines of each section are its small blocks in their order,
-then come its threads, then its events with stacks and frames spelled out.
+Strict: damage ends it with a message. The lines of each section are its small blocks in their order, then its threads, then its
+events with their stacks and frames.
 """
 
 import json
@@ -110,7 +110,7 @@ def blocks(data):
         if codec == 1:
             stored = stored[:head] + decompress_lz4(stored[head:], full_len - head)
         elif codec != 0:
-            raise ValueError("compressed in an unknown way")
+            raise ValueError("a block has an unknown compression")
         yield kind, section, stored
 
 
@@ -182,52 +182,52 @@ class Section:
         thread, count, first_ticks, _last = EVENTS_HEAD.unpack_from(payload)
         rest = Cursor(payload[EVENTS_HEAD.size :])
         kinds = [(rest.byte(), rest.byte()) for _ in range(rest.byte())]
-        width = next(width for width, most in ((0, 1), (1, 2), (2, 4), (4, 16), (8, 255)) if len(kinds) <= most)
+        width = next(width for width, limit in ((0, 1), (1, 2), (2, 4), (4, 16), (8, 255)) if len(kinds) <= limit)
         packed = rest.take((count * width + 7) // 8)
         bits = int.from_bytes(packed, "little")
-        places = [bits >> width * event & (1 << width) - 1 for event in range(count)]
+        indices = [bits >> width * event & (1 << width) - 1 for event in range(count)]
         steps = column(rest, count)
         columns = []
-        for place, (_number, shape) in enumerate(kinds):
-            events = places.count(place)
+        for index, (_number, shape) in enumerate(kinds):
+            events = indices.count(index)
             fields = [column(rest, events) for _ in range(shape & 0x7F)]
             if shape & 0x80:
                 lengths = column(rest, events)
                 fields.append([rest.take(length) for length in lengths])
             columns.append(iter(list(zip(*fields)) if fields else [()] * events))
         ticks = first_ticks
-        for place, step in zip(places, steps):
+        for index, step in zip(indices, steps):
             ticks = (ticks + step) & MASK
-            self.events.append((thread, ticks, kinds[place][0], next(columns[place])))
+            self.events.append((thread, ticks, kinds[index][0], next(columns[index])))
 
     def lines(self):
         for number, thread in sorted(self.threads.items()):
             yield ["thread", number, *thread]
         for thread, ticks, number, values in self.events:
             name, _role, fields = self.kinds[number]
-            told = [self.told(of, value) for (of, _name), value in zip(fields, values)]
-            yield ["event", thread, ticks, name, told]
+            resolved = [self.resolved(of, value) for (of, _name), value in zip(fields, values)]
+            yield ["event", thread, ticks, name, resolved]
 
     def meanings(self):
         for _thread, ticks, number, values in self.events:
             yield [ticks, *meaning(*self.kinds[number], values)]
 
-    def told(self, of, value):
+    def resolved(self, of, value):
         if isinstance(value, bytes):
             return value.hex()
         if of == FRAME:
-            return self.told_frame(value)
+            return self.resolved_frame(value)
         if of == STACK:
             frames = []
             while value in self.stacks:
                 value, frame = self.stacks[value]
-                frames.append(self.told_frame(frame))
+                frames.append(self.resolved_frame(frame))
             return frames
         if of == SIGNED and value >> 63:
             return value - (1 << 64)
         return value
 
-    def told_frame(self, number):
+    def resolved_frame(self, number):
         frame = self.frames.get(number)
         if frame is None or not isinstance(frame[0], str):
             return frame
@@ -235,19 +235,19 @@ class Section:
 
 
 def meaning(name, role, fields, values):
-    """What an event means: values are found by their types, and by their names where the page says so."""
+    """Returns the meaning of an event. Values are found by their types, and by their names where the page says so."""
     pairs = list(zip(fields, values))
 
-    def first(*types, called=None):
-        found = ([value for (of, field), value in pairs if of == wanted and called in (None, field)] for wanted in types)
+    def first(*types, named=None):
+        found = ([value for (of, field), value in pairs if of == wanted and named in (None, field)] for wanted in types)
         return next((values[0] for values in found if values), 0)
 
-    def number(of, **called):
-        value = first(of, **called)
+    def number(of, **named):
+        value = first(of, **named)
         return value if value <= 0x7FFFFFFF else 0
 
     frame, stack, address = number(FRAME), number(STACK), first(ADDRESS)
-    caller = number(FRAME, called="caller") if [of for of, _ in fields].count(FRAME) > 1 else 0
+    caller = number(FRAME, named="caller") if [of for of, _ in fields].count(FRAME) > 1 else 0
     if role in (BEGIN, RESUME):
         return ["begin", frame, caller, stack, address, int(role == RESUME)]
     if role == OPEN:
@@ -266,12 +266,12 @@ def meaning(name, role, fields, values):
         return ["sample", stack, signed(first(SIGNED, UNSIGNED)) if is_weighed else 1]
     if role in MEMORY:
         has_device = (SIGNED, "device") in fields
-        device = signed(first(SIGNED, called="device")) if has_device else -1
+        device = signed(first(SIGNED, named="device")) if has_device else -1
         region = "block"
         if role in (MAP, UNMAP):
             region = "segment" if has_device else "mapping"
         is_named = role in (FREE, COMPLETE)
-        return [MEMORY[role], region, device, address, first(UNSIGNED, called="size" if is_named else None), stack]
+        return [MEMORY[role], region, device, address, first(UNSIGNED, named="size" if is_named else None), stack]
     if role == NAME:
         return ["name", frame, address]
     if role == KEEP:
@@ -279,7 +279,7 @@ def meaning(name, role, fields, values):
     if role == TAG:
         return ["tag", frame]
     if role == USAGE:
-        return ["usage", frame, stack, first(UNSIGNED, called="snapshot"), first(UNSIGNED, called="bytes")]
+        return ["usage", frame, stack, first(UNSIGNED, named="snapshot"), first(UNSIGNED, named="bytes")]
     if role == STATE:
         return ["state"]
     return ["instant", frame, stack]

@@ -1,4 +1,4 @@
-//! One module's bytes: of its file, or of the memory that it was loaded to.
+//! The bytes of a module: from its file, or from the memory to which it was loaded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use stackweave_core::BuildId;
 use stackweave_files::MappedFile;
 use stackweave_unwind::stepping::UnwindTable;
 
-/// What a walk, and who names its frames, must know of a module.
+/// The parts of a module that walks and the resolution of names need.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct ModuleImage {
     bytes: Bytes,
-    loads: Vec<Load>,
+    loads: Vec<LoadSegment>,
     /// The stated address of `.eh_frame_hdr`.
     unwind_header: Option<u64>,
     pub(crate) build_id: Option<BuildId>,
-    /// What others that need the library call it.
+    /// Its library name, by which dependent libraries refer to it.
     pub(crate) soname: Option<String>,
 }
 
@@ -39,26 +39,26 @@ impl Bytes {
 
 /// A loadable segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    /// Where it begins, as the file states it.
+pub(crate) struct LoadSegment {
+    /// Its start, as the file states it.
     pub(crate) stated: u64,
-    /// How long it is in memory.
+    /// Its size in memory.
     pub(crate) size: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub(crate) offset: u64,
-    /// How much of it is in the file.
+    /// Its size in the file.
     file_size: u64,
 }
 
-/// The first page of a module: headers and, nearly always, build id.
+/// The size of a module's first page: headers and, almost always, the build id.
 pub(crate) const HEAD: usize = 4096;
 
 type Header = FileHeader64<LittleEndian>;
 type Entry = elf::Dyn64<LittleEndian>;
 type Segment = ProgramHeader64<LittleEndian>;
 
-impl Image {
-    /// The file at `path`, if it begins as the module in memory does: with `head`.
+impl ModuleImage {
+    /// Opens the file at `path`, if it begins like the module in memory: with `head`.
     pub(crate) fn of_file(path: &Path, head: &[u8]) -> Option<Self> {
         let file = MappedFile::open(path).ok()?;
         let length = head.len().min(file.len());
@@ -68,13 +68,13 @@ impl Image {
         Self::parse(Bytes::Mapped(file), |load| load.offset)
     }
 
-    /// What was read from memory, as it lies there: the module begins with it.
+    /// Creates an image from memory, which contains the module from its beginning.
     pub(crate) fn of_memory(bytes: Box<[u8]>) -> Option<Arc<Self>> {
         let first = loads(&bytes)?.iter().map(|load| load.stated).min()?;
         Self::parse(Bytes::Read(bytes), |load| load.stated - first).map(Arc::new)
     }
 
-    fn parse(bytes: Bytes, offset_in_bytes: impl Fn(&Load) -> u64) -> Option<Self> {
+    fn parse(bytes: Bytes, offset_in_bytes: impl Fn(&LoadSegment) -> u64) -> Option<Self> {
         let content = bytes.as_slice();
         let mut image = Self { loads: loads(content)?, unwind_header: None, build_id: None, soname: None, bytes };
         for load in &mut image.loads {
@@ -89,7 +89,7 @@ impl Image {
         Some(image)
     }
 
-    /// The bytes from a stated address on, to the end of what the file has of its segment.
+    /// Returns the bytes from a stated address to the end of the segment's part in the file.
     pub(crate) fn at(&self, stated: u64) -> Option<&[u8]> {
         let load = self.load_holding(stated)?;
         let skipped = stated - load.stated;
@@ -99,19 +99,19 @@ impl Image {
         Some(&rest[..length.min(rest.len())])
     }
 
-    /// Its unwind entries, if it has any.
+    /// Returns its unwind entries, if it has any.
     pub(crate) fn unwind_table(&self) -> Option<UnwindTable<'_>> {
         let header = self.unwind_header?;
         let start = self.load_holding(header)?.stated;
         UnwindTable::new(self.at(start)?, start, header)
     }
 
-    fn load_holding(&self, stated: u64) -> Option<&Load> {
+    fn load_holding(&self, stated: u64) -> Option<&LoadSegment> {
         self.loads.iter().find(|load| stated.wrapping_sub(load.stated) < load.file_size)
     }
 
-    /// Its segments.
-    pub(crate) fn loads(&self) -> &[Load] {
+    /// Returns its segments.
+    pub(crate) fn loads(&self) -> &[LoadSegment] {
         &self.loads
     }
 
@@ -132,10 +132,10 @@ impl Image {
     }
 }
 
-/// The loadable segments that a module's headers list, with their offsets in the file.
-pub(crate) fn loads(bytes: &[u8]) -> Option<Vec<Load>> {
+/// Returns the loadable segments that a module's headers list, with their offsets in the file.
+pub(crate) fn loads(bytes: &[u8]) -> Option<Vec<LoadSegment>> {
     let segments = segments(bytes)?.iter().filter(|segment| segment.p_type(LittleEndian) == elf::PT_LOAD);
-    let loads = segments.map(|segment| Load {
+    let loads = segments.map(|segment| LoadSegment {
         stated: segment.p_vaddr(LittleEndian),
         size: segment.p_memsz(LittleEndian),
         offset: segment.p_offset(LittleEndian),
@@ -149,7 +149,7 @@ fn segments(bytes: &[u8]) -> Option<&[Segment]> {
     header.program_headers(header.endian().ok()?, bytes).ok()
 }
 
-/// The build id in a module's notes.
+/// Returns the build id in a module's notes.
 fn build_id_in(notes: &[u8]) -> Option<BuildId> {
     let mut notes = object::read::elf::NoteIterator::<Header>::new(LittleEndian, 4, notes).ok()?;
     while let Ok(Some(note)) = notes.next() {

@@ -1,4 +1,4 @@
-//! An inspection of a process: its threads are stopped, read, and let go.
+//! An inspection of a process: stops its threads, reads them, and resumes them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use stackweave_core::StopReason;
 
 use crate::Options;
+use crate::error::InspectionError;
 use crate::memory::ProcessMemory;
 use crate::modules::Modules;
 use crate::process::{Process, Task};
 use crate::ptrace;
 use crate::python::{NoPython, PythonProcess, PythonThread};
-use crate::refusal::CantRead;
-use crate::stack_memory::StillMemory;
-use crate::stop::{Seized, StoppedProcess};
-use crate::walk::{NativeStack, Walk, registers_of};
+use crate::stop::{SeizedThread, StoppedProcess};
+use crate::stopped_memory::StoppedMemory;
+use crate::walk::{NativeStack, NativeWalk, registers_of};
 
-/// What was read, without names.
+/// The result of an inspection, without names.
 #[derive(Debug)]
 pub(crate) struct Inspection {
     pub(crate) threads: Vec<InspectedThread>,
@@ -25,43 +25,44 @@ pub(crate) struct Inspection {
     pub(crate) modules: Modules,
 }
 
-/// What was read of a thread.
+/// The inspected state of a thread.
 #[derive(Debug)]
 pub(crate) struct InspectedThread {
     pub(crate) task: Task,
     pub(crate) native: NativeStack,
     pub(crate) python: Option<PythonThread>,
-    /// Why nothing of it could be read.
+    /// Why the thread could not be read.
     pub(crate) problem: Option<String>,
 }
 
-/// Inspects `process` from a thread of its own: the kernel lets go whatever a thread traces when that ends, by a panic too.
-pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection, CantRead> {
+/// Inspects `process` from a separate thread: the kernel detaches all tracees of a thread when it ends, even by a
+/// panic.
+pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("stackweave-look".to_owned());
-        let failed = |said: &str| CantRead::System { process: process.number, said: said.to_owned() };
+        let failed = |reason: &str| InspectionError::System { process: process.number, reason: reason.to_owned() };
         let inspecting = builder.spawn_scoped(scope, || inspect_here(process, options));
         let inspecting = inspecting.map_err(|error| failed(&error.to_string()))?;
         inspecting.join().unwrap_or_else(|_| Err(failed("reading it failed")))
     })
 }
 
-fn inspect_here(process: Process, options: &Options) -> Result<Inspection, CantRead> {
-    // What takes long is done before the process is stopped, and holds unless it loaded or unloaded a library meanwhile:
-    // then it is done again while it stands still.
+fn inspect_here(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
+    // The slow part is done before the process is stopped. Its results are valid unless the process loaded or
+    // unloaded a library meanwhile: then it is done again while the process is stopped.
     if !ProcessMemory::of(process.number).may_be_read() {
-        return Err(process.refusal(libc::EPERM));
+        return Err(process.trace_error(libc::EPERM));
     }
     let mut modules = Modules::of(process);
     let python = find_python(process, options);
-    let stopped = StoppedProcess::stop(process, options.patience)?;
+    let stopped = StoppedProcess::stop(process, options.stop_timeout)?;
     let threads = inspect_all(process, &stopped, &modules, python.as_ref().ok(), options);
     let stopped_for = stopped.let_go();
-    if !modules.look_again() {
+    if !modules.refresh() {
         return Ok(Inspection { threads, python: version(python), stopped_for, modules });
     }
-    let stopped = StoppedProcess::stop(process, options.patience)?;
-    modules.look_again();
+    let stopped = StoppedProcess::stop(process, options.stop_timeout)?;
+    modules.refresh();
     let python = find_python(process, options);
     let threads = inspect_all(process, &stopped, &modules, python.as_ref().ok(), options);
     Ok(Inspection { threads, python: version(python), stopped_for: stopped_for + stopped.let_go(), modules })
@@ -79,8 +80,8 @@ fn inspect_all(
     options: &Options,
 ) -> Vec<InspectedThread> {
     let mut python_threads = PythonThreads::new(python.map(PythonProcess::threads).unwrap_or_default());
-    let mut memory = StillMemory::of(process.number);
-    let mut walk = Walk { modules, memory: &mut memory };
+    let mut memory = StoppedMemory::of(process.number);
+    let mut walk = NativeWalk { modules, memory: &mut memory };
     stopped.threads().map(|thread| inspect_thread(thread, &mut walk, &mut python_threads, options)).collect()
 }
 
@@ -89,8 +90,8 @@ fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoP
 }
 
 fn inspect_thread(
-    thread: &Seized,
-    walk: &mut Walk<'_>,
+    thread: &SeizedThread,
+    walk: &mut NativeWalk<'_>,
     python: &mut PythonThreads,
     options: &Options,
 ) -> InspectedThread {
@@ -98,7 +99,7 @@ fn inspect_thread(
     let mut seen = InspectedThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
     if !thread.is_stopped() {
         seen.python = python.take(seen.task.number, None);
-        seen.problem = Some(late(seen.task.state).to_owned());
+        seen.problem = Some(unstopped_reason(seen.task.state).to_owned());
         return seen;
     }
     match ptrace::registers(thread.task.number) {
@@ -116,15 +117,15 @@ fn inspect_thread(
     seen
 }
 
-/// Why a thread has not stopped.
-fn late(state: char) -> &'static str {
+/// Returns why a thread has not stopped.
+fn unstopped_reason(state: char) -> &'static str {
     match state {
         'D' => "it waits in the kernel, where nothing can stop it",
         _ => "it did not stop in time",
     }
 }
 
-/// What the interpreter knows, by the two numbers of a thread.
+/// The threads that the interpreter knows, by either id of a thread.
 struct PythonThreads {
     by_task: HashMap<u32, PythonThread>,
     by_pthread: HashMap<u64, PythonThread>,

@@ -1,4 +1,4 @@
-//! What is mapped where in a process.
+//! The mappings of a process.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,13 +10,14 @@ pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) is_executable: bool,
-    /// Where in its file it begins.
+    /// The offset in its file.
     pub(crate) offset: u64,
-    /// Which file, on which device; 0 for memory of no file.
+    /// The inode of its file; 0 for anonymous memory.
     pub(crate) inode: u64,
-    /// As the kernel writes it, without the mark of a deleted file; `[vdso]` and the like for the kernel's own.
+    /// The path as the kernel writes it, without the mark of a deleted file; `[vdso]` and the like for the
+    /// kernel's mappings.
     pub(crate) path: PathBuf,
-    /// Whether no file has that path any more.
+    /// Whether the file was deleted.
     pub(crate) is_deleted: bool,
 }
 
@@ -30,10 +31,10 @@ impl Mapping {
     }
 }
 
-/// What the kernel puts behind the path of a file that is not there any more.
+/// The suffix that the kernel appends to the path of a deleted file.
 pub(crate) const DELETED: &[u8] = b" (deleted)";
 
-/// The mappings that `maps` lists, by address. Lines that make no sense are left out.
+/// Returns the mappings that `maps` lists, by address. Skips malformed lines.
 pub(crate) fn parse(maps: &[u8]) -> Vec<Mapping> {
     maps.split(|byte| *byte == b'\n').filter_map(mapping).collect()
 }
@@ -62,7 +63,7 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
     })
 }
 
-/// The kernel writes a line end in a path as `\012`.
+/// Replaces `\012` by the line end that it represents in a path.
 fn unescaped(path: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_with_all_their_oddities() {
+    fn lines_with_unusual_paths_are_parsed() {
         let maps = parse(
             b"7f01c000-7f01d000 r-xp 00002000 08:01 123   /srv/a b (deleted)\n\
               7ffd000-7ffe000 r-xp 00000000 00:00 0       [vdso]\n\

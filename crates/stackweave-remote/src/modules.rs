@@ -1,4 +1,4 @@
-//! The modules of another process: what is mapped, which files that is, and where unwind tables and names are.
+//! The modules of another process: their mappings, files, unwind tables and names.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stackweave_core::Module;
 
-use crate::image::{self, HEAD, Image};
+use crate::image::{self, HEAD, ModuleImage};
 use crate::maps::{self, Mapping};
 use crate::memory::ProcessMemory;
 use crate::process::Process;
@@ -16,38 +16,38 @@ use crate::process::Process;
 /// A module of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteModule {
-    /// As the process has it.
+    /// The module as it is mapped in the process.
     pub(crate) module: Module,
-    /// Where its file can be opened from here; `None` if it is nowhere.
+    /// A path to its file that can be opened from here; `None` if there is none.
     pub(crate) file: Option<PathBuf>,
-    pub(crate) image: Arc<Image>,
+    pub(crate) image: Arc<ModuleImage>,
 }
 
-/// The modules of a process, by address, and what was opened for them.
+/// The modules of a process, by address, and their opened files.
 #[derive(Debug)]
 pub(crate) struct Modules {
     process: Process,
-    /// Where files are mapped.
+    /// The mappings of files.
     maps: Vec<Mapping>,
     loaded: Vec<RemoteModule>,
     opened: HashMap<FileKey, Opened>,
 }
 
-/// Path, number, and first page of what is mapped.
+/// Path, inode, and first page of a mapping.
 type FileKey = (PathBuf, u64, Vec<u8>);
-/// Where it was opened, if it has a file, and what is in it.
-type Opened = (Option<PathBuf>, Arc<Image>);
+/// The path of the opened file, if there is one, and its contents.
+type Opened = (Option<PathBuf>, Arc<ModuleImage>);
 
 impl Modules {
     pub(crate) fn of(process: Process) -> Self {
         let mut modules = Self { process, maps: Vec::new(), loaded: Vec::new(), opened: HashMap::new() };
-        modules.look_again();
+        modules.refresh();
         modules
     }
 
-    /// Reads anew what is mapped, and says whether other files are than before. What was opened before is not opened
+    /// Reads the mappings again, and returns whether the mapped files have changed. Opened files are not opened
     /// again.
-    pub(crate) fn look_again(&mut self) -> bool {
+    pub(crate) fn refresh(&mut self) -> bool {
         let mut maps = maps::parse(&fs::read(self.process.file("maps")).unwrap_or_default());
         maps.retain(|mapping| mapping.is_of_file() || mapping.is_vdso());
         if maps == self.maps {
@@ -68,7 +68,7 @@ impl Modules {
         true
     }
 
-    /// The module that holds this address.
+    /// Returns the module that holds this address.
     pub(crate) fn find(&self, address: u64) -> Option<&RemoteModule> {
         let index = self.loaded.partition_point(|module| module.module.start <= address).checked_sub(1)?;
         self.loaded.get(index).filter(|module| module.module.contains(address))
@@ -78,7 +78,7 @@ impl Modules {
         &self.loaded
     }
 
-    /// The module whose first mapping is `first`; `None` if it is none, but data or not executable.
+    /// Returns the module whose first mapping is `first`; `None` if the mappings are data or not executable.
     fn module(&mut self, first: &Mapping, run: &[Mapping]) -> Option<RemoteModule> {
         if !first.is_executable && !run.iter().any(|mapping| mapping.is_executable) {
             return None;
@@ -86,7 +86,7 @@ impl Modules {
         let memory = ProcessMemory::of(self.process.number);
         let mut head = vec![0; HEAD];
         if memory.read(first.start, &mut head).is_none() {
-            // Whoever may not read it has to trust the path.
+            // Without permission to read, the path has to be trusted.
             head.clear();
         }
         let key = (first.path.clone(), first.inode, head);
@@ -104,13 +104,13 @@ impl Modules {
         Some(RemoteModule { module, file, image })
     }
 
-    /// Its file if that can be opened and is the one that is mapped, else what is in memory.
+    /// Opens the file of a mapping if it is the mapped one, otherwise reads the module from memory.
     fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Opened> {
         if first.is_of_file() {
-            // What can't be compared is found by its path alone.
+            // If it cannot be compared, the path alone decides.
             let is_sure = |path: &PathBuf| !head.is_empty() || !path.ends_with("exe");
-            for path in self.places_of(first).into_iter().filter(is_sure) {
-                if let Some(image) = Image::of_file(&path, head) {
+            for path in self.candidate_paths(first).into_iter().filter(is_sure) {
+                if let Some(image) = ModuleImage::of_file(&path, head) {
                     return Some((Some(path), Arc::new(image)));
                 }
             }
@@ -118,27 +118,29 @@ impl Modules {
         self.read_from_memory(first, run, head).map(|image| (None, image))
     }
 
-    /// Where the file of a mapping may be found: at its own path if that is the same file here as there, else as the
-    /// process sees it, else as the kernel holds it.
-    fn places_of(&self, mapping: &Mapping) -> Vec<PathBuf> {
+    /// Returns the paths where the file of a mapping may be found: its own path if that is the same file here, the
+    /// path as the process sees it, and the kernel's link to the open file.
+    fn candidate_paths(&self, mapping: &Mapping) -> Vec<PathBuf> {
         let inside = self.process.file("root").join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path));
-        let held = self.process.file(&format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
-        // It is taken if it is the same; where the kernel's list of mappings may not be read, it may be all there is.
+        let mapped_file = self.process.file(&format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+        // It is used if it is the same file; if the kernel's list of mappings may not be read, it may be the only
+        // one.
         let program = self.process.file("exe");
         if mapping.is_deleted {
-            return vec![held, program];
+            return vec![mapped_file, program];
         }
         let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
         let here = identity(&mapping.path);
         if here.is_some() && here == identity(&inside) {
-            vec![mapping.path.clone(), held]
+            vec![mapping.path.clone(), mapped_file]
         } else {
-            vec![inside, held, mapping.path.clone(), program]
+            vec![inside, mapped_file, mapping.path.clone(), program]
         }
     }
 
-    /// The whole module as it lies in memory: for the kernel's own, and for files that nobody can open any more.
-    fn read_from_memory(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Arc<Image>> {
+    /// Reads the whole module from memory: for the kernel's own module, and for files that can no longer be
+    /// opened.
+    fn read_from_memory(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Arc<ModuleImage>> {
         const LARGEST: u64 = 1 << 28;
         let loads = image::loads(head)?;
         let lowest = loads.iter().map(|load| load.stated).min()? / PAGE * PAGE;
@@ -152,25 +154,27 @@ impl Modules {
             let start = usize::try_from(mapping.start - first.start).ok()?;
             let end = usize::try_from(mapping.end - first.start).ok()?.min(bytes.len());
             if let Some(part) = bytes.get_mut(start..end) {
-                // A part without the right to read it stays empty.
+                // A part that may not be read stays empty.
                 let _ = memory.read(mapping.start, part);
             }
         }
-        Image::of_memory(bytes.into())
+        ModuleImage::of_memory(bytes.into())
     }
 }
 
 const PAGE: u64 = 4096;
 
-/// The mappings after `first`, which are all of files, that are of the same one, until that begins anew.
+/// Returns the mappings after `first`, which are all of files, that belong to the same file, until it begins
+/// again.
 fn run_of<'a>(first: &Mapping, after: &'a [Mapping]) -> &'a [Mapping] {
     let is_other =
         |mapping: &Mapping| (mapping.inode, &mapping.path) != (first.inode, &first.path) || mapping.offset == 0;
     &after[..after.iter().position(is_other).unwrap_or(after.len())]
 }
 
-/// The loader knows `libz.so.1.2.13` by the link `libz.so.1`, which is its name for others, and so it is known here.
-fn shown_path(mapping: &Mapping, image: &Image) -> PathBuf {
+/// Returns the path of a module as the loader knows it: for example `libz.so.1`, the link to `libz.so.1.2.13` by
+/// which other modules refer to it.
+fn shown_path(mapping: &Mapping, image: &ModuleImage) -> PathBuf {
     let name = mapping.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match &image.soname {
         Some(soname) if name.len() > soname.len() && name.starts_with(soname.as_str()) => {

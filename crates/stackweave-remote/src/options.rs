@@ -1,8 +1,8 @@
-//! How a process is looked at.
+//! Options of an inspection.
 
 use std::time::Duration;
 
-/// What is wanted, and how long it may take.
+/// What to read, and how long it may take.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -10,8 +10,9 @@ pub struct Options {
     pub python: bool,
     /// Whether native frames are read.
     pub native: bool,
-    /// How long a thread may take to stop. One that waits in the kernel may never do so, and the others wait with it.
-    pub patience: Duration,
+    /// How long a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
+    /// meanwhile.
+    pub stop_timeout: Duration,
     /// How native frames are named.
     pub symbolize: stackweave_symbolize::Options,
 }
@@ -21,7 +22,7 @@ impl Default for Options {
         Self {
             python: true,
             native: true,
-            patience: Duration::from_millis(500),
+            stop_timeout: Duration::from_millis(500),
             symbolize: stackweave_symbolize::Options::default(),
         }
     }

@@ -1,126 +1,128 @@
-//! All threads of a process, stopped together for an inspection.
+//! Stops all threads of a process for an inspection.
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::error::InspectionError;
 use crate::process::{Process, Task};
-use crate::ptrace::{self, Arrival};
-use crate::refusal::CantRead;
+use crate::ptrace::{self, StopStatus};
 
-/// The threads of a process while they stand still. They go on when this is dropped; those that could not be let go
-/// then (they had not stopped yet) go on when the thread that made this ends, which is why an inspection has a thread of its own.
+/// The stopped threads of a process. They resume when this is dropped. Threads that cannot be resumed then,
+/// because they have not stopped yet, resume when the thread that created this ends: that is why an inspection
+/// uses a separate thread.
 #[derive(Debug)]
 pub(crate) struct StoppedProcess {
-    threads: BTreeMap<u32, Seized>,
-    /// When the first was asked to stop.
+    threads: BTreeMap<u32, SeizedThread>,
+    /// When the first thread was interrupted.
     since: Option<Instant>,
 }
 
-/// A thread of it.
+/// A traced thread.
 #[derive(Debug)]
-pub(crate) struct Seized {
+pub(crate) struct SeizedThread {
     pub(crate) task: Task,
     progress: Progress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    Asked,
+    Interrupted,
     Stopped(c_int),
     Gone,
 }
 
-impl Seized {
+impl SeizedThread {
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.progress, Progress::Stopped(_))
     }
 }
 
 impl StoppedProcess {
-    /// Stops all threads of `process`, as long as that does not take longer than `patience` for one of them: what does
-    /// not stop in time is left where it is.
-    pub(crate) fn stop(process: Process, patience: Duration) -> Result<Self, CantRead> {
+    /// Stops all threads of `process`, waiting at most `stop_timeout` for each: threads that do not stop in time are
+    /// skipped.
+    pub(crate) fn stop(process: Process, stop_timeout: Duration) -> Result<Self, InspectionError> {
         let mut stopped = Self { threads: BTreeMap::new(), since: None };
-        // A thread that runs may start others until it is stopped: look again until there is none that is new.
+        // A running thread may start others until it is stopped: repeat until there are no new ones.
         while stopped.seize_new(process)? {
-            stopped.wait(process, patience);
+            stopped.wait(process, stop_timeout);
         }
         stopped.threads.retain(|_, thread| thread.progress != Progress::Gone);
-        if stopped.threads.is_empty() { Err(CantRead::NoProcess(process.number)) } else { Ok(stopped) }
+        if stopped.threads.is_empty() { Err(InspectionError::NoProcess(process.number)) } else { Ok(stopped) }
     }
 
-    /// The threads, the process's first one first, then by number.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = &Seized> {
+    /// Returns the threads: the main thread first, then by id.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = &SeizedThread> {
         self.threads.values()
     }
 
-    /// Lets all go, and says how long they stood still.
+    /// Resumes all threads, and returns how long they were stopped.
     pub(crate) fn let_go(mut self) -> Duration {
         self.release();
         self.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
-    /// Asks every thread to stop that was not asked yet; says whether there was one.
-    fn seize_new(&mut self, process: Process) -> Result<bool, CantRead> {
+    /// Interrupts every new thread. Returns whether there was one.
+    fn seize_new(&mut self, process: Process) -> Result<bool, InspectionError> {
         let is_new = |number: &u32| !self.threads.contains_key(number);
-        // Their states are what they were before they are disturbed.
+        // Read their states before they are interrupted.
         let new: Vec<Task> =
             process.tasks().into_iter().filter(is_new).filter_map(|number| process.task(number)).collect();
-        let mut asked = Vec::with_capacity(new.len());
+        let mut interrupted = Vec::with_capacity(new.len());
         for task in new {
             let progress = match ptrace::seize(task.number) {
-                Ok(()) => Progress::Asked,
+                Ok(()) => Progress::Interrupted,
                 Err(libc::ESRCH) => Progress::Gone,
-                // A thread that has ended, but not its process, can't be seized either.
+                // A thread that has ended, while its process has not, cannot be seized either.
                 Err(libc::EPERM) if process.task(task.number).is_none_or(|task| matches!(task.state, 'Z' | 'X')) => {
                     Progress::Gone
                 }
-                Err(error) => return Err(process.refusal(error)),
+                Err(error) => return Err(process.trace_error(error)),
             };
-            if progress == Progress::Asked {
-                asked.push(task.number);
+            if progress == Progress::Interrupted {
+                interrupted.push(task.number);
             }
-            self.threads.insert(task.number, Seized { task, progress });
+            self.threads.insert(task.number, SeizedThread { task, progress });
         }
         self.since.get_or_insert_with(Instant::now);
-        for number in &asked {
-            // One that has ended since is found by waiting for it.
+        for number in &interrupted {
+            // Waiting detects a thread that has ended since.
             let _ = ptrace::interrupt(*number);
         }
-        Ok(!asked.is_empty())
+        Ok(!interrupted.is_empty())
     }
 
-    /// Waits until the threads that were asked have stopped.
-    fn wait(&mut self, process: Process, patience: Duration) {
-        let end = Instant::now() + patience;
+    /// Waits until the interrupted threads have stopped.
+    fn wait(&mut self, process: Process, stop_timeout: Duration) {
+        let end = Instant::now() + stop_timeout;
         let mut pause = Duration::from_micros(10);
         loop {
-            let mut waiting = self.threads.values_mut().filter(|thread| thread.progress == Progress::Asked).peekable();
+            let mut waiting =
+                self.threads.values_mut().filter(|thread| thread.progress == Progress::Interrupted).peekable();
             if waiting.peek().is_none() {
                 return;
             }
             for thread in waiting {
-                thread.progress = match ptrace::arrival(thread.task.number) {
-                    Arrival::NotYet => Progress::Asked,
-                    Arrival::Stopped(signal) => Progress::Stopped(signal),
-                    Arrival::Gone => Progress::Gone,
+                thread.progress = match ptrace::stop_status(thread.task.number) {
+                    StopStatus::Running => Progress::Interrupted,
+                    StopStatus::Stopped(signal) => Progress::Stopped(signal),
+                    StopStatus::Gone => Progress::Gone,
                 };
             }
-            if self.threads.values().all(|thread| thread.progress != Progress::Asked) {
+            if self.threads.values().all(|thread| thread.progress != Progress::Interrupted) {
                 return;
             }
             if Instant::now() >= end {
-                return self.note_late(process);
+                return self.update_unstopped(process);
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(1));
         }
     }
 
-    /// What those wait for that have not stopped.
-    fn note_late(&mut self, process: Process) {
-        for thread in self.threads.values_mut().filter(|thread| thread.progress == Progress::Asked) {
+    /// Updates the states of threads that have not stopped.
+    fn update_unstopped(&mut self, process: Process) {
+        for thread in self.threads.values_mut().filter(|thread| thread.progress == Progress::Interrupted) {
             match process.task(thread.task.number) {
                 Some(task) => thread.task.state = task.state,
                 None => thread.progress = Progress::Gone,
@@ -130,9 +132,9 @@ impl StoppedProcess {
 
     fn release(&mut self) {
         for (number, thread) in &mut self.threads {
-            // One that was asked may have stopped meanwhile.
-            if thread.progress == Progress::Asked
-                && let Arrival::Stopped(signal) = ptrace::arrival(*number)
+            // An interrupted thread may have stopped meanwhile.
+            if thread.progress == Progress::Interrupted
+                && let StopStatus::Stopped(signal) = ptrace::stop_status(*number)
             {
                 thread.progress = Progress::Stopped(signal);
             }

@@ -1,17 +1,17 @@
-//! The native stack of a thread of another process, which stands still.
+//! Walks the native stack of a thread of another, stopped process.
 //!
-//! Every register is followed by the module's unwind tables, so that each row that tables can state is followed, signal
-//! frames among them. The steps are those that `stackweave-unwind` takes where its rules do not suffice: here some thousand
-//! frames are read once.
+//! Unwind tables give every register at each step, so that all rows that tables can express can be followed,
+//! including signal frames. The steps are those that `stackweave-unwind` takes where its rules are not sufficient:
+//! here, some thousand frames are read once.
 
 use stackweave_core::{CodeAddress, StackPointer, StopReason};
 use stackweave_unwind::stepping::{Registers, Stepped, step_without_entry};
 
 use crate::modules::Modules;
-use crate::stack_memory::StillMemory;
+use crate::stopped_memory::StoppedMemory;
 
-/// More frames than this are not followed.
-pub(crate) const DEEPEST: usize = 1 << 16;
+/// The maximum number of frames.
+pub(crate) const MAX_FRAMES: usize = 1 << 16;
 
 /// A native stack, innermost first.
 #[derive(Clone, Debug)]
@@ -21,26 +21,26 @@ pub(crate) struct NativeStack {
     pub(crate) stop: StopReason,
 }
 
-/// What a walk reads.
-pub(crate) struct Walk<'a> {
+/// The inputs of a walk.
+pub(crate) struct NativeWalk<'a> {
     pub(crate) modules: &'a Modules,
-    pub(crate) memory: &'a mut StillMemory,
+    pub(crate) memory: &'a mut StoppedMemory,
 }
 
-/// A frame: where it is, and what is known of its registers.
+/// A frame: its address, and its known registers.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     address: CodeAddress,
     registers: Registers,
 }
 
-impl Walk<'_> {
-    /// The stack of a thread with these registers.
+impl NativeWalk<'_> {
+    /// Returns the stack of a thread with these registers.
     pub(crate) fn walk(&mut self, registers: &Registers) -> NativeStack {
         let mut stack = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::DepthLimit };
         let address = CodeAddress::instruction_pointer(registers.pc());
         let mut frame = Frame { address, registers: *registers };
-        while stack.addresses.len() < DEEPEST {
+        while stack.addresses.len() < MAX_FRAMES {
             stack.addresses.push(frame.address);
             stack.stack_pointers.push(StackPointer(frame.registers.sp()));
             match self.step(&frame) {
@@ -64,14 +64,14 @@ impl Walk<'_> {
             stepped => stepped?,
         };
         let registers = stepped.registers;
-        // The stack only grows towards the outermost frame, until a signal's handler was run on another one.
+        // The stack only grows towards the outermost frame, unless a signal handler runs on a different stack.
         if !stepped.is_signal_frame && registers.sp() < frame.registers.sp().saturating_add(8) {
             return Err(StopReason::BadMemory);
         }
         Ok(Frame { address: stepped.address(), registers })
     }
 
-    /// A step by the unwind entry that covers the frame's code.
+    /// Takes a step by the unwind entry that covers the frame's code.
     fn step_by_entry(&mut self, frame: &Frame) -> Result<Stepped, StopReason> {
         let pc = frame.address.lookup();
         let module = self.modules.find(pc).ok_or(StopReason::NoModule)?;
@@ -80,7 +80,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the registers of a stopped thread as unwind tables number them.
+/// Returns the registers of a stopped thread, as unwind tables number them.
 pub(crate) fn registers_of(r: &libc::user_regs_struct) -> Registers {
     Registers::all([
         r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15,
@@ -88,7 +88,7 @@ pub(crate) fn registers_of(r: &libc::user_regs_struct) -> Registers {
     ])
 }
 
-/// Returns where the unwind entry ends that covers this address, if one does.
+/// Returns the end of the unwind entry that covers this address, if there is one.
 fn end_of_entry(modules: &Modules, address: u64) -> Option<u64> {
     let module = modules.find(address)?;
     let end = module.image.unwind_table()?.end_of_entry(module.module.stated(address))?;
@@ -100,16 +100,17 @@ mod tests {
     use super::*;
     use crate::process::Process;
 
-    /// A thread may have anything in its registers: its first frame is shown, and nothing is followed into nowhere.
+    /// A thread may have any values in its registers: its first frame is included, and invalid pointers are not
+    /// followed.
     #[test]
-    fn registers_without_sense_end_the_walk() {
+    fn implausible_registers_end_the_walk() {
         let process = std::process::id();
         let modules = Modules::of(Process { number: process });
         let code = modules.as_slice().first().map_or(0, |module| module.module.start);
         for pc in [0, 8, code, u64::MAX] {
             for sp in [0, 8, u64::MAX - 15, u64::MAX - 7, u64::MAX] {
-                let mut memory = StillMemory::of(process);
-                let mut walk = Walk { modules: &modules, memory: &mut memory };
+                let mut memory = StoppedMemory::of(process);
+                let mut walk = NativeWalk { modules: &modules, memory: &mut memory };
                 for fp in [0, sp, u64::MAX, (1 << 47) - 8] {
                     let stack = walk.walk(&Registers::partial(pc, sp, fp));
                     assert_eq!(stack.addresses.len(), 1, "{pc:x} {sp:x} {fp:x}");

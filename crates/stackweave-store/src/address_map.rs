@@ -1,57 +1,56 @@
-//! From the address of an object to a number, for all threads at once.
+//! A map from addresses of objects to numbers, shared by all threads.
 //!
-//! Each address has a slot of its own, once and for all: a [`Cascade`] whose slots are claimed and never left.
-//! Its hash names the slot to look at first, and nearly always the address has that one or another in the same cache
-//! line. So a look is a multiplication and one cache line, and none waits for the one before.
+//! Each address gets a slot and keeps it: slots of the [`Cascade`] are claimed and never released. The hash of an
+//! address names the slot to check first. Nearly always the address has that slot or another one in the same cache
+//! line, so a lookup is one multiplication and one cache line, and does not depend on the previous lookup.
 //!
-//! Nothing here waits. A thread that is stopped in the middle of an insertion has at most claimed a slot, which
-//! whoever inserts that address next will use.
+//! Nothing here blocks. A thread that is stopped in the middle of an insertion has at most claimed a slot, which
+//! the next thread that inserts that address uses.
 //!
-//! Hot file: no allocation, no lock, async-signal-safe; no system call but for the memory of new addresses.
+//! Hot file: no allocation, no lock, async-signal-safe; no system call except for the memory of new addresses.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::cascade::Cascade;
 use crate::lazy_block::ZeroIsValid;
 
-/// Two cache lines. The second is looked at when the first is full.
+/// Two cache lines. The second is checked when the first is full.
 const SLOTS: usize = 8;
 const SLOTS_IN_LINE: usize = 4;
 /// 256 KiB.
 const FIRST_BUCKETS: usize = 1 << 11;
-/// 2^29 slots in all.
+/// 2^29 slots in total.
 const MORE_TABLES: usize = 15;
-/// Of the hash; any numbers without a pattern.
+/// Multipliers of the hash; any numbers without a pattern.
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
 
 #[derive(Debug)]
 #[repr(C, align(16))]
 struct Slot {
-    /// Whose slot it is, for good; 0: nobody's.
+    /// The address that owns the slot, for good; 0: free.
     address: AtomicU64,
     /// 0: none.
     value: AtomicU32,
 }
 
-// SAFETY: numbers with any bits.
+// SAFETY: any bits are valid numbers.
 unsafe impl ZeroIsValid for Slot {}
 
-/// Aligned to its size, since tables begin with a page.
+/// Aligned to its size, because tables begin at a page.
 type Bucket = [Slot; SLOTS];
 
-/// Numbers of objects, by their addresses. Made to be a `static`, and shared by all threads.
+/// A map from addresses of objects to numbers, for a `static` that all threads share.
 ///
-/// The map knows addresses, not objects. So what `get` says of an address is about an object only if the caller
-/// knows that the object lives, and if the object that was there before was removed before its memory was freed.
-/// Then:
+/// The map knows addresses, not objects. So the result of `get` is about an object only if the caller knows that
+/// the object lives, and if the previous object at that address was removed before its memory was freed. Then:
 ///
-/// - `get` gives the value of the last insertion, unless it was removed since. Whatever the inserting thread wrote
-///   before, the one who gets the value sees.
-/// - Of insertions for one address at once, one wins, and all return its value.
-/// - An address takes one slot, however often it is removed and inserted again; so there are never more slots taken
-///   than there were distinct addresses, and removing frees no memory.
+/// - `get` returns the value of the last insertion, unless it was removed since. The thread that gets the value
+///   also sees what the inserting thread wrote before.
+/// - Of concurrent insertions for one address, one wins, and all return its value.
+/// - An address uses one slot, however often it is removed and inserted again. So there are never more used slots
+///   than distinct addresses, and removing frees no memory.
 ///
-/// An address that no other thread inserts or removes meanwhile is as in any map, whatever the others do.
+/// For an address that no other thread inserts or removes at the same time, the map behaves like any other map.
 #[derive(Debug)]
 pub struct AddressMap {
     cascade: Cascade<Bucket, FIRST_BUCKETS, MORE_TABLES>,
@@ -61,23 +60,23 @@ pub struct AddressMap {
     refused: AtomicU64,
 }
 
-/// What a map holds. Threads that are inserting or removing may not be counted yet.
+/// The contents of a map. Concurrent insertions and removals may not be counted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressMapStats {
     /// Addresses that have a value.
     pub live: u64,
-    /// Addresses that have a slot: all that were ever inserted.
+    /// Addresses that have a slot: all that have ever been inserted.
     pub addresses: u32,
-    /// How many times a value was removed.
+    /// Number of values that were removed.
     pub removed: u64,
-    /// How many times an address got no slot, for want of memory.
+    /// Number of addresses that got no slot, for lack of memory.
     pub refused: u64,
     /// Bytes of address space.
     pub mapped_bytes: usize,
 }
 
 impl AddressMap {
-    /// A map without addresses, which takes no memory yet.
+    /// Creates an empty map, which needs no memory yet.
     pub const fn new() -> Self {
         Self {
             cascade: Cascade::new(),
@@ -88,14 +87,14 @@ impl AddressMap {
         }
     }
 
-    /// The value of an address; 0 has none.
+    /// Returns the value of an address. Address 0 has none.
     #[inline]
     pub fn get(&self, address: u64) -> Option<u32> {
         let slots = self.cascade.first_table()?.as_flattened();
         let home = home(hash(address));
-        for turn in 0..SLOTS_IN_LINE {
-            let slot = &slots[(home ^ turn) % slots.len()];
-            // The value first: if the slot is free after that, and its address 0, then the value is none.
+        for step in 0..SLOTS_IN_LINE {
+            let slot = &slots[(home ^ step) % slots.len()];
+            // Load the value first: if the slot is free after that, and its address 0, then there is no value.
             let value = slot.value();
             if slot.address.load(Ordering::Relaxed) == address {
                 return value;
@@ -104,8 +103,8 @@ impl AddressMap {
         self.find(address)?.value()
     }
 
-    /// Gives an address this value, unless it has one. Returns the value that it has now; `None` if there is no
-    /// memory, which is counted, or if `address` or `value` is 0.
+    /// Assigns a value to an address, unless it has one. Returns its value; `None` if there is no memory, which is
+    /// counted, or if `address` or `value` is 0.
     pub fn insert(&self, address: u64, value: u32) -> Option<u32> {
         if address == 0 || value == 0 {
             return None;
@@ -114,7 +113,7 @@ impl AddressMap {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        // Release: what the value stands for is seen by whoever gets it.
+        // Release: a thread that gets the value sees what it represents.
         match slot.value.compare_exchange(0, value, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
                 self.inserted.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +123,7 @@ impl AddressMap {
         }
     }
 
-    /// Takes the value of an address away, and returns it.
+    /// Removes the value of an address, and returns it.
     pub fn remove(&self, address: u64) -> Option<u32> {
         let value = self.find(address)?.value.swap(0, Ordering::AcqRel);
         if value == 0 {
@@ -134,7 +133,7 @@ impl AddressMap {
         Some(value)
     }
 
-    /// What it holds.
+    /// Returns statistics of its contents.
     pub fn stats(&self) -> AddressMapStats {
         let removed = self.removed.load(Ordering::Relaxed);
         AddressMapStats {
@@ -146,7 +145,7 @@ impl AddressMap {
         }
     }
 
-    /// The slot of an address. Slots are taken in the order in which they are looked at, so a free one ends it.
+    /// Returns the slot of an address. Slots are claimed in the order of the search, so a free one ends it.
     #[inline(never)]
     fn find(&self, address: u64) -> Option<&Slot> {
         let hash = hash(address);
@@ -192,30 +191,30 @@ impl Slot {
     }
 }
 
-/// Both halves of a product, folded: every bit of the address reaches the low bits and the high ones. Without the
-/// first step addresses in a row, as allocators give them, would meet far more often than random ones.
+/// Folds both halves of a product, so that every bit of the address affects the low and the high bits. Without the
+/// first step, consecutive addresses, as allocators return them, would collide far more often than random ones.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the product is taken apart")]
+#[expect(clippy::cast_possible_truncation, reason = "the product is split")]
 fn hash(address: u64) -> u64 {
     let product = u128::from(address ^ MIX[0]) * u128::from(MIX[1]);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The number of its home, of which the low bits count: in the first table, or in one of its buckets.
+/// Returns the number of its home slot, whose low bits count: in the first table, or in one of its buckets.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are needed")]
 fn home(hash: u64) -> usize {
     hash as usize
 }
 
-/// What decides about its buckets: the bits above those that number a slot.
+/// Returns the part of the hash that selects its buckets: the bits above those that number a slot.
 fn bucket_hash(hash: u64) -> u64 {
     hash.rotate_right(SLOTS.ilog2())
 }
 
-/// All slots of a bucket, from the home of this hash on; those in its cache line come first.
+/// Returns all slots of a bucket, beginning with the home of this hash; those in its cache line come first.
 fn slots(bucket: &Bucket, hash: u64) -> impl Iterator<Item = &Slot> {
-    (0..SLOTS).map(move |turn| &bucket[(home(hash) ^ turn) % SLOTS])
+    (0..SLOTS).map(move |step| &bucket[(home(hash) ^ step) % SLOTS])
 }
 
 #[cfg(test)]
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_of_a_bucket_is_looked_at_and_its_own_line_first() {
+    fn every_slot_of_a_bucket_is_checked_and_its_home_line_first() {
         let bucket = [const { Slot { address: AtomicU64::new(0), value: AtomicU32::new(0) } }; SLOTS];
         for home in 0..SLOTS as u64 {
             let place = |slot: &Slot| bucket.iter().position(|other| std::ptr::eq(other, slot)).unwrap();
@@ -264,12 +263,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_whose_claimer_was_stopped_is_taken_over() {
+    fn a_slot_of_a_stopped_claimer_is_used() {
         let map = AddressMap::new();
         let claimed = map.find_or_claim(4096).unwrap();
         assert_eq!((map.get(4096), map.remove(4096)), (None, None));
         assert_eq!(map.insert(4096, 3), Some(3));
-        // The claimer goes on, and takes the value that is there.
+        // The claimer continues, and uses the existing value.
         assert_eq!((claimed.value(), map.insert(4096, 4)), (Some(3), Some(3)));
         assert_eq!(map.stats().addresses, 1);
     }
@@ -280,10 +279,10 @@ mod tests {
         slot.address.load(Ordering::Relaxed) == address
     }
 
-    /// Objects of one size, as allocators lay them out. Half as many as there are slots: three of four random
-    /// addresses would be the first in theirs, and one of 130 would find its bucket full.
+    /// Objects of one size, as allocators place them. Half as many as there are slots: with random addresses,
+    /// three of four would be the first in their slot, and one of 130 would find its bucket full.
     #[test]
-    fn addresses_in_a_row_spread_like_random_ones() {
+    fn consecutive_addresses_spread_like_random_ones() {
         let strides = (1..100).map(|words| words * 16).chain((12..31).map(|bit| 1 << bit));
         for (start, stride) in strides.flat_map(|stride| [(0x7f3a_1234_0030, stride), (0x55d0_8000_0010, stride)]) {
             let map = AddressMap::new();
@@ -294,8 +293,8 @@ mod tests {
             assert!((1..).zip(addresses()).all(|(value, address)| map.get(address) == Some(value)));
             let at_home = addresses().filter(|address| is_home(&map, *address)).count();
             assert!(at_home > 4500, "{at_home} of 8000, {stride} bytes apart");
-            let elsewhere = map.cascade.mapped(0).skip(1).count();
-            assert!(elsewhere <= 2, "{elsewhere} tables more, {stride} bytes apart");
+            let in_later_tables = map.cascade.mapped(0).skip(1).count();
+            assert!(in_later_tables <= 2, "{in_later_tables} tables more, {stride} bytes apart");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The hash of a blob that comes in parts: that of their concatenation, wherever it was cut.
+//! The hash of a blob in parts: that of their concatenation, independent of where it was cut.
 //!
-//! It only says where to look. Whether two blobs are equal is decided by their bytes.
+//! The hash only says where to look. The bytes decide whether two blobs are equal.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -14,15 +14,15 @@ pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
         hasher.push(part);
         length = length.wrapping_add(part.len() as u64);
     }
-    // With the length, so that zeros at the end count.
+    // Add the length, so that zeros at the end count.
     folded(folded(hasher.state ^ hasher.pending) ^ length)
 }
 
 struct Hasher {
     state: u64,
-    /// Bytes that do not make a word yet, the first one lowest.
+    /// Bytes that are not a complete word yet, the first one lowest.
     pending: u64,
-    /// How many bits they are: below 64.
+    /// Their number of bits: less than 64.
     bits: u32,
 }
 
@@ -37,7 +37,7 @@ impl Hasher {
     }
 
     /// Adds the low `bits` bits of a word whose others are 0.
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are taken apart")]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are split")]
     fn add(&mut self, word: u64, bits: u32) {
         let both = u128::from(word) << self.bits | u128::from(self.pending);
         let mut sum = self.bits + bits;
@@ -51,8 +51,8 @@ impl Hasher {
     }
 }
 
-/// Both halves of a product, folded: every bit reaches the low bits and the high ones.
-#[expect(clippy::cast_possible_truncation, reason = "the product is taken apart")]
+/// Folds both halves of a product, so that every bit affects the low and the high bits.
+#[expect(clippy::cast_possible_truncation, reason = "the product is split")]
 fn folded(word: u64) -> u64 {
     let product = u128::from(word ^ MIX[0]) * u128::from(MIX[1]);
     product as u64 ^ (product >> 64) as u64
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_is_cut_does_not_matter() {
+    fn the_cuts_do_not_change_the_hash() {
         let bytes: Vec<u8> = (1..=60).collect();
         let whole = hash(&[&bytes]);
         for first in 0..=60 {
@@ -77,9 +77,9 @@ mod tests {
         assert_eq!(hash(&[]), hash(&[b"", b""]));
     }
 
-    /// All of these are near each other in some way that a weak hash does not see.
+    /// These are similar in ways that a weak hash does not distinguish.
     #[test]
-    fn blobs_that_nearly_equal_have_hashes_that_share_nothing() {
+    fn similar_blobs_have_unrelated_hashes() {
         let base: Vec<u8> = (1..=40).collect();
         let mut blobs: Vec<Vec<u8>> = (0..=40).map(|length| base[..length].to_vec()).collect();
         blobs.extend((1..40).map(|start| base[start..].to_vec()));

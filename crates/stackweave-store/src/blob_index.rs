@@ -1,7 +1,7 @@
-//! From a blob's hash to its id, for all threads at once.
+//! From a blob's hash to its id, shared by all threads.
 //!
-//! A [`Cascade`] whose slots are one word each: part of the hash, and the id. So a slot is free, or says all it will
-//! ever say. Whether the blob is the one that is looked for, the caller tells, by its bytes.
+//! A [`Cascade`] whose slots are one word each: part of the hash, and the id. So a slot is either free or
+//! complete. The caller decides by the bytes whether it is the right blob.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -16,15 +16,15 @@ use crate::lazy_block::ZeroIsValid;
 const SLOTS: usize = 8;
 /// 64 KiB.
 const FIRST_BUCKETS: usize = 1 << 10;
-/// 2^29 slots in all.
+/// 2^29 slots in total.
 const MORE_TABLES: usize = 16;
 
-/// Each slot: the high half of the hash, and below it the id; 0: free.
+/// Each slot has the high half of the hash, and below it the id; 0: free.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Bucket([AtomicU64; SLOTS]);
 
-// SAFETY: numbers with any bits, aligned to less than a page.
+// SAFETY: any bits are valid numbers, aligned to less than a page.
 unsafe impl ZeroIsValid for Bucket {}
 
 #[derive(Debug)]
@@ -37,43 +37,43 @@ impl BlobIndex {
         Self { cascade: Cascade::new() }
     }
 
-    /// The id of the blob with this hash that `is_it`.
-    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(BlobId) -> bool) -> Option<BlobId> {
+    /// Returns the id of the blob with this hash for which `is_match` returns true.
+    pub(crate) fn find(&self, hash: u64, is_match: impl Fn(BlobId) -> bool) -> Option<BlobId> {
         for slot in self.cascade.mapped(hash).flat_map(|bucket| &bucket.0) {
-            // Acquire: what was written before the id was known, the blob's bytes, is seen by whoever gets it.
+            // Acquire: a thread that gets the id sees what was written before, the blob's bytes.
             let word = slot.load(Ordering::Acquire);
             if word == 0 {
                 return None;
             }
-            if let Some(id) = id_in(word, hash).filter(|id| is_it(*id)) {
+            if let Some(id) = id_in(word, hash).filter(|id| is_match(*id)) {
                 return Some(id);
             }
         }
         None
     }
 
-    /// The same; if there is none, it is now the one that `mine` gives, unless another thread was first. `None` if
-    /// there is no memory, or `mine` gives none.
+    /// Returns the id of the blob as [`BlobIndex::find`] does. If there is none, stores the id that `new_id`
+    /// returns, unless another thread was first. `None` if there is no memory, or `new_id` returns none.
     ///
-    /// `mine` is asked only where there is a free slot, and once for each that was free and is not any more: it must
-    /// give the same id each time.
+    /// `new_id` is called only when there is a free slot, and once for each slot that was free and is no longer:
+    /// it must return the same id each time.
     pub(crate) fn find_or_add(
         &self,
         hash: u64,
-        is_it: impl Fn(BlobId) -> bool,
-        mut mine: impl FnMut() -> Option<BlobId>,
+        is_match: impl Fn(BlobId) -> bool,
+        mut new_id: impl FnMut() -> Option<BlobId>,
     ) -> Option<BlobId> {
         for slot in self.cascade.mapping(hash).flat_map(|bucket| &bucket.0) {
             let mut word = slot.load(Ordering::Acquire);
             if word == 0 {
-                let id = mine()?;
-                // Release: the blob's bytes are seen by whoever sees the id.
+                let id = new_id()?;
+                // Release: a thread that sees the id sees the blob's bytes.
                 match slot.compare_exchange(0, word_of(id, hash), Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => return Some(id),
-                    Err(taken) => word = taken,
+                    Err(existing) => word = existing,
                 }
             }
-            if let Some(id) = id_in(word, hash).filter(|id| is_it(*id)) {
+            if let Some(id) = id_in(word, hash).filter(|id| is_match(*id)) {
                 return Some(id);
             }
         }
@@ -91,8 +91,8 @@ fn word_of(id: BlobId, hash: u64) -> u64 {
     hash & HASH_MASK | u64::from(id.get())
 }
 
-/// The id in a slot, if it may be of this hash.
-#[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
+/// Returns the id in a slot, if it may belong to this hash.
+#[expect(clippy::cast_possible_truncation, reason = "the word is split")]
 fn id_in(word: u64, hash: u64) -> Option<BlobId> {
     BlobId::new(word as u32).filter(|_| (word ^ hash) & HASH_MASK == 0)
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_of_one_hash_are_told_apart_by_who_asks() {
+    fn the_caller_distinguishes_blobs_with_one_hash() {
         let index = BlobIndex::new();
         for number in 1..=30 {
             assert_eq!(index.find(5, |other| other == id(number)), None);
@@ -119,11 +119,11 @@ mod tests {
         }
         assert_eq!(index.mapped_bytes(), 8 * 64 * FIRST_BUCKETS, "four buckets of eight");
         assert!((1..=30).all(|number| index.find(5, |other| other == id(number)) == Some(id(number))));
-        assert_eq!(index.find(5 | 1 << 40, |_| true), None, "the high half of the hash is another");
+        assert_eq!(index.find(5 | 1 << 40, |_| true), None, "the high half of the hash differs");
     }
 
     #[test]
-    fn the_first_id_stays() {
+    fn the_first_id_is_kept() {
         let index = BlobIndex::new();
         assert_eq!(index.find_or_add(7, |_| true, || Some(id(10))), Some(id(10)));
         assert_eq!(index.find_or_add(7, |_| true, || unreachable!()), Some(id(10)));
@@ -132,19 +132,19 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_second_to_a_free_slot_takes_the_id_that_is_there() {
+    fn the_second_thread_at_a_free_slot_gets_the_existing_id() {
         let index = BlobIndex::new();
-        // Another thread is faster, between the look at the slot and the claim.
-        let mine = || index.find_or_add(7, |_| true, || Some(id(1))).and(Some(id(2)));
-        assert_eq!(index.find_or_add(7, |_| true, mine), Some(id(1)));
+        // Another thread is faster, between the check of the slot and the claim.
+        let new_id = || index.find_or_add(7, |_| true, || Some(id(1))).and(Some(id(2)));
+        assert_eq!(index.find_or_add(7, |_| true, new_id), Some(id(1)));
         assert_eq!(index.find(7, |other| other == id(2)), None);
     }
 
     #[test]
-    fn who_loses_a_slot_to_another_blob_takes_the_next() {
+    fn a_thread_that_loses_a_slot_to_another_blob_uses_the_next() {
         let index = BlobIndex::new();
-        let mine = || index.find_or_add(7, |other| other == id(1), || Some(id(1))).and(Some(id(2)));
-        assert_eq!(index.find_or_add(7, |other| other == id(2), mine), Some(id(2)));
+        let new_id = || index.find_or_add(7, |other| other == id(1), || Some(id(1))).and(Some(id(2)));
+        assert_eq!(index.find_or_add(7, |other| other == id(2), new_id), Some(id(2)));
         assert!([1, 2].iter().all(|number| index.find(7, |other| other == id(*number)) == Some(id(*number))));
     }
 }

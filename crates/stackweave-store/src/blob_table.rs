@@ -1,64 +1,65 @@
-//! Byte strings as integers: equal ones have equal ids.
+//! Byte strings as integers: equal byte strings have equal ids.
 //!
-//! Nothing here waits. A thread that is stopped in the middle of adding a blob, be it by a signal handler that adds
-//! the same one, or in a forked child for good, has changed nothing that others need.
+//! Nothing here blocks. A thread that is stopped in the middle of adding a blob, by a signal handler that adds the
+//! same one, or forever in a forked child, has changed nothing that other threads need.
 //!
-//! Hot file: no allocation, no lock, async-signal-safe; no system call but for the memory of new blobs.
+//! Hot file: no allocation, no lock, async-signal-safe; no system call except for the memory of new blobs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::BlobId;
 
-use crate::blob_bytes::{BlobBytes, MAX_LENGTH, Place};
+use crate::blob_bytes::{BlobBytes, BlobSpan, MAX_LENGTH};
 use crate::blob_hash::hash;
 use crate::blob_index::BlobIndex;
 use crate::id_table::IdTable;
 
-/// All byte strings seen so far. Made to be a `static`, and shared by all threads.
+/// All byte strings that were interned, for a `static` that all threads share.
 ///
-/// A blob keeps its bytes, 8 for its place and 8 in the index. With the room that the index leaves free that makes 20
-/// to 30 more than its length, once there are some thousands. Threads that meet in a new one leave the bytes of all but
-/// one behind: who asks for an id that was not given may be looking at them, so they are not written to again.
+/// A blob needs its bytes, 8 for its span and 8 in the index. With the free slots of the index, that is 20 to 30
+/// bytes more than its length, once there are some thousands. When threads add the same new blob concurrently,
+/// only one copy of its bytes is used. The other copies are not overwritten, because a caller with an invalid id
+/// may be reading them.
 #[derive(Debug)]
 pub struct BlobTable {
     index: BlobIndex,
-    /// For each id the bits of its [`Place`].
-    places: IdTable<AtomicU64>,
+    /// The bits of the [`BlobSpan`] of each id.
+    spans: IdTable<AtomicU64>,
     bytes: BlobBytes,
     refused: AtomicU64,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobTableStats {
-    /// Blobs. A few may count twice: threads that met in a new one.
+    /// Blobs. A few may count twice: those that threads added concurrently.
     pub blobs: u32,
-    /// How many times a blob got no id, for want of memory or of ids, or because it is too long.
+    /// Number of blobs that got no id, for lack of memory or of ids, or because they are too long.
     pub refused: u64,
-    /// Bytes of all blobs, with what is left empty at the ends of blocks.
+    /// Bytes of all blobs, including unused ends of blocks.
     pub used_bytes: u64,
-    /// Bytes of address space, for the blobs, their places and the index.
+    /// Bytes of address space, for the blobs, their spans and the index.
     pub mapped_bytes: usize,
 }
 
 impl BlobTable {
-    /// The most bytes that a blob may have: 256 MiB less one.
+    /// The maximum length of a blob: 256 MiB less one byte.
     pub const MAX_LENGTH: u64 = MAX_LENGTH;
 
-    /// A table without blobs, which takes no memory yet.
+    /// Creates an empty table, which needs no memory yet.
     pub const fn new() -> Self {
         Self {
             index: BlobIndex::new(),
-            places: IdTable::starting_with(1),
+            spans: IdTable::starting_with(1),
             bytes: BlobBytes::new(),
             refused: AtomicU64::new(0),
         }
     }
 
-    /// The id of the blob that these parts make, one after the other: how they are cut makes no difference.
+    /// Returns the id of the blob that is the concatenation of these parts, independent of how it is cut.
     ///
-    /// `None` if it is new and the kernel gives no memory for it, if it is longer than `MAX_LENGTH`, or if no id is
-    /// left; that is counted.
+    /// `None` if it is new and the kernel provides no memory for it, if it is longer than `MAX_LENGTH`, or if no
+    /// id is left; such calls are counted.
     pub fn intern(&self, parts: &[&[u8]]) -> Option<BlobId> {
         let hash = hash(parts);
         match self.index.find(hash, |id| self.is(id, parts)) {
@@ -67,55 +68,55 @@ impl BlobTable {
         }
     }
 
-    /// Returns the id of the blob that these parts make, if it has one.
+    /// Returns the id of the blob that is the concatenation of these parts, if it has one.
     pub fn find(&self, parts: &[&[u8]]) -> Option<BlobId> {
         self.index.find(hash(parts), |id| self.is(id, parts))
     }
 
-    /// Returns the bytes of all blobs, with what is left empty at the ends of blocks.
+    /// Returns the bytes of all blobs, including unused ends of blocks.
     pub fn used_bytes(&self) -> u64 {
         self.bytes.used()
     }
 
-    /// The bytes of a blob. `None` if this table has not given out `id`.
+    /// Returns the bytes of a blob. `None` if this table has not returned `id`.
     pub fn get(&self, id: BlobId) -> Option<&[u8]> {
-        // Acquire: the bytes were written before their place.
-        let place = Place::from_bits(self.places.get(id.get())?.load(Ordering::Acquire))?;
-        // SAFETY: `add` stores what `write` gave it, with Release, and gives back no place after that.
-        unsafe { self.bytes.get(place) }
+        // Acquire: the bytes were written before their span.
+        let span = BlobSpan::from_bits(self.spans.get(id.get())?.load(Ordering::Acquire))?;
+        // SAFETY: `add` stores the result of `write` with Release, and does not free the span after that.
+        unsafe { self.bytes.get(span) }
     }
 
-    /// How many blobs there are. A few may count twice: threads that met in a new one.
+    /// Returns the number of blobs. A few may count twice: those that threads added concurrently.
     pub fn len(&self) -> u32 {
-        self.places.last()
+        self.spans.last()
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What it holds.
+    /// Returns statistics of its contents.
     pub fn stats(&self) -> BlobTableStats {
         BlobTableStats {
             blobs: self.len(),
             refused: self.refused.load(Ordering::Relaxed),
             used_bytes: self.used_bytes(),
-            mapped_bytes: self.index.mapped_bytes() + self.places.mapped_bytes() + self.bytes.mapped_bytes(),
+            mapped_bytes: self.index.mapped_bytes() + self.spans.mapped_bytes() + self.bytes.mapped_bytes(),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn intern_new(&self, hash: u64, parts: &[&[u8]]) -> Option<BlobId> {
-        let mut mine = None;
+        let mut added = None;
         let add_once = || {
-            mine = mine.or_else(|| self.add(parts));
-            mine
+            added = added.or_else(|| self.add(parts));
+            added
         };
         let id = self.index.find_or_add(hash, |id| self.is(id, parts), add_once);
-        if let Some(mine) = mine.filter(|mine| id != Some(*mine)) {
-            self.give_back(mine);
+        if let Some(added) = added.filter(|added| id != Some(*added)) {
+            self.free(added);
         }
         if id.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -123,27 +124,27 @@ impl BlobTable {
         id
     }
 
-    /// Gives these parts an id that is not in the index yet.
+    /// Adds these parts with a new id, which is not in the index yet.
     fn add(&self, parts: &[&[u8]]) -> Option<BlobId> {
         let bytes = self.bytes.write(parts)?;
-        let Some((number, place)) = self.places.allocate() else {
-            self.bytes.give_back(bytes);
+        let Some((number, span)) = self.spans.allocate() else {
+            self.bytes.free(bytes);
             return None;
         };
-        // Release: the bytes are seen by whoever sees their place.
-        place.store(bytes.to_bits(), Ordering::Release);
+        // Release: a thread that sees the span sees the bytes.
+        span.store(bytes.to_bits(), Ordering::Release);
         BlobId::new(number)
     }
 
-    /// Takes back an id that nobody has been given. Its bytes are lost: see [`BlobTable`].
-    fn give_back(&self, id: BlobId) {
-        if let Some(place) = self.places.get(id.get()) {
-            place.store(0, Ordering::Relaxed);
+    /// Frees an id that no caller has received. Its bytes stay unused: see [`BlobTable`].
+    fn free(&self, id: BlobId) {
+        if let Some(span) = self.spans.get(id.get()) {
+            span.store(0, Ordering::Relaxed);
         }
-        self.places.free(id.get());
+        self.spans.free(id.get());
     }
 
-    /// Whether a blob is what these parts make.
+    /// Returns whether a blob is the concatenation of these parts.
     fn is(&self, id: BlobId, parts: &[&[u8]]) -> bool {
         let Some(mut rest) = self.get(id) else { return false };
         for part in parts {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_never_given_has_no_bytes() {
+    fn an_unknown_id_has_no_bytes() {
         let table = BlobTable::new();
         let ids = || [1, 2, 3, 5000, u32::MAX].map(|number| BlobId::new(number).unwrap());
         assert!(ids().iter().all(|id| table.get(*id).is_none()));
@@ -204,9 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_and_counted() {
+    fn too_long_blobs_are_refused_and_counted() {
         let table = BlobTable::new();
-        // Zeros that nobody has touched: the kernel's one page of them, many times.
+        // Untouched zeros: the kernel maps one page many times.
         let long = vec![0_u8; 1 << 28];
         assert_eq!(table.intern(&[&long]), None);
         assert_eq!((table.stats().refused, table.len(), table.stats().used_bytes), (1, 0, 0));
@@ -215,17 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_given_back_is_given_out_again_and_its_bytes_are_not_written_to() {
+    fn a_freed_id_is_reused_and_its_bytes_are_not_overwritten() {
         let table = BlobTable::new();
         let lost = table.add(&[b"lost"]).unwrap();
         let bytes = table.get(lost).unwrap();
-        table.give_back(lost);
+        table.free(lost);
         assert_eq!((table.get(lost), table.intern(&[b"kept"])), (None, Some(lost)));
         assert_eq!((table.get(lost), bytes), (Some(&b"kept"[..]), &b"lost"[..]));
     }
 
     #[test]
-    fn a_table_takes_no_memory_before_its_first_blob() {
+    fn a_table_needs_no_memory_before_its_first_blob() {
         static TABLE: BlobTable = BlobTable::new();
         assert_eq!(TABLE.stats(), BlobTableStats::default());
         assert!(TABLE.is_empty() && TABLE.intern(&[b"a"]).is_some() && !TABLE.is_empty());

@@ -1,7 +1,7 @@
-//! The hash of a stack whose callers were hashed before.
+//! The hash of a stack some of whose callers were hashed before.
 //!
-//! The next stack of a thread mostly shares its callers with the last. Their part of the hash does not depend on what
-//! they call, so it is kept, and only frames that are new are hashed.
+//! The next stack of a thread often shares most callers with the last one. Their part of the hash does not depend
+//! on their callees, so it is kept, and only new frames are hashed.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -11,20 +11,21 @@ use stackweave_core::RawFrame;
 
 use crate::stack_hash::{StackHasher, weigh, weight_after};
 
-/// What is known of the last stack that was hashed: the hash of each of its callers' stacks, of up to `N` frames. All
-/// zeros are a valid value, for which no frames are known.
+/// The hashes of the last hashed stack: one for each of its callers' stacks, of up to `N` frames. All zeros are a
+/// valid value, for which no frames are known.
 #[repr(C)]
 pub struct CallerHashes<const N: usize> {
-    /// How many of `weights` are computed.
+    /// Number of computed `weights`.
     weighted: usize,
-    /// What a frame counts, by how many callers it has.
+    /// The weight of a frame, by its number of callers.
     weights: [u128; N],
-    /// The hash of the outermost frames, by how many they are, less one.
+    /// The hash of the outermost frames, by their number less one.
     hashers: [StackHasher; N],
 }
 
 impl<const N: usize> CallerHashes<N> {
-    /// The hasher of these frames, innermost first, of which the outermost `known` are the same as in the last call.
+    /// Returns the hasher of these frames, innermost first. The outermost `known` frames must be the same as in
+    /// the last call.
     ///
     /// # Panics
     /// If there are more than `N` frames, or fewer than `known`.
@@ -74,9 +75,9 @@ mod tests {
         RawFrame::native(CodeAddress::return_address(word))
     }
 
-    /// Frames are named by their caller and a word, outermost first.
+    /// A frame is named by its caller and a word, outermost first.
     #[test]
-    fn what_is_known_of_the_last_stack_makes_no_difference() {
+    fn known_callers_do_not_change_the_hash() {
         let mut hashes = none();
         let mut last: Vec<RawFrame> = Vec::new();
         let mut random = 7_u64;
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_stack_again_is_known_whole() {
+    fn an_identical_stack_is_completely_known() {
         let mut hashes = none();
         let frames: Vec<RawFrame> = (0..9).map(frame).collect();
         let first = hashes.hash(&frames, 0);

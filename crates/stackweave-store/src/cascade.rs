@@ -1,23 +1,25 @@
-//! Hash tables that grow by adding, not by moving.
+//! Hash tables that grow by adding tables, without moving entries.
 //!
-//! A cascade of tables of buckets, each as large as all before it. What is kept lies in the first bucket of its
-//! hash's cascade that had room, and stays there for good. So looking needs no lock and no second look, growing
-//! moves nothing, and a thread that is stopped in the middle of adding, by a signal or a fork, hinders nobody.
+//! A cascade is a sequence of tables of buckets, each as large as all before it. An entry is in the first bucket
+//! of its hash's sequence that had a free slot, and stays there for good. So a lookup needs no lock and no retry,
+//! growing moves nothing, and a thread that is stopped in the middle of adding, by a signal or a fork, blocks no
+//! other thread.
 //!
-//! All who add the same thing try the same buckets in the same order, and pass only what is taken, for good, by
-//! something else. So they meet in one place, where one of them is first.
+//! All threads that add the same entry try the same buckets in the same order, and skip only slots that another
+//! entry has for good. So they meet at one slot, where one of them is first.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::lazy_block::{LazyBlock, ZeroIsValid};
 
-/// How far the hash is turned for each table, so that what met in one bucket parts in the next.
-const TURN: u32 = 13;
+/// Number of bits by which the hash is rotated for each table, so that entries that share a bucket are separated
+/// in the next table.
+const ROTATION: u32 = 13;
 
 /// `FIRST` buckets in the first table and in the second, a power of two; `MORE` tables after the first.
 #[derive(Debug)]
 pub(crate) struct Cascade<B, const FIRST: usize, const MORE: usize> {
-    /// Its length is known to the compiler: most looks end here.
+    /// Its length is known to the compiler: most lookups end here.
     first: LazyBlock<[B; FIRST]>,
     more: [LazyBlock<B>; MORE],
 }
@@ -28,25 +30,27 @@ impl<B: ZeroIsValid, const FIRST: usize, const MORE: usize> Cascade<B, FIRST, MO
         Self { first: LazyBlock::new(1), more: LazyBlock::doubling_after(FIRST) }
     }
 
-    /// The first table, if it is mapped. A hash's bucket there is the one that its low bits number.
+    /// Returns the first table, if it is mapped. The low bits of a hash are the number of its bucket there.
     #[inline]
     pub(crate) fn first_table(&self) -> Option<&[B; FIRST]> {
         self.first.only()
     }
 
-    /// The buckets of a hash, in their order, in the tables that are mapped. Its low bits decide.
+    /// Returns the buckets of a hash, in their order, in the tables that are mapped.
     #[inline]
     pub(crate) fn mapped(&self, hash: u64) -> impl Iterator<Item = &B> {
-        let more = self.more.iter().zip(turns(hash)).map_while(|(table, turned)| Some(bucket(table.get()?, turned)));
+        let more =
+            self.more.iter().zip(rotations(hash)).map_while(|(table, rotated)| Some(bucket(table.get()?, rotated)));
         self.first.only().map(|first| bucket(first, hash)).into_iter().chain(more)
     }
 
-    /// The same, and each table is mapped when its turn comes. Ends early if the kernel has no memory.
+    /// Returns the buckets of a hash, and maps each table when it is reached. Ends early if the kernel has no
+    /// memory.
     pub(crate) fn mapping(&self, hash: u64) -> impl Iterator<Item = &B> {
         let first = self.first.get_or_map().and_then(<[_]>::first).map(|first| bucket(first, hash));
         let tables = if first.is_some() { &self.more[..] } else { &[] };
         let more =
-            tables.iter().zip(turns(hash)).map_while(|(table, turned)| Some(bucket(table.get_or_map()?, turned)));
+            tables.iter().zip(rotations(hash)).map_while(|(table, rotated)| Some(bucket(table.get_or_map()?, rotated)));
         first.into_iter().chain(more)
     }
 
@@ -55,16 +59,16 @@ impl<B: ZeroIsValid, const FIRST: usize, const MORE: usize> Cascade<B, FIRST, MO
     }
 }
 
-/// What the hash is for the tables after the first.
+/// Returns the hash for each table after the first.
 #[inline]
-fn turns(hash: u64) -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(hash.rotate_right(TURN)), |turned| Some(turned.rotate_right(TURN)))
+fn rotations(hash: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(hash.rotate_right(ROTATION)), |rotated| Some(rotated.rotate_right(ROTATION)))
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
-fn bucket<B>(buckets: &[B], turned: u64) -> &B {
-    &buckets[turned as usize & (buckets.len() - 1)]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are needed")]
+fn bucket<B>(buckets: &[B], rotated: u64) -> &B {
+    &buckets[rotated as usize & (buckets.len() - 1)]
 }
 
 #[cfg(test)]
@@ -75,7 +79,7 @@ mod tests {
 
     type Words<const FIRST: usize> = Cascade<AtomicU64, FIRST, 3>;
 
-    /// Where the buckets of a hash lie in their tables.
+    /// Returns the indices of a hash's buckets in their tables.
     fn places(cascade: &Words<16>, hash: u64) -> Vec<usize> {
         let buckets: Vec<&AtomicU64> = cascade.mapping(hash).collect();
         let more = cascade.more.iter().map(|table| table.get().unwrap());
@@ -87,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_table_looks_at_other_bits_and_doubles_what_there_is() {
+    fn each_table_uses_other_bits_and_doubles_the_size() {
         let cascade = Words::<16>::new();
         assert_eq!(places(&cascade, 5), [5, 0, 0, 0]);
         assert_eq!(places(&cascade, 5 | 6 << 13 | 17 << 26 | 41 << 39), [5, 6, 17, 41]);
@@ -95,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_maps_nothing() {
+    fn lookups_map_nothing() {
         let cascade = Words::<16>::new();
         assert_eq!((cascade.mapped(7).count(), cascade.mapped_bytes()), (0, 0));
         assert!(cascade.first_table().is_none());
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_the_kernel_has_no_memory() {
+    fn the_sequence_ends_when_the_kernel_has_no_memory() {
         let cascade = Words::<{ 1 << 56 }>::new();
         assert_eq!((cascade.mapping(7).count(), cascade.mapped(7).count()), (0, 0));
     }

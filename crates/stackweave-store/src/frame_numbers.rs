@@ -1,6 +1,6 @@
-//! Frames as numbers of 31 bits, so that a node of the tree of stacks is one word.
+//! Frames as numbers of 31 bits, so that a node of the tree of stacks fits in one word.
 //!
-//! A program has some tens of thousands of different frames, and millions of stacks.
+//! A program has tens of thousands of different frames, and millions of stacks.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -11,7 +11,7 @@ use stackweave_core::RawFrame;
 use crate::address_map::AddressMap;
 use crate::id_table::IdTable;
 
-/// The number of the frame whose bits are all zero, which the map can't hold.
+/// The number of the frame whose bits are all zero, which the map cannot hold.
 const ZERO: u32 = 1;
 /// Numbers have 31 bits.
 pub(crate) const LARGEST: u32 = u32::MAX >> 1;
@@ -27,7 +27,8 @@ impl FrameNumbers {
         Self { numbers: AddressMap::new(), frames: IdTable::starting_with(ZERO + 1) }
     }
 
-    /// Returns the number of a frame, a new one if it is new; `None` if there is no memory, or no number left.
+    /// Returns the number of a frame, and assigns one if it is new; `None` if there is no memory, or no number
+    /// left.
     pub(crate) fn number(&self, frame: RawFrame) -> Option<u32> {
         let bits = frame.to_bits();
         if bits == 0 {
@@ -37,17 +38,17 @@ impl FrameNumbers {
     }
 
     fn add(&self, bits: u64) -> Option<u32> {
-        let (mine, frame) = self.frames.allocate()?;
+        let (new_number, frame) = self.frames.allocate()?;
         frame.store(bits, Ordering::Relaxed);
-        // The map releases what was written before to whoever gets the number.
-        let number = if mine <= LARGEST { self.numbers.insert(bits, mine) } else { None };
-        if number != Some(mine) {
-            self.frames.free(mine);
+        // The map makes what was written before visible to the thread that gets the number.
+        let number = if new_number <= LARGEST { self.numbers.insert(bits, new_number) } else { None };
+        if number != Some(new_number) {
+            self.frames.free(new_number);
         }
         number
     }
 
-    /// Returns the frame that has this number.
+    /// Returns the frame with this number.
     pub(crate) fn frame(&self, number: u32) -> Option<RawFrame> {
         let bits = if number == ZERO { 0 } else { self.frames.get(number)?.load(Ordering::Relaxed) };
         RawFrame::from_bits(bits)

@@ -1,6 +1,7 @@
 //! A table of values by id.
 //!
-//! Ids follow each other, and values lie in blocks that grow and never move. The value of an id that was never allocated is zero.
+//! Ids are consecutive, and values are in blocks that are added and never move. The value of an id that was never
+//! allocated is zero.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -9,15 +10,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::lazy_block::{LazyBlock, ZeroIsValid};
 
 const FIRST_LENGTH: usize = 1 << 12;
-/// Enough for all ids of 32 bits.
+/// Enough blocks for all ids of 32 bits.
 const BLOCKS: usize = 21;
 
 #[derive(Debug)]
 pub(crate) struct IdTable<T> {
     blocks: [LazyBlock<T>; BLOCKS],
-    /// The next id that was never allocated; 0 when there are no more.
+    /// The next id that was never allocated; 0 when none is left.
     next: AtomicU32,
-    /// Ids in a row that are free again: the first, and above it how many; 0: none.
+    /// Consecutive free ids: the first, and above it their number; 0: none.
     spare: AtomicU64,
 }
 
@@ -27,15 +28,15 @@ impl<T: ZeroIsValid> IdTable<T> {
         Self { blocks: LazyBlock::doubling(FIRST_LENGTH), next: AtomicU32::new(first), spare: AtomicU64::new(0) }
     }
 
-    /// Allocates an id, and returns it with its value, which may be the one that it had when it was freed; `None`
-    /// if there is no memory, or no id left.
+    /// Allocates an id, and returns it with its value, which may be the value that it had when it was freed;
+    /// `None` if there is no memory, or no id left.
     pub(crate) fn allocate(&self) -> Option<(u32, &T)> {
         let number = self.allocate_run(1)?;
         Some((number, self.get(number)?))
     }
 
-    /// Allocates `count` ids in a row, and returns the first. Their values are mapped, and may be those that they had when they
-    /// were freed. `None` if there is no memory, or there are not so many ids left.
+    /// Allocates `count` consecutive ids, and returns the first. Their values are mapped, and may be the values
+    /// that they had when they were freed. `None` if there is no memory, or too few ids are left.
     pub(crate) fn allocate_run(&self, count: u32) -> Option<u32> {
         let first = self.allocate_ids(count)?;
         if (0..count).all(|place| self.get_or_map(first + place).is_some()) {
@@ -50,15 +51,15 @@ impl<T: ZeroIsValid> IdTable<T> {
         self.free_run(number, 1);
     }
 
-    /// Frees ids in a row that no other thread has seen.
+    /// Frees consecutive ids that no other thread has seen.
     pub(crate) fn free_run(&self, first: u32, count: u32) {
-        // If there are spare ones already, these are never used: two threads met in something new twice, before anything
-        // else was new.
+        // If there are spare ids already, these are never used again: that happens if threads add the same new
+        // value twice before anything else is added.
         let spare = u64::from(count) << 32 | u64::from(first);
         let _ = self.spare.compare_exchange(0, spare, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Returns the value of an id; `None` if it lies where nothing is mapped.
+    /// Returns the value of an id; `None` if its block is not mapped.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         let (block, offset) = place(number)?;
         self.blocks[block].get()?.get(offset)
@@ -82,7 +83,7 @@ impl<T: ZeroIsValid> IdTable<T> {
         self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
+    #[expect(clippy::cast_possible_truncation, reason = "the word is split")]
     fn take_spare(&self, count: u32) -> Option<u32> {
         if self.spare.load(Ordering::Relaxed) >> 32 < count.into() {
             return None;
@@ -105,7 +106,7 @@ impl<T: ZeroIsValid> IdTable<T> {
     }
 }
 
-/// Returns the block that a value lies in, and its index there; `None` for 0.
+/// Returns the block of a value, and its index there; `None` for 0.
 fn place(number: u32) -> Option<(usize, usize)> {
     let index = number.checked_sub(1)? as usize;
     Some(match (index / FIRST_LENGTH).checked_ilog2() {
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_its_own_place() {
+    fn every_id_has_its_own_value() {
         let table = IdTable::<AtomicU64>::starting_with(1);
         assert_eq!(place(0), None);
         let mut expected = (0, 0);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn freed_ids_in_a_row_are_allocated_again_in_parts() {
+    fn consecutive_freed_ids_are_allocated_again_in_parts() {
         let table = IdTable::<AtomicU64>::starting_with(2);
         assert_eq!(table.allocate_run(5), Some(2));
         table.free_run(2, 5);
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_id_is_followed_by_none() {
+    fn allocation_fails_after_the_last_id() {
         let table = IdTable::<AtomicU64>::starting_with(u32::MAX);
         assert_eq!(table.allocate_ids(2), None);
         assert_eq!([0, 1, 2].map(|_| table.allocate_ids(1)), [Some(u32::MAX), None, None]);

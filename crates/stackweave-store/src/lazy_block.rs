@@ -1,7 +1,6 @@
-//! Memory straight from the kernel, mapped when it is first needed and never moved.
+//! Memory directly from the kernel, mapped when it is first needed and never moved.
 //!
-//! Not from the allocator: a capture may happen inside one. No page of it costs anything before it is
-//! touched.
+//! It does not come from the allocator, because a capture may happen inside one. Untouched pages cost nothing.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -13,17 +12,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use memmap2::{MmapMut, MmapOptions};
 
-/// What may lie in a [`LazyBlock`].
+/// A type for which [`LazyBlock`] can provide memory.
 ///
 /// # Safety
 /// - All bytes zero are a valid value.
-/// - It needs no more than a page's alignment, and no `Drop`.
+/// - It needs no more than a page's alignment, and has no `Drop`.
 pub(crate) unsafe trait ZeroIsValid: Sync {}
 
-// SAFETY: a number with any bits.
+// SAFETY: any bits are a valid number.
 unsafe impl ZeroIsValid for AtomicU64 {}
 
-// SAFETY: as many values, one after the other, with the same alignment.
+// SAFETY: an array of such values, with the same alignment.
 unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
 /// A slice of zeros, mapped when it is first needed.
@@ -31,12 +30,12 @@ pub(crate) struct LazyBlock<T> {
     /// Null until mapped; then the first of `length` values, for as long as `self` lives.
     first: AtomicPtr<T>,
     length: usize,
-    /// Written once, by whoever set `first`; read only when `self` is dropped.
+    /// Written once, by the thread that set `first`; read only when `self` is dropped.
     map: UnsafeCell<Option<MmapMut>>,
 }
 
-// SAFETY: `T` is shared as a slice is, and is `Sync`. `map` is touched by one thread only: the one whose
-// exchange of `first` succeeded.
+// SAFETY: `T` is shared like a slice, and is `Sync`. Only one thread accesses `map`: the one whose exchange of
+// `first` succeeded.
 unsafe impl<T: ZeroIsValid> Sync for LazyBlock<T> {}
 
 // SAFETY: the mapping belongs to the process, not to a thread.
@@ -47,7 +46,8 @@ impl<T: ZeroIsValid> LazyBlock<T> {
         Self { first: AtomicPtr::new(ptr::null_mut()), length, map: UnsafeCell::new(None) }
     }
 
-    /// Blocks each as long as all before it together, the first of `first`, so that each doubles the length there is.
+    /// Returns blocks that are each as long as all before it together, beginning with `first`, so that each
+    /// doubles the total length.
     pub(crate) const fn doubling<const N: usize>(first: usize) -> [Self; N] {
         let mut blocks = Self::doubling_after(first);
         let mut block = N;
@@ -58,7 +58,7 @@ impl<T: ZeroIsValid> LazyBlock<T> {
         blocks
     }
 
-    /// The same, after a block of `length`.
+    /// Returns blocks that double the total length, after a block of `length`.
     pub(crate) const fn doubling_after<const N: usize>(length: usize) -> [Self; N] {
         let mut blocks = [const { Self::new(0) }; N];
         let mut block = 0;
@@ -69,22 +69,23 @@ impl<T: ZeroIsValid> LazyBlock<T> {
         blocks
     }
 
-    /// The values, if they are mapped.
+    /// Returns the values, if they are mapped.
     #[inline]
     pub(crate) fn get(&self) -> Option<&[T]> {
         let first = self.first.load(Ordering::Acquire);
-        // SAFETY: set by `map` below to a mapping of this length, which stays until `self` is dropped.
+        // SAFETY: set by `map` below to a mapping of this length, which exists until `self` is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, self.length) })
     }
 
-    /// The first value, if it is mapped. Quicker than `get` where there is one only: the length is not asked.
+    /// Returns the first value, if it is mapped. Faster than `get` for a single value: does not read the length.
     #[inline]
     pub(crate) fn only(&self) -> Option<&T> {
-        // SAFETY: null, or set by `map` below to a mapping of at least one value, which stays until `self` is dropped.
+        // SAFETY: null, or set by `map` below to a mapping of at least one value, which exists until `self` is
+        // dropped.
         unsafe { self.first.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The values, mapped now if need be; `None` if the kernel has no memory.
+    /// Returns the values, and maps them if necessary; `None` if the kernel has no memory.
     pub(crate) fn get_or_map(&self) -> Option<&[T]> {
         if self.get().is_none() {
             self.map()?;
@@ -98,21 +99,21 @@ impl<T: ZeroIsValid> LazyBlock<T> {
         let bytes = self.length.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0)?;
         let mut map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
         let first = map.as_mut_ptr().cast();
-        // Another thread, or a handler that interrupted this one, may have been first: then its block stays.
+        // Another thread, or a handler that interrupted this one, may have been first: then its block is used.
         if self.first.compare_exchange(ptr::null_mut(), first, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            // SAFETY: the exchange succeeds once, so nobody else is here; and nobody else looks.
+            // SAFETY: the exchange succeeds once, so no other thread writes; and no thread reads.
             unsafe { *self.map.get() = Some(map) };
         }
         Some(())
     }
 
-    /// How many values it has, mapped or not.
+    /// Returns the number of values, mapped or not.
     #[cfg(test)]
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// How many bytes are mapped.
+    /// Returns how many bytes are mapped.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.get().map_or(0, size_of_val)
     }
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refuses_is_none() {
+    fn mapping_fails_if_the_kernel_refuses() {
         assert!(LazyBlock::<AtomicU64>::new(usize::MAX / 2).get_or_map().is_none());
         assert!(LazyBlock::<AtomicU64>::new(1 << 59).get_or_map().is_none());
     }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_double_what_there_is() {
+    fn each_block_doubles_the_total_length() {
         let lengths = |blocks: [LazyBlock<AtomicU64>; 4]| blocks.map(|block| block.length());
         assert_eq!(lengths(LazyBlock::doubling(8)), [8, 8, 16, 32]);
         assert_eq!(lengths(LazyBlock::doubling_after(8)), [8, 16, 32, 64]);

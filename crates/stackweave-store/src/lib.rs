@@ -1,5 +1,5 @@
-//! What threads share without locks: stacks, byte strings and labels as integers, the numbers of live objects; and the words
-//! that each thread has.
+//! Data that threads share without locks: stacks, byte strings and labels as integers, and the numbers of live
+//! objects. Also thread-local words that signal handlers may use.
 
 mod address_map;
 mod blob_bytes;

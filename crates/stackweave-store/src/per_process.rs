@@ -1,30 +1,32 @@
-//! A value for each process: a forked child makes its own.
+//! A value per process: a forked child creates its own.
 //!
-//! Of what a parent had, another thread may have held a lock at the fork, which nobody in the child will ever give back.
-//! So nothing here waits: threads that come at once may each make a value, and all use the one that was first.
+//! Another thread may have held a lock of the parent's value at the fork, which no thread in the child would ever
+//! release. So nothing here blocks: concurrent threads may each create a value, and all use the one that was
+//! first.
 
 use std::fmt;
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Made to be a `static`. A value that was used is never dropped: a child keeps its parent's, untouched.
+/// A value per process, for a `static`. A value is never dropped once it was used: a child keeps its parent's
+/// value untouched.
 pub struct PerProcess<T> {
-    current: AtomicPtr<Made<T>>,
+    current: AtomicPtr<ProcessValue<T>>,
 }
 
-struct Made<T> {
+struct ProcessValue<T> {
     process: u32,
     value: T,
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// Without a value.
+    /// Creates an empty cell.
     pub const fn new() -> Self {
         Self { current: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// The value of this process, made now if it has none. `make` gets the number of the process.
+    /// Returns the value of this process, and creates it if there is none. `make` gets the process id.
     pub fn get_or_try_make<E>(&'static self, make: impl FnOnce(u32) -> Result<T, E>) -> Result<&'static T, E> {
         let process = process::id();
         let known = self.current.load(Ordering::Acquire);
@@ -34,14 +36,14 @@ impl<T: Send + Sync> PerProcess<T> {
         {
             return Ok(&known.value);
         }
-        let own = Box::into_raw(Box::new(Made { process, value: make(process)? }));
+        let own = Box::into_raw(Box::new(ProcessValue { process, value: make(process)? }));
         Ok(match self.current.compare_exchange(known, own, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: leaked just now.
             Ok(_) => unsafe { &(*own).value },
             Err(first) => {
-                // SAFETY: never shared.
+                // SAFETY: this value was never shared.
                 drop(unsafe { Box::from_raw(own) });
-                // SAFETY: leaked by another thread of this process, since only those run here.
+                // SAFETY: leaked by another thread of this process, because only those run here.
                 unsafe { &(*first).value }
             }
         })
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_makes_nothing() {
+    fn a_failure_stores_no_value() {
         static VALUE: PerProcess<u32> = PerProcess::new();
         assert_eq!(VALUE.get_or_try_make(|_| Err("not yet")), Err("not yet"));
         assert_eq!(VALUE.get_or_try_make(|_| Ok::<u32, &str>(7)), Ok(&7));

@@ -1,41 +1,42 @@
 //! The hash of a stack, computed while it is walked.
 //!
-//! A stack's hash is its identity: no frames are compared when it is found, so the hash must be as good as
-//! never equal for two different stacks. It is a polynomial of the frames, modulo 2^128, of which 64 bits are
-//! kept after mixing, in a bucket that 13 to 28 others choose. For 100 million different stacks the chance that any two
-//! of them share all of these is below 10^-7; comparing frames along the tree, which would be exact, takes longer than all the rest together.
+//! A stack's hash is its identity: lookups compare no frames, so the hashes of two different stacks must be equal
+//! with negligible probability. The hash is a polynomial of the frames, modulo 2^128. After mixing, 64 bits are
+//! kept, in a bucket that 13 to 28 other bits select. For 100 million different stacks, the probability that any
+//! two share all of these is below 10^-7. Comparing frames along the tree would be exact, but takes longer than
+//! everything else together.
 //!
-//! Two properties of the polynomial are relied upon:
+//! It relies on two properties of the polynomial:
 //!
-//! - Stacks that differ in one frame never meet before the mixing. Nor do those that differ in two frames, up
-//!   to 5,000 frames apart, whose words differ by less than 2^56: there the shortest such pair was computed.
-//!   The multiplier is one that was chosen for long shortest vectors, also among more than two neighbours.
-//! - The innermost frame can be taken off again, or put on, knowing only how many frames there are. So the
-//!   hash of every caller comes at the price of a multiplication.
+//! - Stacks that differ in one frame never collide before the mixing. Nor do those that differ in two frames, up
+//!   to 5,000 frames apart, whose words differ by less than 2^56: the shortest such pair was computed. The
+//!   multiplier was chosen for long shortest vectors, also among more than two neighbours.
+//! - The innermost frame can be removed or added if only the number of frames is known. So the hash of every
+//!   caller costs one multiplication.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use stackweave_core::RawFrame;
 
-/// Odd, and 5 modulo 8: its powers repeat after 2^126. PCG's multiplier for 128 bits.
+/// The multiplier: odd, and 5 modulo 8, so that its powers repeat after 2^126. PCG's multiplier for 128 bits.
 const K: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 const K2: u128 = K.wrapping_mul(K);
 const K3: u128 = K2.wrapping_mul(K);
 const K4: u128 = K3.wrapping_mul(K);
 const INVERSE: u128 = inverse(K);
-/// Added for each frame, so that a word of zero counts too.
+/// Added for each frame, so that a word of zero also counts.
 const ONE: u128 = 1 << 64;
-/// `ONE` for each of four frames.
+/// The sum of `ONE` for four frames.
 const ONES: u128 = (K3.wrapping_add(K2).wrapping_add(K).wrapping_add(1)).wrapping_mul(ONE);
-/// Of the mixing at the end; any odd number without a pattern.
+/// The multiplier of the final mixing; any odd number without a pattern.
 const MIX: u128 = 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f;
 
-/// What stands for a stack in the index.
+/// The hash of a stack in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackHash {
-    /// What is kept. Never 0.
+    /// The part that the bucket stores. Never 0.
     pub(crate) kept: u64,
-    /// Where it is kept.
+    /// The part that selects the bucket.
     pub(crate) bucket: u64,
 }
 
@@ -46,18 +47,19 @@ pub struct StackHasher {
 }
 
 impl StackHasher {
-    /// The hasher of a stack without frames.
+    /// Creates the hasher of a stack without frames.
     pub const fn new() -> Self {
         Self { state: 0 }
     }
 
-    /// Adds the next frame outward. Each waits for the one before: 1.7 ns by itself, less beside a walk's loads.
+    /// Adds the next frame outward. Each depends on the previous one: 1.7 ns by itself, less beside a walk's
+    /// loads.
     #[inline]
     pub fn push(&mut self, frame: RawFrame) {
         self.state = self.state.wrapping_mul(K).wrapping_add(ONE).wrapping_add(word(frame));
     }
 
-    /// The hasher of these frames, innermost first.
+    /// Returns the hasher of these frames, innermost first.
     #[inline]
     pub fn of(frames: &[RawFrame]) -> Self {
         let mut hasher = Self::new();
@@ -65,8 +67,8 @@ impl StackHasher {
         hasher
     }
 
-    /// Adds the next frames outward: the same as pushing each, but four at a time, so that none waits for
-    /// the one before.
+    /// Adds the next frames outward: the same as pushing each, but four at a time, so that none depends on the
+    /// previous one.
     #[inline]
     pub fn extend(&mut self, frames: &[RawFrame]) {
         let (fours, rest) = frames.as_chunks::<4>();
@@ -80,9 +82,9 @@ impl StackHasher {
         }
     }
 
-    /// The hash of all frames so far.
+    /// Returns the hash of all frames so far.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the state is taken apart")]
+    #[expect(clippy::cast_possible_truncation, reason = "the state is split")]
     pub(crate) fn finish(self) -> StackHash {
         let mixed = (self.state ^ (self.state >> 64)).wrapping_mul(MIX);
         let bucket = (mixed >> 64) as u64;
@@ -90,39 +92,39 @@ impl StackHasher {
     }
 }
 
-/// The hasher with a new innermost frame, whose weight is `K` to the number of frames before.
+/// Returns the hasher with a new innermost frame, whose weight is `K` to the power of the number of callers.
 #[inline]
 pub(crate) fn weigh(hasher: StackHasher, frame: RawFrame, weight: u128) -> StackHasher {
     StackHasher { state: hasher.state.wrapping_add(ONE.wrapping_add(word(frame)).wrapping_mul(weight)) }
 }
 
-/// The weight of the next frame.
+/// Returns the weight of the next frame.
 pub(crate) fn weight_after(weight: u128) -> u128 {
     weight.wrapping_mul(K)
 }
 
-/// A hasher that can take off and put on innermost frames.
+/// A hasher that can remove and add innermost frames.
 #[derive(Debug)]
-pub(crate) struct InnermostFirst {
+pub(crate) struct InnermostHasher {
     hasher: StackHasher,
-    /// The weight of the frame that would be put on next: `K` to the number of frames.
+    /// The weight of the next frame to add: `K` to the power of the number of frames.
     weight: u128,
 }
 
-impl InnermostFirst {
-    /// Of a hasher that has seen `length` frames.
+impl InnermostHasher {
+    /// Creates it from a hasher that has seen `length` frames.
     pub(crate) fn new(hasher: StackHasher, length: usize) -> Self {
         Self { hasher, weight: power(length) }
     }
 
-    /// Takes off the innermost frame, which must be this one.
+    /// Removes the innermost frame, which must be this one.
     pub(crate) fn pop(&mut self, frame: RawFrame) {
         self.weight = self.weight.wrapping_mul(INVERSE);
         let term = ONE.wrapping_add(word(frame)).wrapping_mul(self.weight);
         self.hasher.state = self.hasher.state.wrapping_sub(term);
     }
 
-    /// Puts on a new innermost frame.
+    /// Adds a new innermost frame.
     pub(crate) fn push(&mut self, frame: RawFrame) {
         self.hasher = weigh(self.hasher, frame, self.weight);
         self.weight = weight_after(self.weight);
@@ -133,15 +135,15 @@ impl InnermostFirst {
     }
 }
 
-/// Frames that differ in their high bits only must differ in their low bits too: a high bit of a word
-/// reaches nothing below it in the product.
+/// Returns the word of a frame in the polynomial. Frames that differ only in their high bits must also differ in
+/// their low bits: a high bit of a word affects nothing below it in the product.
 #[inline]
 fn word(frame: RawFrame) -> u128 {
     let bits = frame.to_bits();
     u128::from(bits ^ (bits >> 32))
 }
 
-/// `K` to the power of `exponent`.
+/// Returns `K` to the power of `exponent`.
 fn power(mut exponent: usize) -> u128 {
     let (mut result, mut square) = (1_u128, K);
     while exponent > 0 {
@@ -154,12 +156,13 @@ fn power(mut exponent: usize) -> u128 {
     result
 }
 
-/// The number that times `odd` is 1. Each round doubles the bits that are right, of which there are three at first.
-const fn inverse(odd: u128) -> u128 {
-    let mut result = odd;
+/// Returns the multiplicative inverse of `value`. Each round doubles the number of correct bits, which is three at
+/// first.
+const fn inverse(value: u128) -> u128 {
+    let mut result = value;
     let mut round = 0;
     while round < 6 {
-        result = result.wrapping_mul(2_u128.wrapping_sub(odd.wrapping_mul(result)));
+        result = result.wrapping_mul(2_u128.wrapping_sub(value.wrapping_mul(result)));
         round += 1;
     }
     result
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_hashed_one_by_one_and_together_give_the_same() {
+    fn hashing_frames_one_by_one_or_together_gives_the_same_hash() {
         for length in 0..40 {
             let frames = stack(length);
             let mut hasher = StackHasher::new();
@@ -202,30 +205,30 @@ mod tests {
     }
 
     #[test]
-    fn innermost_frames_come_off_and_go_on_again() {
+    fn innermost_frames_can_be_removed_and_added_again() {
         let frames = stack(70);
-        let mut hash = InnermostFirst::new(StackHasher::of(&frames), frames.len());
-        for taken in 0..frames.len() {
-            assert_eq!(hash.finish(), hash_of(&frames[taken..]));
-            hash.pop(frames[taken]);
+        let mut hash = InnermostHasher::new(StackHasher::of(&frames), frames.len());
+        for removed in 0..frames.len() {
+            assert_eq!(hash.finish(), hash_of(&frames[removed..]));
+            hash.pop(frames[removed]);
         }
         assert_eq!(hash.finish(), hash_of(&[]));
-        for taken in (0..frames.len()).rev() {
-            hash.push(frames[taken]);
-            assert_eq!(hash.finish(), hash_of(&frames[taken..]));
+        for removed in (0..frames.len()).rev() {
+            hash.push(frames[removed]);
+            assert_eq!(hash.finish(), hash_of(&frames[removed..]));
         }
     }
 
     #[test]
-    fn the_inverse_is_one() {
+    fn the_inverse_multiplies_to_one() {
         assert_eq!(K.wrapping_mul(INVERSE), 1);
         assert_eq!(power(0), 1);
         assert_eq!(power(4), K4);
     }
 
-    /// All of these are near each other in some way that a weak hash does not see.
+    /// These are similar in ways that a weak hash does not distinguish.
     #[test]
-    fn stacks_that_nearly_equal_have_hashes_that_share_nothing() {
+    fn similar_stacks_have_unrelated_hashes() {
         let base = stack(30);
         let mut stacks: Vec<Vec<RawFrame>> = (0..=30).map(|length| base[..length].to_vec()).collect();
         stacks.extend((1..30).map(|start| base[start..].to_vec()));
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(distinct(|hash| hash.kept >> 24), stacks.len());
         assert_eq!(distinct(|hash| hash.kept << 24), stacks.len());
         assert_eq!(distinct(|hash| hash.bucket), stacks.len());
-        // 32 bits alone may have an accident or two among some thousands.
+        // 32 bits alone may collide once or twice among some thousands.
         assert!(distinct(|hash| hash.bucket & u64::from(u32::MAX)) + 2 >= stacks.len());
     }
 }

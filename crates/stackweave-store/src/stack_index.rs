@@ -1,10 +1,10 @@
-//! From a stack's hash to its id, for all threads at once.
+//! From a stack's hash to its id, shared by all threads.
 //!
-//! A [`Cascade`], so that nobody waits and nothing moves.
+//! A [`Cascade`], so that no thread blocks and no entry moves.
 //!
-//! A stack that came early, as those that come often do, is found in one or two cache lines, side by side; one
-//! that came after a million others, in five times as many. A cache of each thread's own in front was measured:
-//! it takes a third off the worst case, and adds a third to the usual one.
+//! A stack that was added early, as frequent ones are, is found in one or two adjacent cache lines; one that was
+//! added after a million others, in five times as many. A per-thread cache in front of the index was measured: it
+//! saves a third in the worst case, and adds a third to the usual case.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -16,26 +16,26 @@ use crate::cascade::Cascade;
 use crate::lazy_block::ZeroIsValid;
 use crate::stack_hash::StackHash;
 
-/// Two cache lines: with one, buckets overflow when the table is still half empty.
+/// Two cache lines: with one, buckets overflow while the table is still half empty.
 const SLOTS: usize = 10;
 /// 1 MiB.
 const FIRST_BUCKETS: usize = 1 << 13;
-/// 2^31 slots in all.
+/// 2^31 slots in total.
 const MORE_TABLES: usize = 15;
 
-/// Hashes and their ids. A slot is a hash and the id at the same place. It goes through three states, each final but for
-/// the next: both 0; the hash set, by whoever claimed the slot; the id set too, by whoever came first of those with this
-/// hash, which need not be the one who claimed it.
+/// Hashes and their ids. A slot is a hash and the id at the same index. It has three states: both are 0; the hash
+/// is set, by the thread that claimed the slot; the id is also set, by the first thread with this hash, which need
+/// not be the one that claimed the slot.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Bucket {
-    /// What is kept of the hash; 0: free.
+    /// The stored part of the hash; 0: free.
     hashes: [AtomicU64; SLOTS],
     /// 0: not known yet.
     ids: [AtomicU32; SLOTS],
 }
 
-// SAFETY: numbers with any bits, aligned to less than a page.
+// SAFETY: any bits are valid numbers, aligned to less than a page.
 unsafe impl ZeroIsValid for Bucket {}
 
 #[derive(Debug)]
@@ -48,14 +48,13 @@ impl StackIndex {
         Self { cascade: Cascade::new() }
     }
 
-    /// The id of the stack with this hash.
+    /// Returns the id of the stack with this hash.
     #[inline]
     pub(crate) fn find(&self, hash: StackHash) -> Option<StackId> {
         for bucket in self.cascade.mapped(hash.bucket) {
             for (kept, id) in bucket.hashes.iter().zip(&bucket.ids) {
                 if kept.load(Ordering::Relaxed) == hash.kept {
-                    // Acquire: what was written before the id was known, the stack's nodes, is seen by whoever
-                    // gets it.
+                    // Acquire: a thread that gets the id sees what was written before, the stack's nodes.
                     return StackId::new(id.load(Ordering::Acquire));
                 }
             }
@@ -66,10 +65,10 @@ impl StackIndex {
         None
     }
 
-    /// Makes `id` the id of the stack with this hash, unless another thread gave it one first. Returns
-    /// the id that stays; `None` if there is no memory.
+    /// Stores `id` as the id of the stack with this hash, unless another thread was first. Returns the stored id;
+    /// `None` if there is no memory.
     pub(crate) fn add(&self, hash: StackHash, id: StackId) -> Option<StackId> {
-        self.cascade.mapping(hash.bucket).find_map(|bucket| bucket.settle(hash.kept, id))
+        self.cascade.mapping(hash.bucket).find_map(|bucket| bucket.find_or_add(hash.kept, id))
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
@@ -78,18 +77,19 @@ impl StackIndex {
 }
 
 impl Bucket {
-    /// The id of a hash in this bucket, which is `id` if there was room and none before; `None` if others have all slots.
-    fn settle(&self, hash: u64, id: StackId) -> Option<StackId> {
-        let mine = self.hashes.iter().position(|kept| claim(kept, hash))?;
-        // Release: the id's node is seen by whoever sees the id.
-        match self.ids[mine].compare_exchange(0, id.get(), Ordering::AcqRel, Ordering::Acquire) {
+    /// Returns the id of a hash in this bucket, and stores `id` if there was none and a slot was free; `None` if
+    /// other hashes have all slots.
+    fn find_or_add(&self, hash: u64, id: StackId) -> Option<StackId> {
+        let own_slot = self.hashes.iter().position(|kept| claim(kept, hash))?;
+        // Release: a thread that sees the id sees its node.
+        match self.ids[own_slot].compare_exchange(0, id.get(), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Some(id),
-            Err(taken) => StackId::new(taken),
+            Err(existing) => StackId::new(existing),
         }
     }
 }
 
-/// Takes a place for a hash if it is free. Returns whether the hash has it, be it by now or before.
+/// Claims a slot for a hash if it is free. Returns whether the slot belongs to the hash, since now or before.
 fn claim(kept: &AtomicU64, hash: u64) -> bool {
     match kept.load(Ordering::Relaxed) {
         0 => kept
@@ -107,7 +107,7 @@ mod tests {
         StackId::new(number).unwrap()
     }
 
-    /// Hashes that meet in bucket 5 of the first table, and part in the next.
+    /// Hashes that share bucket 5 of the first table, and are separated in the next.
     fn hash(number: u64) -> StackHash {
         StackHash { kept: number, bucket: number << 20 | 5 }
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_goes_to_the_next_table() {
+    fn entries_that_do_not_fit_go_to_the_next_table() {
         let index = StackIndex::new();
         let numbers = || 1..=20_u32;
         for number in numbers() {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_id_stays() {
+    fn the_first_id_is_kept() {
         let index = StackIndex::new();
         assert_eq!(index.add(hash(1), id(10)), Some(id(10)));
         assert_eq!(index.add(hash(1), id(11)), Some(id(10)));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_that_differ_in_their_bucket_only_are_told_apart() {
+    fn hashes_that_differ_only_in_their_bucket_are_distinguished() {
         let index = StackIndex::new();
         let others: Vec<StackHash> = (0..12).map(|bucket| StackHash { bucket, ..hash(1) }).collect();
         for (number, hash) in (20..).zip(&others) {
@@ -149,15 +149,15 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_whose_claimer_was_stopped_is_taken_over() {
+    fn a_slot_of_a_stopped_claimer_is_used() {
         let index = StackIndex::new();
         let bucket = index.cascade.mapping(5).next().unwrap();
         bucket.hashes[0].store(hash(1).kept, Ordering::Relaxed);
         assert_eq!(index.find(hash(1)), None);
         assert_eq!(index.add(hash(2), id(2)), Some(id(2)));
         assert_eq!(index.add(hash(1), id(3)), Some(id(3)));
-        // The claimer goes on, and takes the id that is there.
-        assert_eq!(bucket.settle(hash(1).kept, id(1)), Some(id(3)));
+        // The claimer continues, and uses the existing id.
+        assert_eq!(bucket.find_or_add(hash(1).kept, id(1)), Some(id(3)));
         assert_eq!((index.find(hash(1)), index.find(hash(2))), (Some(id(3)), Some(id(2))));
     }
 }

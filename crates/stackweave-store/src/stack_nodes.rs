@@ -1,10 +1,10 @@
-//! The tree of stacks: a node for each, with its innermost frame and the stack of its callers.
+//! The tree of stacks: each node has the innermost frame of a stack, and the id of its callers' stack.
 //!
-//! Nodes that were added together form a run: the callers of each but the first are the node before it. So a run is
-//! found by its first node, and the others need no entry in the index.
+//! Nodes that were added together form a run: the callers of each node, except the first, are the previous node.
+//! So a run is found by its first node, and the other nodes need no entry in the index.
 //!
-//! 8 bytes each, in blocks that grow and never move. A node is written before its id is given to
-//! anyone, and not again. It is one atomic word, so that looking up an id that was never given is harmless.
+//! A node has 8 bytes, in blocks that are added and never move. It is written once, before any other thread gets
+//! its id. It is one atomic word, so that looking up an invalid id is harmless.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -15,7 +15,7 @@ use stackweave_core::{RawFrame, StackId};
 use crate::frame_numbers::FrameNumbers;
 use crate::id_table::IdTable;
 
-/// The node is the first of a run.
+/// Flag: the node is the first of a run.
 const FIRST: u64 = 1 << 63;
 const FRAME_SHIFT: u32 = 32;
 
@@ -29,7 +29,8 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct StackNodes {
     frames: FrameNumbers,
-    /// [`FIRST`] or not, the number of the frame (31 bits), and the id of the callers' stack (32 bits). 0: nobody's node.
+    /// [`FIRST`] or not, the number of the frame (31 bits), and the id of the callers' stack (32 bits). 0: no
+    /// node.
     nodes: IdTable<AtomicU64>,
 }
 
@@ -38,10 +39,10 @@ impl StackNodes {
         Self { frames: FrameNumbers::new(), nodes: IdTable::starting_with(StackId::EMPTY.get() + 1) }
     }
 
-    /// Adds a run of nodes for these frames, innermost first, called from `callers`. Returns its ids; `None` if there is
-    /// no memory, no id left, or no frame.
+    /// Adds a run of nodes for these frames, innermost first, called from `callers`. Returns its ids; `None` if
+    /// there is no memory, no id left, or no frame.
     pub(crate) fn add(&self, frames: &[RawFrame], callers: StackId) -> Option<Run> {
-        // A thread that fails here has taken no id.
+        // Get the numbers first: a thread that fails here has allocated no id.
         frames.iter().try_for_each(|frame| self.frames.number(*frame).map(|_| ()))?;
         let length = u32::try_from(frames.len()).ok().filter(|length| *length > 0)?;
         let first = self.nodes.allocate_run(length)?;
@@ -54,8 +55,8 @@ impl StackNodes {
         Some(Run { first: StackId::new(first)?, last: StackId::new(above)? })
     }
 
-    /// Takes back a run whose ids nobody has seen.
-    pub(crate) fn give_back(&self, run: Run) {
+    /// Frees a run whose ids no other thread has seen.
+    pub(crate) fn free(&self, run: Run) {
         for number in run.first.get()..=run.last.get() {
             if let Some(node) = self.nodes.get(number) {
                 node.store(0, Ordering::Relaxed);
@@ -64,7 +65,8 @@ impl StackNodes {
         self.nodes.free_run(run.first.get(), run.last.get() - run.first.get() + 1);
     }
 
-    /// Returns the node that follows `id` in its run, and its frame. Others know `id`, and so the whole run.
+    /// Returns the node that follows `id` in its run, and its frame. Other threads know `id`, and so the whole
+    /// run.
     pub(crate) fn next_in_run(&self, id: StackId) -> Option<(StackId, RawFrame)> {
         let next = StackId::new(id.get().checked_add(1)?)?;
         let node = self.word(next)?;
@@ -74,14 +76,14 @@ impl StackNodes {
         Some((next, self.frame(node)?))
     }
 
-    /// The innermost frame of a stack, and the stack of its callers; `None` for the empty stack.
+    /// Returns the innermost frame of a stack, and the stack of its callers; `None` for the empty stack.
     pub(crate) fn get(&self, id: StackId) -> Option<(RawFrame, StackId)> {
         let node = self.word(id)?;
         let callers = StackId::new(low(node))?;
         Some((self.frame(node)?, callers))
     }
 
-    /// The stack of its callers; `None` for the empty stack.
+    /// Returns the stack of its callers; `None` for the empty stack.
     pub(crate) fn callers(&self, id: StackId) -> Option<StackId> {
         StackId::new(low(self.word(id)?))
     }
@@ -94,7 +96,7 @@ impl StackNodes {
         self.frames.frame(low((node & !FIRST) >> FRAME_SHIFT))
     }
 
-    /// The highest id that was taken.
+    /// Returns the highest id that was allocated.
     pub(crate) fn last(&self) -> u32 {
         self.nodes.last()
     }
@@ -104,7 +106,7 @@ impl StackNodes {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is needed")]
 fn low(word: u64) -> u32 {
     word as u32
 }
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_keep_what_they_were_given() {
+    fn nodes_keep_their_frames_and_callers() {
         let nodes = StackNodes::new();
         let mut callers = StackId::EMPTY;
         for number in 0..20_000 {
@@ -132,30 +134,30 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_was_given_back_is_given_out_again() {
+    fn a_freed_node_is_reused() {
         let nodes = StackNodes::new();
         let run = nodes.add(&[frame(1)], StackId::EMPTY).unwrap();
-        nodes.give_back(run);
+        nodes.free(run);
         assert_eq!((nodes.get(run.first), nodes.callers(run.first)), (None, None));
         assert_eq!(nodes.add(&[frame(2)], StackId::EMPTY), Some(run));
         assert_eq!(nodes.get(run.first), Some((frame(2), StackId::EMPTY)));
     }
 
     #[test]
-    fn a_run_is_followed_to_its_end_and_no_further() {
+    fn following_a_run_ends_at_its_last_node() {
         let nodes = StackNodes::new();
         let callers = nodes.add(&[frame(1)], StackId::EMPTY).unwrap().last;
         let run = nodes.add(&[frame(4), frame(3), frame(2)], callers).unwrap();
         let behind = nodes.add(&[frame(5)], run.last).unwrap();
         assert_eq!(behind.first.get(), run.last.get() + 1);
         assert_eq!(nodes.get(run.first), Some((frame(2), callers)));
-        assert_eq!(nodes.next_in_run(callers), None, "another run begins there");
+        assert_eq!(nodes.next_in_run(callers), None, "a different run begins there");
         let second = nodes.next_in_run(run.first).unwrap();
         assert_eq!(second.1, frame(3));
         assert_eq!(nodes.next_in_run(second.0), Some((run.last, frame(4))));
-        assert_eq!(nodes.next_in_run(run.last), None, "the node behind it is of a run of its own");
-        nodes.give_back(behind);
-        nodes.give_back(run);
+        assert_eq!(nodes.next_in_run(run.last), None, "the node behind it belongs to another run");
+        nodes.free(behind);
+        nodes.free(run);
         assert_eq!(nodes.next_in_run(run.first), None);
     }
 }

@@ -1,33 +1,34 @@
-//! Stacks as integers: equal stacks have equal ids, and callers are shared.
+//! Stacks as integers: equal stacks have equal ids, and stacks share their callers.
 //!
-//! A stack that is known costs its hash and one look into the index. Only one that is new touches the tree:
-//! from its innermost frame outward its callers are looked up until one is known, then the frames inside it
-//! get a node each, in a row: a run. The index has the first node of a run, and the last. The others are found by going
-//! along the run; those are only callers, four of five in programs with many stacks, and take no room in the index.
+//! A known stack costs its hash and one lookup in the index. Only a new one uses the tree: its callers are looked
+//! up, from its innermost frame outward, until a known one is found. Then the frames inside that caller get
+//! consecutive nodes: a run. The index has the first and the last node of a run. The other nodes are found by
+//! following the run; they are only callers (four of five nodes in programs with many stacks), and need no memory
+//! in the index.
 //!
-//! A run is written whole before its first node is in the index. Threads with the same new callers add the same stack
-//! first, so they meet in the index there: one of them keeps its nodes, and the others go along its run.
+//! A run is complete before its first node is in the index. Threads with the same new callers add the same stack
+//! first, so they meet in the index: one of them keeps its nodes, and the others follow its run.
 //!
-//! Nothing here waits. A thread that is stopped in the middle of adding a stack, be it by a signal handler that
-//! adds the same one, or in a forked child for good, has changed nothing that others need: they finish what it
-//! began, and it takes their id.
+//! Nothing here blocks. A thread that is stopped in the middle of adding a stack, by a signal handler that adds
+//! the same one, or forever in a forked child, has changed nothing that other threads need: they complete the
+//! stack, and it uses their id.
 //!
-//! Hot file: no allocation, no lock, async-signal-safe; no system call but for the memory of new stacks.
+//! Hot file: no allocation, no lock, async-signal-safe; no system call except for the memory of new stacks.
 
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::{RawFrame, StackId};
 
-use crate::stack_hash::{InnermostFirst, StackHasher};
+use crate::stack_hash::{InnermostHasher, StackHasher};
 use crate::stack_index::StackIndex;
 use crate::stack_nodes::StackNodes;
 
-/// All stacks seen so far. Made to be a `static`, and shared by all threads.
+/// All stacks that were interned, for a `static` that all threads share.
 ///
-/// A frame that no other stack shares with this one keeps 8 bytes in the tree. A stack that was interned keeps 13 bytes in
-/// the index, or 26 where it is inside of callers that others share. With the room that the index leaves free that makes
-/// up to 50, once there are some tens of thousands.
+/// A frame that no other stack shares needs 8 bytes in the tree. An interned stack needs 13 bytes in the index, or
+/// 26 if it is inside callers that other stacks share. With the free slots of the index, that is up to 50 bytes,
+/// once there are some tens of thousands.
 #[derive(Debug)]
 pub struct StackTable {
     index: StackIndex,
@@ -35,13 +36,13 @@ pub struct StackTable {
     refused: AtomicU64,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackTableStats {
-    /// Stacks, with those that are only callers of others, without the empty one. A few may count twice: threads
-    /// that met in a new one.
+    /// Stacks, including those that are only callers of others, without the empty one. A few may count twice:
+    /// those that threads added concurrently.
     pub stacks: u32,
-    /// How many times a stack got no id, for want of memory or of ids.
+    /// Number of stacks that got no id, for lack of memory or of ids.
     pub refused: u64,
     /// Bytes of address space for the tree.
     pub tree_bytes: usize,
@@ -50,21 +51,21 @@ pub struct StackTableStats {
 }
 
 impl StackTable {
-    /// A table without stacks, which takes no memory yet.
+    /// Creates an empty table, which needs no memory yet.
     pub const fn new() -> Self {
         Self { index: StackIndex::new(), nodes: StackNodes::new(), refused: AtomicU64::new(0) }
     }
 
-    /// The id of the stack with these frames, innermost first.
+    /// Returns the id of the stack with these frames, innermost first.
     ///
-    /// `None` if it is new and the kernel gives no memory for it, or 2^32 stacks are there; that is counted.
+    /// `None` if it is new and the kernel provides no memory for it, or 2^32 stacks exist; such calls are counted.
     #[inline]
     pub fn intern(&self, frames: &[RawFrame]) -> Option<StackId> {
         self.intern_hashed(StackHasher::of(frames), frames)
     }
 
-    /// The same, for who has hashed the frames while walking. `hasher` must have seen these frames and no others:
-    /// else other stacks may get wrong frames.
+    /// Returns the id as [`StackTable::intern`] does, for a caller that has hashed the frames while walking.
+    /// `hasher` must have seen exactly these frames: otherwise other stacks may get wrong frames.
     #[inline]
     pub fn intern_hashed(&self, hasher: StackHasher, frames: &[RawFrame]) -> Option<StackId> {
         match self.index.find(hasher.finish()) {
@@ -87,15 +88,17 @@ impl StackTable {
         id
     }
 
-    /// Adds a run of nodes for the frames that are not known.
+    /// Adds a run of nodes for the unknown frames.
     ///
-    /// Each round but the last knows more frames than the one before: those that another thread has added meanwhile.
+    /// In each round but the last, another thread has added some of the frames in the meantime, so that more are
+    /// known.
     fn add(&self, hasher: StackHasher, frames: &[RawFrame]) -> Option<StackId> {
         loop {
-            let mut hash = InnermostFirst::new(hasher, frames.len());
+            let mut hash = InnermostHasher::new(hasher, frames.len());
             let (callers, new) = self.known_callers(&mut hash, frames);
             let Some((outermost, inner)) = frames[..new].split_last() else {
-                // If it was a caller of others only, it is found at once from now on, if there is memory for that.
+                // If the stack was only a caller before, add it to the index, if there is memory, so that the next
+                // lookup finds it.
                 return Some(self.index.add(hash.finish(), callers).unwrap_or(callers));
             };
             let run = self.nodes.add(&frames[..new], callers)?;
@@ -105,17 +108,17 @@ impl StackTable {
                 inner.iter().rev().for_each(|frame| hash.push(*frame));
                 return Some(self.index.add(hash.finish(), run.last).unwrap_or(run.last));
             }
-            // Another thread was first, and its run may go on differently; or there is no memory.
-            self.nodes.give_back(run);
+            // Another thread was first, and its run may continue differently; or there is no memory.
+            self.nodes.free(run);
             id?;
         }
     }
 
-    /// Finds the longest part of the stack that is known, from its outermost frame on. Returns it, with the number of
-    /// frames inside of it that are not known. The hash has seen all frames, and afterwards only the known ones.
-    fn known_callers(&self, hash: &mut InnermostFirst, frames: &[RawFrame]) -> (StackId, usize) {
+    /// Finds the longest known part of the stack, from its outermost frame on. Returns its id and the number of
+    /// unknown frames inside of it. The hash has seen all frames before, and only the known ones afterwards.
+    fn known_callers(&self, hash: &mut InnermostHasher, frames: &[RawFrame]) -> (StackId, usize) {
         let (mut callers, mut new) = (StackId::EMPTY, 0);
-        // The whole stack too: another thread may have added it since it was looked for.
+        // Include the whole stack: another thread may have added it since the lookup.
         while new < frames.len() {
             if let Some(known) = self.index.find(hash.finish()) {
                 callers = known;
@@ -134,7 +137,7 @@ impl StackTable {
         (callers, new)
     }
 
-    /// The frames of a stack, innermost first. There are none if this table has not given out `id`.
+    /// Returns the frames of a stack, innermost first. There are none if this table has not returned `id`.
     pub fn frames(&self, id: StackId) -> impl Iterator<Item = RawFrame> {
         let mut stack = id;
         iter::from_fn(move || {
@@ -144,17 +147,17 @@ impl StackTable {
         })
     }
 
-    /// Returns how many frames a stack has. Counts them.
+    /// Counts the frames of a stack.
     pub fn len(&self, id: StackId) -> u32 {
         iter::successors(self.parent(id), |callers| self.parent(*callers)).fold(0, |length, _| length + 1)
     }
 
-    /// The stack of its callers: itself without its innermost frame. `None` for the empty stack.
+    /// Returns the stack of its callers, without its innermost frame. `None` for the empty stack.
     pub fn parent(&self, id: StackId) -> Option<StackId> {
         self.nodes.callers(id)
     }
 
-    /// What it holds.
+    /// Returns statistics of its contents.
     pub fn stats(&self) -> StackTableStats {
         StackTableStats {
             stacks: self.nodes.last() - StackId::EMPTY.get(),
@@ -176,13 +179,13 @@ mod tests {
     use super::*;
     use stackweave_core::CodeAddress;
 
-    /// A stack named by letters, innermost first.
+    /// Returns a stack whose frames are named by letters, innermost first.
     fn stack(names: &str) -> Vec<RawFrame> {
         names.bytes().map(|name| RawFrame::native(CodeAddress::return_address(name.into()))).collect()
     }
 
     #[test]
-    fn equal_stacks_have_equal_ids_and_come_back_whole() {
+    fn equal_stacks_have_equal_ids_and_keep_their_frames() {
         let table = StackTable::new();
         let ids = ["cba", "cb", "b", "cba", "dba", "abc", ""].map(|names| table.intern(&stack(names)).unwrap());
         assert_eq!(ids[0], ids[3]);
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_never_given_has_no_frames() {
+    fn an_unknown_id_has_no_frames() {
         let table = StackTable::new();
         table.intern(&stack("ba"));
         for number in [1, 4, 5000, u32::MAX] {
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_takes_no_memory_before_its_first_stack() {
+    fn a_table_needs_no_memory_before_its_first_stack() {
         static TABLE: StackTable = StackTable::new();
         assert_eq!(TABLE.stats(), StackTableStats::default());
         assert_eq!(TABLE.intern(&[]), Some(StackId::EMPTY));

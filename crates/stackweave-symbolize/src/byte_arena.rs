@@ -1,17 +1,17 @@
-//! Bytes that stay in their place while more are added.
+//! Bytes with stable addresses, to which more can be added.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use stackweave_files::MappedFile;
 
-/// Bytes of a file: as they are there, or taken out of it.
+/// Bytes of a file: mapped, or extracted from it.
 #[derive(Clone, Debug)]
 pub(crate) enum Bytes {
     /// A file's bytes.
     Mapped(Arc<MappedFile>),
     /// Decompressed, or read from memory.
-    Taken(Arc<[u8]>),
+    Owned(Arc<[u8]>),
 }
 
 impl Deref for Bytes {
@@ -20,12 +20,12 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Mapped(file) => file,
-            Self::Taken(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
         }
     }
 }
 
-/// A list that only grows, so that what is on it can be borrowed while more is put there.
+/// A list that only grows, so that its elements can be borrowed while more are added.
 #[derive(Debug)]
 pub(crate) struct Arena<T> {
     first: Link<T>,
@@ -44,8 +44,8 @@ impl<T> Arena<T> {
         Self { first: OnceLock::new() }
     }
 
-    /// Puts `value` at the end, where it stays.
-    pub(crate) fn put(&self, value: T) -> &T {
+    /// Appends `value`, which remains at its address.
+    pub(crate) fn push(&self, value: T) -> &T {
         let mut link = &self.first;
         let mut node = Box::new(Node { value, next: OnceLock::new() });
         loop {
@@ -53,7 +53,7 @@ impl<T> Arena<T> {
                 Ok(()) => break,
                 Err(back) => node = back,
             }
-            // It was set already, so there is a node to follow.
+            // The link was set already, so there is a node to follow.
             let Some(taken) = link.get() else { unreachable!("a link that can't be set is set") };
             link = &taken.next;
         }
@@ -63,7 +63,7 @@ impl<T> Arena<T> {
 }
 
 impl<T> Drop for Arena<T> {
-    /// One after the other: a long list must not be dropped by recursion.
+    /// Drops the elements iteratively: a long list must not be dropped by recursion.
     fn drop(&mut self) {
         let mut next = self.first.take();
         while let Some(mut node) = next {
@@ -77,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_stays_while_more_comes() {
+    fn elements_remain_valid_while_more_are_added() {
         let arena = Arena::new();
-        let first = arena.put(String::from("first"));
-        let others: Vec<&String> = (0..10_000).map(|index| arena.put(index.to_string())).take(100).collect();
+        let first = arena.push(String::from("first"));
+        let others: Vec<&String> = (0..10_000).map(|index| arena.push(index.to_string())).take(100).collect();
         assert_eq!(first, "first");
         assert_eq!(others[99], "99");
     }

@@ -1,4 +1,4 @@
-//! Links from a module to its debug file, and where that file may lie. Nothing here reads a file.
+//! Links from a module to its debug file, and the paths where that file may be. This module does not read files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use stackweave_core::BuildId;
 
-/// What `.gnu_debuglink` says: the debug file's name, without folders, and the CRC-32 of its bytes.
+/// The contents of `.gnu_debuglink`: the debug file's name, without folders, and the CRC-32 of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DebugLink {
     pub(crate) name: PathBuf,
@@ -14,7 +14,7 @@ pub(crate) struct DebugLink {
 }
 
 impl DebugLink {
-    /// Reads the section of a little-endian file: a name, its terminator, padding to 4 bytes, a CRC.
+    /// Parses the section of a little-endian file: a name, its terminator, padding to 4 bytes, a CRC.
     pub(crate) fn parse(section: &[u8]) -> Option<Self> {
         let (name, _) = split_at_terminator(section)?;
         let crc_at = (name.len() + 1).next_multiple_of(4);
@@ -25,13 +25,13 @@ impl DebugLink {
         is_name.then_some(Self { name, crc })
     }
 
-    /// Whether `file`, the bytes of a debug file, is the one that the link means.
+    /// Returns whether `file`, the bytes of a debug file, has the link's checksum.
     pub(crate) fn matches(&self, file: &[u8]) -> bool {
         crc32(file) == self.crc
     }
 }
 
-/// What `.gnu_debugaltlink` says: the file that `dwz` moved shared debug information to, and its build id.
+/// The contents of `.gnu_debugaltlink`: the file to which `dwz` moved shared debug information, and its build id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AltLink {
     pub(crate) path: PathBuf,
@@ -39,22 +39,22 @@ pub(crate) struct AltLink {
 }
 
 impl AltLink {
-    /// Reads the section: a path, its terminator, and the build id up to the end.
+    /// Parses the section: a path, its terminator, and the build id up to the end.
     pub(crate) fn parse(section: &[u8]) -> Option<Self> {
         let (path, id) = split_at_terminator(section)?;
         Some(Self { path: PathBuf::from(OsStr::from_bytes(path)), build_id: BuildId::new(id)? })
     }
 }
 
-/// The CRC-32 that `.gnu_debuglink` uses: the one of zlib.
+/// Returns the CRC-32 that `.gnu_debuglink` uses: the same as zlib's.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Where the debug file of `module` may lie, in the order in which gdb looks: by build id, beside the module,
-/// in `.debug` beside it, then in each debug folder under the module's own folder.
+/// Returns the paths where the debug file of `module` may be, in gdb's order: by build id, beside the module, in
+/// `.debug` beside it, then in each debug folder under the module's own folder.
 ///
-/// `module` should be free of symbolic links: the path under a debug folder is that of the real folder.
+/// `module` should contain no symbolic links: the path under a debug folder is that of the real folder.
 pub(crate) fn debug_file_candidates(
     module: &Path,
     build_id: Option<&BuildId>,
@@ -74,8 +74,9 @@ pub(crate) fn debug_file_candidates(
     found
 }
 
-/// Where the file that `holder`, a module or its debug file, links to with `.gnu_debugaltlink` may lie: the path
-/// itself (relative to the holder), the same path below `.dwz` of each debug folder, then by build id.
+/// Returns the paths where the file may be to which `holder`, a module or its debug file, links with
+/// `.gnu_debugaltlink`: the path itself (relative to the holder), the same path below `.dwz` of each debug folder,
+/// then by build id.
 pub(crate) fn alt_file_candidates(holder: &Path, link: &AltLink, debug_folders: &[PathBuf]) -> Vec<PathBuf> {
     let folder = holder.parent().unwrap_or(Path::new(""));
     let mut wanted = vec![folder.join(&link.path)];
@@ -94,7 +95,7 @@ pub(crate) fn alt_file_candidates(holder: &Path, link: &AltLink, debug_folders: 
     found
 }
 
-/// `DIR/.build-id/xx/rest.debug` for each debug folder.
+/// Returns `DIR/.build-id/xx/rest.debug` for each debug folder.
 fn by_build_id(id: &BuildId, debug_folders: &[PathBuf]) -> Vec<PathBuf> {
     let text = id.to_string();
     let (first, rest) = text.split_at(2);
@@ -105,7 +106,7 @@ fn by_build_id(id: &BuildId, debug_folders: &[PathBuf]) -> Vec<PathBuf> {
     debug_folders.iter().map(|debug| debug.join(&relative)).collect()
 }
 
-/// `folder` as it would be with `root` as the root folder.
+/// Returns the path of `folder` with `root` as the root folder.
 fn under(root: &Path, folder: &Path) -> PathBuf {
     root.join(folder.strip_prefix("/").unwrap_or(folder))
 }
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crc_is_that_of_zlib() {
+    fn the_crc_equals_zlibs() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         assert_eq!(crc32(b""), 0);
     }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_come_in_the_order_of_gdb() {
+    fn candidates_are_in_gdbs_order() {
         let id = BuildId::new(&[0xab, 0xcd, 0xef]).unwrap();
         let link = DebugLink { name: "libx.debug".into(), crc: 0 };
         let found = debug_file_candidates(Path::new("/usr/lib/libx.so"), Some(&id), Some(&link), &folders());
@@ -189,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn without_id_and_link_there_is_nowhere_to_look() {
+    fn without_id_and_link_there_are_no_candidates() {
         assert!(debug_file_candidates(Path::new("/usr/lib/libx.so"), None, None, &folders()).is_empty());
         let short = BuildId::new(&[0xab]).unwrap();
         assert!(debug_file_candidates(Path::new("/usr/lib/libx.so"), Some(&short), None, &folders()).is_empty());
     }
 
     #[test]
-    fn an_alt_file_is_sought_beside_its_holder_and_below_dwz() {
+    fn an_alt_file_is_searched_beside_its_holder_and_below_dwz() {
         let link = AltLink {
             path: "/usr/lib/debug/.dwz/x86_64-linux-gnu/x.debug".into(),
             build_id: BuildId::new(&[1, 2]).unwrap(),

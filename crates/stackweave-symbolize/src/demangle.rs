@@ -1,14 +1,14 @@
-//! Names as their authors wrote them.
+//! Demangling of names.
 
 use cpp_demangle::Symbol;
 
-/// The demangled name, or the name itself if it is not a mangled one. A compiler's clone of a function is
-/// marked as such: `work(int) [clone .constprop.0]`.
+/// Returns the demangled name, or the name itself if it is not mangled. A compiler's clone of a function is
+/// marked: `work(int) [clone .constprop.0]`.
 pub(crate) fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    // A symbol's version is not a part of its name.
+    // A symbol's version is not part of its name.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     if !name.starts_with("_Z") {
         return name.to_owned();
@@ -21,12 +21,13 @@ pub(crate) fn demangle(name: &str) -> String {
     }
 }
 
-/// Whether a name is a mangled one.
+/// Returns whether a name is mangled.
 pub(crate) fn is_mangled(name: &str) -> bool {
     name.starts_with("_Z") || name.starts_with("_R")
 }
 
-/// Names that nest deeper than the demangler's own limits, which keep its stack small, are left as they are.
+/// Demangles a C++ name. Names that exceed the demangler's own limits of nesting, which keep its stack small, are
+/// not demangled.
 fn demangle_cpp(name: &str) -> Option<String> {
     Symbol::new(name).ok()?.demangle().ok()
 }
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_are_left_alone() {
+    fn hostile_names_are_unchanged() {
         let nested = format!("_Z1f{}i{}", "S".repeat(50_000), "E".repeat(50_000));
         assert_eq!(demangle(&nested), nested);
         let deep = format!("_Z{}1fE", "N".repeat(100_000));

@@ -1,4 +1,4 @@
-//! Debug information of one file: names, lines and inlined calls.
+//! The debug information of one file: names, lines and inlined calls.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,24 +12,24 @@ use self_cell::self_cell;
 use crate::byte_arena::{Arena, Bytes};
 use crate::elf;
 use crate::partial_units;
-use crate::split::SplitFiles;
+use crate::split_dwarf::SplitFiles;
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// A frame as debug information has it.
+/// A frame in debug information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DwarfFrame {
     /// The linkage name, not demangled.
     pub(crate) function: Option<String>,
-    /// Whether the language has scopes, which a name that is not a linkage name lacks. That of a split unit is not
-    /// known.
+    /// Whether the language has scopes, which a name that is not a linkage name lacks. The language of a split
+    /// unit is not known.
     pub(crate) may_lack_scopes: bool,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     pub(crate) column: Option<u32>,
 }
 
-/// Debug information, parsed as far as it was asked for.
+/// Debug information, which is parsed as far as it is needed.
 #[derive(Debug)]
 pub(crate) struct Dwarf {
     parsed: Mutex<Parsed>,
@@ -48,32 +48,32 @@ self_cell!(
 
 struct ParsedDwarf<'a> {
     context: Context<Slice<'a>>,
-    split: SplitFiles<'a>,
+    split_dwarf: SplitFiles<'a>,
 }
 
 impl fmt::Debug for ParsedDwarf<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ParsedDwarf").field("split", &self.split).finish_non_exhaustive()
+        formatter.debug_struct("ParsedDwarf").field("split", &self.split_dwarf).finish_non_exhaustive()
     }
 }
 
 impl Dwarf {
-    /// Opens the debug information in `file`, and in `supplement` what it shares with other files. `None` if
-    /// there is none, or it is malformed. `package` is where split debug information may lie beside the file.
+    /// Opens the debug information in `file`, with `supplement` for what it shares with other files. `None` if
+    /// there is none, or it is malformed. `package` is the path of split debug information beside the file.
     pub(crate) fn open(file: Bytes, supplement: Option<Bytes>, package: Option<PathBuf>) -> Option<Self> {
         let parsed = Parsed::try_new(Arena::new(), |arena| {
-            let mut dwarf = load(arena.put(file), arena).filter(has_units).ok_or(())?;
-            // A supplement may hold strings alone.
+            let mut dwarf = load(arena.push(file), arena).filter(has_units).ok_or(())?;
+            // A supplement may contain only strings.
             if let Some(supplement) = supplement {
-                dwarf.set_sup(load(arena.put(supplement), arena).ok_or(())?);
+                dwarf.set_sup(load(arena.push(supplement), arena).ok_or(())?);
             }
             let context = Context::from_dwarf(dwarf).map_err(drop)?;
-            Ok::<_, ()>(ParsedDwarf { context, split: SplitFiles::new(arena, package) })
+            Ok::<_, ()>(ParsedDwarf { context, split_dwarf: SplitFiles::new(arena, package) })
         });
         parsed.ok().map(|parsed| Self { parsed: Mutex::new(parsed) })
     }
 
-    /// The frames at `stated`, innermost first; none if it is not covered.
+    /// Returns the frames at `stated`, innermost first; none if the address is not covered.
     pub(crate) fn frames(&self, stated: u64) -> Vec<DwarfFrame> {
         let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         parsed.with_dependent(|_, parsed| parsed.frames(stated).unwrap_or_default())
@@ -87,7 +87,7 @@ impl ParsedDwarf<'_> {
             match lookup {
                 LookupResult::Output(frames) => break frames?,
                 LookupResult::Load { load, continuation } => {
-                    lookup = continuation.resume(self.split.find(&load));
+                    lookup = continuation.resume(self.split_dwarf.find(&load));
                 }
             }
         };
@@ -101,12 +101,12 @@ impl ParsedDwarf<'_> {
                 function,
                 may_lack_scopes: language.is_none_or(is_cpp),
                 file: location.and_then(|location| location.file).map(str::to_owned),
-                // A line or column of 0 means that there is none.
+                // A line or column of 0 means that it is not known.
                 line: location.and_then(|location| location.line).filter(|line| *line != 0),
                 column: location.and_then(|location| location.column).filter(|column| *column != 0),
             });
         }
-        // A unit can cover an address and yet say nothing of it.
+        // A unit can cover an address without describing it.
         found.retain(|frame| frame.function.is_some() || frame.line.is_some());
         Ok(found)
     }
@@ -120,7 +120,7 @@ fn load<'a>(bytes: &'a [u8], arena: &'a Arena<Bytes>) -> Option<gimli::Dwarf<Sli
         if id == SectionId::DebugAbbrev
             && let Some(changed) = partial_units::without_lines(data)
         {
-            data = arena.put(Bytes::Taken(changed.into()));
+            data = arena.push(Bytes::Owned(changed.into()));
         }
         Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
     };
@@ -138,7 +138,7 @@ fn is_cpp(language: DwLang) -> bool {
         .any(|cpp| cpp == language)
 }
 
-/// Whether a file has debug information of its own.
+/// Returns whether a file contains debug information.
 pub(crate) fn is_in(elf: &elf::Elf<'_>) -> bool {
     let has = |name| elf.section_by_name(name).is_some_and(|section| section.size() > 0 && section.data().is_ok());
     has(".debug_info") || has(".zdebug_info")

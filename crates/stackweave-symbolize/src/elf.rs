@@ -18,7 +18,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Elf<'_>> {
     Elf::parse(bytes).ok()
 }
 
-/// A file that stays parsed.
+/// A parsed file.
 #[derive(Debug)]
 pub(crate) struct ElfImage(ParsedElf);
 
@@ -34,34 +34,34 @@ self_cell!(
 );
 
 impl ElfImage {
-    /// Parses `bytes`; `None` if they are not an ELF file of this kind of machine.
+    /// Parses `bytes`; `None` if they are not an ELF file for this kind of machine.
     pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
         ParsedElf::try_new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
     }
 
-    /// Copies and parses the debug file at `path`, which nobody but us may have open.
+    /// Copies and parses the debug file at `path`, which other programs may change.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = MappedFile::open_copied(path).ok()?;
         Self::parse(Bytes::Mapped(Arc::new(file)))
     }
 
-    /// Lends the parsed file.
+    /// Calls `look` with the parsed file.
     pub(crate) fn with<R>(&self, look: impl for<'a> FnOnce(&'a Elf<'a>) -> R) -> R {
         self.0.with_dependent(|_, elf| look(elf))
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.0.borrow_owner()
     }
 
-    /// The build id that the linker gave it.
+    /// Returns its build id.
     pub(crate) fn build_id(&self) -> Option<BuildId> {
         self.with(|elf| BuildId::new(elf.build_id().ok()??))
     }
 }
 
-/// Whether both stated addresses lie in one section.
+/// Returns whether both stated addresses are in one section.
 pub(crate) fn are_in_one_section(elf: &Elf<'_>, first: u64, second: u64) -> bool {
     let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness>, address: u64| {
         address.wrapping_sub(section.address()) < section.size()
@@ -69,14 +69,14 @@ pub(crate) fn are_in_one_section(elf: &Elf<'_>, first: u64, second: u64) -> bool
     elf.sections().any(|section| section.address() != 0 && holds(&section, first) && holds(&section, second))
 }
 
-/// No section of a file this small grows larger than this when it is decompressed.
+/// Returns the maximum decompressed size of a section in a file of this size.
 fn largest_decompressed(compressed: u64) -> u64 {
     const RATIO: u64 = 1100;
     const LIMIT: u64 = 4 << 30;
     compressed.saturating_mul(RATIO).saturating_add(4096).min(LIMIT)
 }
 
-/// A section's bytes, decompressed onto `arena` if need be; empty if it is not there.
+/// Returns a section's bytes, decompressed to `arena` if necessary; empty if the section does not exist.
 pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<Bytes>) -> &'a [u8] {
     let Some(section) = elf.section_by_name(name) else { return &[] };
     let Ok(data) = section.compressed_data() else { return &[] };
@@ -87,7 +87,7 @@ pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<Bytes>) ->
         return &[];
     }
     match data.decompress() {
-        Ok(decompressed) => arena.put(Bytes::Taken(decompressed.into())),
+        Ok(decompressed) => arena.push(Bytes::Owned(decompressed.into())),
         Err(_) => &[],
     }
 }

@@ -1,15 +1,15 @@
-//! Where functions begin, by their unwind entries: for those that have no name left.
+//! Finds where functions begin by their unwind entries, for functions without names.
 
 use gimli::{BaseAddresses, EhFrame, EhFrameOffset, LittleEndian, UnwindSection as _};
 use object::{Object as _, ObjectSection as _};
 
 use crate::elf::Elf;
 
-/// The sorted table as every linker writes it: pairs of 32-bit offsets from the header.
+/// The header of the sorted table that every linker writes: pairs of 32-bit offsets from the header.
 const HEADER: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 const PAIR: usize = 8;
 
-/// The stated address at which the function that holds `stated` begins.
+/// Returns the stated start of the function that contains `stated`.
 pub(crate) fn start_of(elf: &Elf<'_>, stated: u64) -> Option<u64> {
     let header = elf.section_by_name(".eh_frame_hdr")?;
     let entries = elf.section_by_name(".eh_frame")?;
@@ -22,7 +22,7 @@ pub(crate) fn start_of(elf: &Elf<'_>, stated: u64) -> Option<u64> {
     (stated.wrapping_sub(fde.initial_address()) < fde.len()).then(|| fde.initial_address())
 }
 
-/// The address of the last entry whose function begins at or before `stated`.
+/// Returns the address of the last entry whose function begins at or before `stated`.
 fn entry_before(header: &[u8], address: u64, stated: u64) -> Option<u64> {
     let rest = header.strip_prefix(&HEADER)?;
     let (count, pairs) = rest.get(4..)?.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! A module that was asked for before: its file, and everything found in it.
+//! A module that was used before, with its file and all results.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,48 +7,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stackweave_core::Module;
 
 use crate::addr2line_child::{Addr2lineChild, ChildError, DEFAULT_DEADLINE, program::choose_program};
-use crate::debug_file::Places;
+use crate::debug_files::SearchPaths;
 use crate::module_file::ModuleFile;
 use crate::options::Mode;
-use crate::resolved::{Reason, Resolved, Source, Symbolized};
+use crate::resolved::{Resolved, SymbolSource, Symbolized, UnresolvedReason};
 
-/// See the module's documentation.
+/// A module that was used before.
 #[derive(Debug)]
 pub(crate) struct KnownModule {
     name: Arc<str>,
-    file: Result<ModuleFile, Reason>,
-    /// What was found, by stated address.
+    file: Result<ModuleFile, UnresolvedReason>,
+    /// The results, by stated address.
     resolved: Mutex<HashMap<u64, Arc<Resolved>>>,
-    /// The child that is asked in [`Mode::Addr2line`], once it was needed.
+    /// The child for [`Mode::Addr2line`], once it has been needed.
     child: Mutex<Option<Result<Addr2lineChild, ChildError>>>,
 }
 
-/// Some addresses of one module: stated, and where in the batch their answers go.
-pub(crate) type Wanted = Vec<(u64, usize)>;
+/// Addresses of one module: stated, with the index of their results in the batch.
+pub(crate) type WantedAddresses = Vec<(u64, usize)>;
 
-/// Answers, and where in the batch they go.
-pub(crate) type Answers = Vec<(usize, Arc<Resolved>)>;
+/// Results, with their indices in the batch.
+pub(crate) type ResolvedBatch = Vec<(usize, Arc<Resolved>)>;
 
 impl KnownModule {
     /// Opens the module's file.
-    pub(crate) fn open(module: &Module, places: &Places) -> Self {
-        let open = || ModuleFile::open(module, places);
-        let file = guarded(open).unwrap_or(Err(Reason::BadFile));
+    pub(crate) fn open(module: &Module, search_paths: &SearchPaths) -> Self {
+        let open = || ModuleFile::open(module, search_paths);
+        let file = guarded(open).unwrap_or(Err(UnresolvedReason::BadFile));
         Self { name: module.name().into(), file, resolved: Mutex::default(), child: Mutex::default() }
     }
 
-    /// Whether there is a file, and what was read of it is still true.
+    /// Returns whether the file was opened and has not changed since.
     pub(crate) fn is_current(&self) -> bool {
         self.file.as_ref().is_ok_and(ModuleFile::is_current)
     }
 
-    /// Whether there is a file.
+    /// Returns whether the file was opened.
     pub(crate) fn is_open(&self) -> bool {
         self.file.is_ok()
     }
 
-    /// What is known already, and what is not, by address: neighbours share what has to be read for them.
-    pub(crate) fn split(&self, wanted: Wanted) -> (Answers, Wanted) {
+    /// Splits addresses into those with known results and the others, which are sorted: neighbours need the same
+    /// data.
+    pub(crate) fn split_known(&self, wanted: WantedAddresses) -> (ResolvedBatch, WantedAddresses) {
         let kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut found, mut new) = (Vec::new(), Vec::new());
         for (stated, place) in wanted {
@@ -61,18 +62,22 @@ impl KnownModule {
         (found, new)
     }
 
-    /// Looks up what is not known, and keeps it. The second value says why the child failed, if it did: its
-    /// addresses were then looked up here.
-    pub(crate) fn look_up(&self, wanted: &Wanted, places: &Places) -> (Answers, Option<ChildError>) {
-        let (by_child, failure) = match (&self.file, places.options.mode) {
-            (Ok(file), Mode::Addr2line) => self.ask_child(file, wanted, places),
+    /// Looks up unknown addresses, and stores the results. The second value is the child's error if it failed:
+    /// then its addresses were looked up in process.
+    pub(crate) fn look_up(
+        &self,
+        wanted: &WantedAddresses,
+        search_paths: &SearchPaths,
+    ) -> (ResolvedBatch, Option<ChildError>) {
+        let (by_child, failure) = match (&self.file, search_paths.options.mode) {
+            (Ok(file), Mode::Addr2line) => self.query_child(file, wanted, search_paths),
             _ => (Vec::new(), None),
         };
         let mut by_child = by_child.into_iter();
         let mut answers = Vec::with_capacity(wanted.len());
         let mut kept = Vec::with_capacity(wanted.len());
         for (stated, place) in wanted {
-            let symbolized = by_child.next().flatten().unwrap_or_else(|| self.resolve(*stated, places));
+            let symbolized = by_child.next().flatten().unwrap_or_else(|| self.resolve(*stated, search_paths));
             let resolved = Arc::new(Resolved { module: Some(Arc::clone(&self.name)), offset: *stated, symbolized });
             kept.push((*stated, Arc::clone(&resolved)));
             answers.push((*place, resolved));
@@ -81,35 +86,35 @@ impl KnownModule {
         (answers, failure)
     }
 
-    fn resolve(&self, stated: u64, places: &Places) -> Symbolized {
+    fn resolve(&self, stated: u64, search_paths: &SearchPaths) -> Symbolized {
         let file = match &self.file {
             Ok(file) => file,
             Err(reason) => return Symbolized::Unknown(*reason),
         };
-        let resolve = || match places.options.mode {
-            Mode::Fast | Mode::Addr2line => file.resolve(stated, places),
-            Mode::Dladdr => file.resolve_exported(stated, places),
+        let resolve = || match search_paths.options.mode {
+            Mode::Fast | Mode::Addr2line => file.resolve(stated, search_paths),
+            Mode::Dladdr => file.resolve_exported(stated, search_paths),
         };
-        guarded(resolve).unwrap_or(Symbolized::Unknown(Reason::BadFile))
+        guarded(resolve).unwrap_or(Symbolized::Unknown(UnresolvedReason::BadFile))
     }
 
-    /// The child's answers, `None` where it knows nothing; none at all if it fails.
-    fn ask_child(
+    /// Returns the child's results, `None` for addresses that it does not know; an empty list if it fails.
+    fn query_child(
         &self,
         file: &ModuleFile,
-        wanted: &Wanted,
-        places: &Places,
+        wanted: &WantedAddresses,
+        search_paths: &SearchPaths,
     ) -> (Vec<Option<Symbolized>>, Option<ChildError>) {
         let Some(path) = file.path() else { return (Vec::new(), None) };
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let child = child.get_or_insert_with(|| {
-            let program = choose_program(places.options.addr2line.as_deref());
+            let program = choose_program(search_paths.options.addr2line.as_deref());
             Addr2lineChild::start(&program, path, DEFAULT_DEADLINE)
         });
         let stated: Vec<u64> = wanted.iter().map(|(stated, _)| *stated).collect();
         let chains = child.as_mut().map_err(|error| error.clone()).and_then(|child| child.resolve(&stated));
         let symbolized = |frames: Vec<_>| {
-            (!frames.is_empty()).then(|| Symbolized::Frames { frames: frames.into(), source: Source::Addr2line })
+            (!frames.is_empty()).then(|| Symbolized::Frames { frames: frames.into(), source: SymbolSource::Addr2line })
         };
         match chains {
             Ok(chains) => (chains.into_iter().map(symbolized).collect(), None),
@@ -118,7 +123,8 @@ impl KnownModule {
     }
 }
 
-/// The parsers are meant never to panic, whatever a file holds; if one does, it costs one answer.
+/// Calls `work`, and returns `None` if it panics. Parsers should never panic, for any file; if one does, only one
+/// result is lost.
 fn guarded<R>(work: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

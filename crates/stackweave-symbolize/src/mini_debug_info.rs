@@ -1,4 +1,4 @@
-//! `.gnu_debugdata`: a symbol table, as a compressed ELF file inside the file.
+//! `.gnu_debugdata`: a symbol table in a compressed ELF file inside the file.
 
 use std::io::Read as _;
 
@@ -8,13 +8,13 @@ use object::{Object as _, ObjectSection as _};
 use crate::byte_arena::Bytes;
 use crate::elf::{Elf, ElfImage};
 
-/// More than any symbol table is.
+/// A limit that exceeds every symbol table.
 const LARGEST: u64 = 1 << 30;
 
-/// The ELF file inside `elf`.
+/// Returns the ELF file inside `elf`.
 pub(crate) fn extract(elf: &Elf<'_>) -> Option<ElfImage> {
     let compressed = elf.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut bytes = Vec::new();
     XzReader::new(compressed, false).take(LARGEST).read_to_end(&mut bytes).ok()?;
-    ElfImage::parse(Bytes::Taken(bytes.into()))
+    ElfImage::parse(Bytes::Owned(bytes.into()))
 }

@@ -1,17 +1,17 @@
-//! How to resolve.
+//! Options of the symbolizer.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Who answers.
+/// How addresses are resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// This crate, with everything it can find: the default.
+    /// By this crate, with all sources: the default.
     #[default]
     Fast,
-    /// An `addr2line` child process for each module.
+    /// By an `addr2line` child process for each module.
     Addr2line,
-    /// Exported names only, as `dladdr` gives them.
+    /// By exported names only, as `dladdr` does.
     Dladdr,
 }
 
@@ -19,7 +19,7 @@ pub enum Mode {
 pub const MODE_VARIABLE: &str = "STACKWEAVE_SYMBOLIZE_MODE";
 
 impl Mode {
-    /// The mode that `STACKWEAVE_SYMBOLIZE_MODE` names; [`Mode::Fast`] if it is not set.
+    /// Returns the mode that `STACKWEAVE_SYMBOLIZE_MODE` names; [`Mode::Fast`] if it is not set.
     pub fn from_environment() -> Result<Self, UnknownMode> {
         match std::env::var_os(MODE_VARIABLE) {
             Some(value) if !value.is_empty() => value.to_string_lossy().parse(),
@@ -41,33 +41,33 @@ impl FromStr for Mode {
     }
 }
 
-/// A mode that there is not.
+/// The error for an unknown mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown symbolize mode {0:?}: use fast, addr2line or dladdr")]
 pub struct UnknownMode(String);
 
-/// How to resolve addresses. The default finds what is on this machine and asks no server.
+/// Options of the symbolizer. The default uses what is on this machine and queries no server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Who answers.
+    /// How addresses are resolved.
     pub mode: Mode,
-    /// Folders that hold modules' files under their names, for modules that are not at their own path:
-    /// how a recording from another machine is resolved.
+    /// Folders with modules' files by name, for modules that are not at their own path: needed to resolve a
+    /// recording from another machine.
     pub search_path: Vec<PathBuf>,
     /// Folders with separate debug files, by build id (`.build-id/xx/yyyy.debug`) and by path.
     pub debug_folders: Vec<PathBuf>,
-    /// Whether the servers in `DEBUGINFOD_URLS` may be asked for debug files.
+    /// Whether the servers in `DEBUGINFOD_URLS` may be queried for debug files.
     pub debuginfod: bool,
-    /// The program that [`Mode::Addr2line`] runs; else `STACKWEAVE_ADDR2LINE`, `TORCH_ADDR2LINE_BINARY`, or
+    /// The program for [`Mode::Addr2line`]; otherwise `STACKWEAVE_ADDR2LINE`, `TORCH_ADDR2LINE_BINARY`, or
     /// `addr2line` on the path.
     pub addr2line: Option<PathBuf>,
-    /// The process whose perf map and jitdump are read for addresses in no module.
+    /// The process whose perf map and jitdump are read, for addresses in no module.
     pub perf_map_of: Option<u32>,
 }
 
 impl Options {
-    /// The default, with the mode that `STACKWEAVE_SYMBOLIZE_MODE` names.
+    /// Returns the default, with the mode that `STACKWEAVE_SYMBOLIZE_MODE` names.
     pub fn from_environment() -> Result<Self, UnknownMode> {
         Ok(Self { mode: Mode::from_environment()?, ..Self::default() })
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_are_named_and_others_refused() {
+    fn modes_have_names_and_other_names_are_refused() {
         assert_eq!("fast".parse(), Ok(Mode::Fast));
         assert_eq!("addr2line".parse(), Ok(Mode::Addr2line));
         assert_eq!("dladdr".parse(), Ok(Mode::Dladdr));

@@ -1,19 +1,20 @@
-//! Partial units: what `dwz` moved out of several units for them to share.
+//! Partial units, to which `dwz` moves data that several units share.
 //!
-//! Before DWARF 5 nothing in a unit's header tells a partial unit from a whole one, and one that `dwz` made names the
-//! line table of the units it serves. Taken for a whole unit it would claim their addresses and have no function for
-//! them. Its abbreviation tells, so there the name of that attribute is changed to one that means nothing.
+//! Before DWARF 5, the header of a unit does not distinguish a partial unit from a full one, and a partial unit of
+//! `dwz` names the line table of the units that use it. If it were treated as a full unit, it would claim their
+//! addresses without having functions for them. Only its abbreviation distinguishes it, so there the attribute's
+//! name is changed to an unknown one.
 
 /// `DW_TAG_partial_unit`
 const PARTIAL_UNIT: u64 = 0x3c;
 /// `DW_AT_stmt_list`
 const LINES: u64 = 0x10;
-/// An attribute that no standard has, in one byte as the other.
+/// An attribute that no standard defines, also in one byte.
 const MEANINGLESS: u8 = 0x7f;
 /// `DW_FORM_implicit_const`: its value follows.
 const IMPLICIT_CONST: u64 = 0x21;
 
-/// `.debug_abbrev` with the line tables of partial units taken out; `None` if there are none, or it is malformed.
+/// Returns `.debug_abbrev` without the line tables of partial units; `None` if there are none, or it is malformed.
 pub(crate) fn without_lines(abbreviations: &[u8]) -> Option<Vec<u8>> {
     let mut changed = None;
     let mut reader = Reader { bytes: abbreviations, position: 0 };
@@ -22,7 +23,7 @@ pub(crate) fn without_lines(abbreviations: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let tag = reader.uleb()?;
-        // Whether it has children.
+        // Skip the flag for children.
         reader.position += 1;
         loop {
             let place = reader.position;
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_line_tables_of_partial_units_go() {
+    fn only_the_line_tables_of_partial_units_are_removed() {
         // 1: compile unit with lines, 2: partial unit with a name and lines.
         let table = [1, 0x11, 1, 0x10, 0x17, 0, 0, 2, 0x3c, 1, 0x03, 0x0e, 0x10, 0x17, 0, 0, 0];
         let mut expected = table;

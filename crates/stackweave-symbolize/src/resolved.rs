@@ -1,15 +1,15 @@
-//! What an address turned out to be.
+//! The result for an address.
 
 use core::fmt;
 use std::sync::Arc;
 
-/// One function at an address. Where calls were inlined there are several, innermost first.
+/// One function at an address. If calls were inlined, there are several, innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Frame {
-    /// The function's name, demangled. `module+0xoffset` of its first instruction if it has none.
+    /// The function's name, demangled. `module+0xoffset` of its first instruction if it has no name.
     pub function: Arc<str>,
-    /// The source file, with its folder as the compiler was given it.
+    /// The source file, with its folder as the compiler received it.
     pub file: Option<Arc<str>>,
     /// The line, from 1.
     pub line: Option<u32>,
@@ -19,10 +19,10 @@ pub struct Frame {
     pub is_inlined: bool,
 }
 
-/// Where an answer came from, best first.
+/// The source of a result, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Source {
+pub enum SymbolSource {
     /// Debug information: names, lines and inlined calls.
     Dwarf,
     /// The symbol table of the file or of its debug file.
@@ -33,34 +33,34 @@ pub enum Source {
     DynamicSymbols,
     /// A perf map or jitdump that a just-in-time compiler writes.
     PerfMap,
-    /// No name: the start of the function by its unwind entry.
+    /// No name: only the start of the function in its unwind entry.
     UnwindEntry,
     /// An addr2line child.
     Addr2line,
 }
 
-/// Why nothing could be told about an address.
+/// Why an address could not be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
-pub enum Reason {
-    /// It lies in no module, and no perf map knows it.
+pub enum UnresolvedReason {
+    /// It is in no module, and no perf map contains it.
     NoModule,
-    /// The module's file is not there, nor anywhere on the search path.
+    /// The module's file does not exist, and is not on the search path.
     MissingFile,
-    /// Another file is at the module's path: its build id differs, or it was rewritten.
+    /// The file at the module's path is a different one: its build id differs, or it was rewritten.
     ChangedFile,
     /// The file is not an ELF file, or is malformed.
     BadFile,
-    /// The file has no symbol, no debug information and no unwind entry for it.
+    /// The file has no symbol, no debug information and no unwind entry for the address.
     NoSymbol,
 }
 
-impl Reason {
+impl UnresolvedReason {
     /// Every reason, in the order of their discriminants.
     pub const ALL: [Self; 5] = [Self::NoModule, Self::MissingFile, Self::ChangedFile, Self::BadFile, Self::NoSymbol];
 
-    /// The reason in a few words.
+    /// Returns a short description of the reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoModule => "address in no module",
@@ -72,40 +72,40 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnresolvedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// What could be told about an address.
+/// The frames of an address, or the reason why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Symbolized {
-    /// Its frames, innermost first: at least one.
+    /// The frames, innermost first: at least one.
     Frames {
-        /// All but the last were inlined.
+        /// All but the last one were inlined.
         frames: Box<[Frame]>,
-        /// Where they came from.
-        source: Source,
+        /// Their source.
+        source: SymbolSource,
     },
-    /// Nothing, and why.
-    Unknown(Reason),
+    /// The address is unknown, for this reason.
+    Unknown(UnresolvedReason),
 }
 
-/// The answer for one address.
+/// The result for one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolved {
-    /// The name of the module that holds it, without folders.
+    /// The name of the module that contains it, without folders.
     pub module: Option<Arc<str>>,
-    /// The address as the module's file states it, or the address itself in no module.
+    /// The address as the module's file states it, or the address itself if it is in no module.
     pub offset: u64,
     /// Its frames, or why there are none.
     pub symbolized: Symbolized,
 }
 
 impl Resolved {
-    /// The frames, innermost first; none if nothing is known.
+    /// Returns the frames, innermost first; none if the address is unknown.
     pub fn frames(&self) -> &[Frame] {
         match &self.symbolized {
             Symbolized::Frames { frames, .. } => frames,
@@ -113,8 +113,8 @@ impl Resolved {
         }
     }
 
-    /// Where the frames came from.
-    pub fn source(&self) -> Option<Source> {
+    /// Returns the source of the frames.
+    pub fn source(&self) -> Option<SymbolSource> {
         match &self.symbolized {
             Symbolized::Frames { source, .. } => Some(*source),
             Symbolized::Unknown(_) => None,
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn reasons_are_indexed_by_discriminant() {
-        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+        for (index, reason) in UnresolvedReason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, index);
         }
     }

@@ -1,4 +1,4 @@
-//! The resolver: addresses in, frames out.
+//! The symbolizer: resolves addresses to frames.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,44 +7,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 
-use crate::debug_file::Places;
-use crate::known_module::{Answers, KnownModule, Wanted};
+use crate::debug_files::SearchPaths;
+use crate::jit_code::{JitCode, PerfMapHealth};
+use crate::known_module::{KnownModule, ResolvedBatch, WantedAddresses};
 use crate::options::Options;
-use crate::outside::{Outside, PerfMapHealth};
-use crate::resolved::{Reason, Resolved, Symbolized};
+use crate::resolved::{Resolved, Symbolized, UnresolvedReason};
 use crate::without_threads::WithoutThreads;
 
-/// Resolves addresses, and keeps what it read of each module.
+/// Resolves addresses, and keeps what it has read of each module.
 ///
-/// May be shared between threads. Needs no lock of anybody else's.
+/// May be shared between threads. It takes only its own locks.
 #[derive(Debug)]
 pub struct Symbolizer {
-    places: Places,
+    search_paths: SearchPaths,
     modules: Mutex<HashMap<ModuleKey, Arc<KnownModule>>>,
-    outside: Outside,
+    jit_code: JitCode,
     counters: Counters,
     child_error: Mutex<Option<String>>,
 }
 
-/// Which file a module is: another build at the same path is another one.
+/// The identity of a module's file: a different build at the same path has a different key.
 type ModuleKey = (PathBuf, Option<BuildId>);
 
-/// What a symbolizer has done so far.
+/// Statistics of a symbolizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Addresses asked for.
+    /// Number of requested addresses.
     pub addresses: u64,
-    /// Distinct addresses that were looked up, rather than known from before.
+    /// Number of distinct addresses that were looked up, and not known from before.
     pub looked_up: u64,
-    /// Modules opened.
+    /// Number of opened modules.
     pub modules: u64,
-    /// Modules opened anew because their file was written to.
+    /// Number of modules that were opened again because their file was written to.
     pub replaced: u64,
-    /// Batches for which an addr2line child failed: they were resolved in process.
+    /// Number of batches for which an addr2line child failed, which were resolved in process.
     pub child_failures: u64,
-    /// Addresses of which nothing could be told, by reason, indexed by `Reason as usize`.
-    pub unknown: [u64; Reason::ALL.len()],
+    /// Number of unresolved addresses by reason, indexed by `UnresolvedReason as usize`.
+    pub unknown: [u64; UnresolvedReason::ALL.len()],
     /// How well perf maps and jitdumps could be read.
     pub perf_maps: PerfMapHealth,
 }
@@ -56,30 +56,30 @@ struct Counters {
     modules: AtomicU64,
     replaced: AtomicU64,
     child_failures: AtomicU64,
-    unknown: [AtomicU64; Reason::ALL.len()],
+    unknown: [AtomicU64; UnresolvedReason::ALL.len()],
 }
 
-/// Fewer new addresses than this are not worth a thread.
+/// The number of new addresses of a module for which a thread is started.
 const WORTH_A_THREAD: usize = 8;
 
 impl Symbolizer {
-    /// A symbolizer with these options.
+    /// Creates a symbolizer with these options.
     pub fn new(options: Options) -> Self {
-        let outside = Outside::new(options.perf_map_of);
+        let jit_code = JitCode::new(options.perf_map_of);
         Self {
-            places: Places::new(options),
+            search_paths: SearchPaths::new(options),
             modules: Mutex::default(),
-            outside,
+            jit_code,
             counters: Counters::default(),
             child_error: Mutex::default(),
         }
     }
 
-    /// Resolves `addresses`, which lie in `modules`: one answer each, in the same order. Equal addresses share
-    /// their answer.
+    /// Resolves `addresses`, which are in `modules`: one result each, in the same order. Equal addresses share
+    /// their result.
     pub fn resolve(&self, addresses: &[CodeAddress], modules: &ModuleList) -> Vec<Arc<Resolved>> {
         let mut unique: HashMap<u64, usize> = HashMap::with_capacity(addresses.len().min(4096));
-        let mut groups: HashMap<Option<usize>, Wanted> = HashMap::new();
+        let mut groups: HashMap<Option<usize>, WantedAddresses> = HashMap::new();
         let places: Vec<usize> = addresses
             .iter()
             .map(|address| {
@@ -103,13 +103,13 @@ impl Symbolizer {
         resolved
     }
 
-    /// Forgets modules that are not in `modules`: those that were unloaded.
+    /// Drops modules that are not in `modules`: those that were unloaded.
     pub fn retain(&self, modules: &ModuleList) {
         let keep: Vec<ModuleKey> = modules.as_slice().iter().map(key).collect();
         self.lock().retain(|known, _| keep.contains(known));
     }
 
-    /// What it has done so far.
+    /// Returns its statistics.
     pub fn stats(&self) -> Stats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Counters { addresses, looked_up, modules, replaced, child_failures, unknown } = &self.counters;
@@ -119,7 +119,7 @@ impl Symbolizer {
             modules: read(modules),
             replaced: read(replaced),
             child_failures: read(child_failures),
-            perf_maps: self.outside.health(),
+            perf_maps: self.jit_code.health(),
             ..Stats::default()
         };
         for (total, counter) in stats.unknown.iter_mut().zip(unknown) {
@@ -128,13 +128,13 @@ impl Symbolizer {
         stats
     }
 
-    /// Why an addr2line child last failed, as a sentence.
+    /// Returns why an addr2line child last failed, as a sentence.
     pub fn child_error(&self) -> Option<String> {
         self.child_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Resolves each group, several with new addresses in threads of their own.
-    fn resolve_groups(&self, groups: HashMap<Option<usize>, Wanted>, modules: &ModuleList) -> Answers {
+    /// Resolves each group. If several have new addresses, they use separate threads.
+    fn resolve_groups(&self, groups: HashMap<Option<usize>, WantedAddresses>, modules: &ModuleList) -> ResolvedBatch {
         let mut done = Vec::new();
         let mut waiting = Vec::new();
         for (index, wanted) in groups {
@@ -143,21 +143,21 @@ impl Symbolizer {
                 continue;
             };
             let known = self.known(module);
-            let (found, new) = known.split(wanted);
+            let (found, new) = known.split_known(wanted);
             done.extend(found);
             if !new.is_empty() {
                 waiting.push((known, new));
             }
         }
         let total: usize = waiting.iter().map(|(_, new)| new.len()).sum();
-        if waiting.len() < 2 || total < WORTH_A_THREAD || WithoutThreads::is_asked_for() {
+        if waiting.len() < 2 || total < WORTH_A_THREAD || WithoutThreads::is_active() {
             done.extend(waiting.into_iter().flat_map(|(known, new)| self.look_up(&known, &new)));
             return done;
         }
         std::thread::scope(|scope| {
             let threads: Vec<_> =
                 waiting.iter().map(|(known, new)| scope.spawn(move || self.look_up(known, new))).collect();
-            // A thread that could not finish leaves its addresses to this one.
+            // The addresses of a thread that could not finish are left to this one.
             for (thread, (known, new)) in threads.into_iter().zip(&waiting) {
                 done.extend(thread.join().unwrap_or_else(|_| self.look_up(known, new)));
             }
@@ -166,13 +166,13 @@ impl Symbolizer {
     }
 
     fn resolve_outside(&self, address: u64) -> Arc<Resolved> {
-        let resolved = Resolved { module: None, offset: address, symbolized: self.outside.resolve(address) };
+        let resolved = Resolved { module: None, offset: address, symbolized: self.jit_code.resolve(address) };
         self.count(&resolved);
         Arc::new(resolved)
     }
 
-    fn look_up(&self, known: &KnownModule, wanted: &Wanted) -> Answers {
-        let (answers, failure) = known.look_up(wanted, &self.places);
+    fn look_up(&self, known: &KnownModule, wanted: &WantedAddresses) -> ResolvedBatch {
+        let (answers, failure) = known.look_up(wanted, &self.search_paths);
         if let Some(error) = failure {
             self.counters.child_failures.fetch_add(1, Ordering::Relaxed);
             *self.child_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
@@ -183,7 +183,7 @@ impl Symbolizer {
         answers
     }
 
-    /// What is known of `module`, after opening its file if that is new or was written to.
+    /// Returns `module` with its results, after opening its file if that is new or was written to.
     fn known(&self, module: &Module) -> Arc<KnownModule> {
         let key = key(module);
         let known = self.lock().get(&key).cloned();
@@ -195,8 +195,8 @@ impl Symbolizer {
             self.counters.replaced.fetch_add(1, Ordering::Relaxed);
         }
         self.counters.modules.fetch_add(1, Ordering::Relaxed);
-        let known = Arc::new(KnownModule::open(module, &self.places));
-        // A file that can't be read now may be there the next time.
+        let known = Arc::new(KnownModule::open(module, &self.search_paths));
+        // A file that cannot be read now may be readable next time.
         if known.is_open() {
             self.lock().insert(key, Arc::clone(&known));
         }

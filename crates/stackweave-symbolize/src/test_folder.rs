@@ -1,4 +1,4 @@
-//! A folder of its own for a test, gone when the test ends.
+//! A temporary folder for a test, which is removed when the test ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +19,7 @@ impl TestFolder {
         &self.0
     }
 
-    /// A file of that name, written anew.
+    /// Creates or replaces the file with this name, and returns its path.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, bytes).unwrap();

@@ -1,22 +1,22 @@
-//! Times at which names are looked up by the calling thread alone.
+//! Guards that make lookups use only the calling thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static GUARDS: AtomicUsize = AtomicUsize::new(0);
 
-/// While one of them lives, no symbolizer of this process starts threads: for who watches the process, and would see them.
+/// While a guard exists, no symbolizer of this process starts threads: for recorders that would observe them.
 #[derive(Debug)]
 #[must_use = "threads are started again when it is dropped"]
 pub struct WithoutThreads(());
 
 impl WithoutThreads {
-    /// From now on.
+    /// Creates a guard.
     pub fn begin() -> Self {
         GUARDS.fetch_add(1, Ordering::Relaxed);
         Self(())
     }
 
-    pub(crate) fn is_asked_for() -> bool {
+    pub(crate) fn is_active() -> bool {
         GUARDS.load(Ordering::Relaxed) > 0
     }
 }
@@ -32,12 +32,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_guard_ends_it() {
+    fn the_last_guard_allows_threads_again() {
         let first = WithoutThreads::begin();
         let second = WithoutThreads::begin();
         drop(first);
-        assert!(WithoutThreads::is_asked_for());
+        assert!(WithoutThreads::is_active());
         drop(second);
-        assert!(!WithoutThreads::is_asked_for());
+        assert!(!WithoutThreads::is_active());
     }
 }

@@ -1,5 +1,10 @@
-//! Recordings of devices' memory that are made up.
-#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
+//! Hand-made recordings of devices' memory.
+#![expect(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::new_without_default,
+    reason = "names and types describe the events"
+)]
 
 use stackweave_core::RawFrame;
 use stackweave_recording::ProcessRecording;
@@ -8,11 +13,11 @@ use stackweave_recording::events;
 use crate::memory::header;
 use crate::{Tape, span, stack_word};
 
-/// What the allocator of a host does.
+/// An event of a host's allocator.
 #[derive(Clone, Debug)]
 pub enum DeviceStep {
-    Take { address: u64, size: u64, pool: u64 },
-    TakeAt { address: u64, size: u64, stack: Vec<RawFrame> },
+    Allocate { address: u64, size: u64, pool: u64 },
+    AllocateAt { address: u64, size: u64, stack: Vec<RawFrame> },
     Present { address: u64, size: u64 },
     Free { address: u64 },
     Request { address: u64 },
@@ -25,11 +30,11 @@ pub enum DeviceStep {
     OutOfMemory { size: u64, free: u64, stack: Vec<RawFrame> },
     Begin { reason: u64 },
     SegmentState { address: u64, size: u64, pool: u64 },
-    BlockState { address: u64, size: u64, asked: u64, flags: u64, pool: u64 },
+    BlockState { address: u64, size: u64, requested: u64, flags: u64, pool: u64 },
     End,
 }
 
-/// Records devices, and no memory of the process's own.
+/// A recording of devices' memory, without the process's own memory.
 pub struct DeviceTape {
     pub tape: Tape,
 }
@@ -51,8 +56,8 @@ impl DeviceTape {
         };
         let main = [span("main")];
         let (kind, words) = match step {
-            DeviceStep::Take { address, size, pool } => (events::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
-            DeviceStep::TakeAt { address, size, stack } => (events::HOST_ALLOCATE, six(*address, *size, stack, 0)),
+            DeviceStep::Allocate { address, size, pool } => (events::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
+            DeviceStep::AllocateAt { address, size, stack } => (events::HOST_ALLOCATE, six(*address, *size, stack, 0)),
             DeviceStep::Present { address, size } => (events::HOST_PRESENT, six(*address, *size, &before, 0)),
             DeviceStep::Free { address } => (events::HOST_FREE, six(*address, 0, &[], 0)),
             DeviceStep::Request { address } => (events::HOST_FREE_REQUESTED, six(*address, 0, &[], 0)),
@@ -74,8 +79,8 @@ impl DeviceTape {
             DeviceStep::SegmentState { address, size, pool } => {
                 (events::SEGMENT_STATE, [six(*address, *size, &[], *pool), vec![1]].concat())
             }
-            DeviceStep::BlockState { address, size, asked, flags, pool } => {
-                (events::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat())
+            DeviceStep::BlockState { address, size, requested, flags, pool } => {
+                (events::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*requested, *flags]].concat())
             }
         };
         self.tape.event((thread, ticks), &kind, &words);
@@ -89,7 +94,8 @@ impl DeviceTape {
 const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
-/// A program that trains: a block from before, batches that come and go, a graph's pool, and a request that fails.
+/// Returns the recording of a training program: a block from before the recording, batches that are allocated and
+/// freed, a graph's pool, and an allocation that fails.
 pub fn training() -> ProcessRecording {
     let total = (64 * MIB).to_string();
     let mut tape = DeviceTape::with(&[("device.0.name", "Toy 9000"), ("device.0.total", &total)]);
@@ -98,22 +104,22 @@ pub fn training() -> ProcessRecording {
     let train = Tape::at(tape.tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
     let step = Tape::at(tape.tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
     let graph = 1 << 63 | 3;
-    let taken = |address, size| DeviceStep::TakeAt { address, size, stack: vec![step, train, main] };
-    let block = |address, size, asked, flags| DeviceStep::BlockState { address, size, asked, flags, pool: 0 };
+    let allocate = |address, size| DeviceStep::AllocateAt { address, size, stack: vec![step, train, main] };
+    let block = |address, size, requested, flags| DeviceStep::BlockState { address, size, requested, flags, pool: 0 };
     let mut steps = vec![
         (1, DeviceStep::SegmentPresent { address: 0x10_0000, size: 20 * MIB, pool: 0 }),
         (2, DeviceStep::Present { address: 0x10_0000, size: 2 * MIB }),
-        (10, taken(0x40_0000, 5 * MIB)),
+        (10, allocate(0x40_0000, 5 * MIB)),
         (20, DeviceStep::SegmentMap { address: 0x8000_0000, size: 8 * MIB, pool: graph }),
-        (30, DeviceStep::Take { address: 0x8000_0000, size: 6 * MIB, pool: graph }),
-        (40, taken(0x90_0000, 3 * MIB)),
+        (30, DeviceStep::Allocate { address: 0x8000_0000, size: 6 * MIB, pool: graph }),
+        (40, allocate(0x90_0000, 3 * MIB)),
         (60, DeviceStep::Request { address: 0x90_0000 }),
         (70, DeviceStep::Request { address: 0x8000_0000 }),
         (75, DeviceStep::Complete { address: 0x8000_0000 }),
         (80, DeviceStep::SegmentUnmap { address: 0x8000_0000, size: 4 * MIB }),
         (90, DeviceStep::OutOfMemory { size: 60 * MIB, free: 36 * MIB, stack: vec![step, train, main] }),
     ];
-    let account = [
+    let rows = [
         DeviceStep::Begin { reason: 1 },
         DeviceStep::SegmentState { address: 0x10_0000, size: 20 * MIB, pool: 0 },
         block(0x10_0000, 2 * MIB, 2 * MIB, 3),
@@ -122,10 +128,10 @@ pub fn training() -> ProcessRecording {
         block(0x90_0000, 3 * MIB, 3 * MIB, 2),
         block(0xc0_0000, 8 * MIB, 0, 0),
         DeviceStep::SegmentState { address: 0x8040_0000, size: 4 * MIB, pool: graph },
-        DeviceStep::BlockState { address: 0x8040_0000, size: 4 * MIB, asked: 0, flags: 0, pool: graph },
+        DeviceStep::BlockState { address: 0x8040_0000, size: 4 * MIB, requested: 0, flags: 0, pool: graph },
         DeviceStep::End,
     ];
-    steps.extend(account.map(|step| (91, step)));
+    steps.extend(rows.map(|step| (91, step)));
     for (ms, step) in steps {
         tape.step(1, ms * MS, 0, &step);
     }

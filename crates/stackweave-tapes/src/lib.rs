@@ -1,4 +1,4 @@
-//! Recordings that tests make up, event by event, in memory.
+//! Hand-made recordings for tests, written event by event in memory.
 #![expect(
     clippy::unwrap_used,
     clippy::missing_panics_doc,
@@ -15,11 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{
-    CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind, SourceLocation,
+    CodeAddress, CodeId, EventKind, FrameNames, Module, ModuleList, Position, RawFrame, RawFrameKind, SourceLocation,
 };
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
-use stackweave_recording::read::Source;
+use stackweave_recording::read::RecordingSource;
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_store::{StackTable, label, locate_label};
 
@@ -28,16 +28,16 @@ use native_names::write_native_names;
 
 static STACKS: StackTable = StackTable::new();
 
-/// A process that records. A tick of its clock is a nanosecond.
+/// The recording of a process. A tick of its clock is a nanosecond.
 #[derive(Debug)]
 pub struct Tape {
     encoder: Encoder,
     bytes: Vec<u8>,
     names: TapeNames,
-    /// Those that are declared, in the order of their numbers, which begin at 1.
+    /// The declared kinds, in the order of their numbers, which begin at 1.
     kinds: Vec<EventKind>,
     native_names: BTreeMap<u64, Vec<NativeName>>,
-    /// Words that are not written yet, by thread.
+    /// Words of each thread that are not written yet.
     words: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -45,11 +45,11 @@ pub struct Tape {
 struct TapeNames {
     python: Vec<SourceLocation>,
     modules: Vec<Module>,
-    /// What lies behind line 3 of each file, innermost first.
+    /// The original frames of line 3 of each file, innermost first.
     behind: Vec<SourceLocation>,
 }
 
-impl Names for TapeNames {
+impl FrameNames for TapeNames {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         match frame.kind() {
             RawFrameKind::Python { code, instruction, .. } => {
@@ -74,18 +74,18 @@ impl Names for TapeNames {
     }
 }
 
-/// The frame that a name stands for.
+/// Returns the frame of a label with this name.
 pub fn span(name: &str) -> RawFrame {
     label(name, "", 0).unwrap()
 }
 
-/// A native frame with this return address.
+/// Returns a native frame with this return address.
 pub fn native(address: u64) -> RawFrame {
     RawFrame::native(CodeAddress::return_address(address))
 }
 
-/// Where and when an event happens: thread and ticks.
-pub type At = (u32, u64);
+/// The thread and ticks of an event.
+pub type EventTime = (u32, u64);
 
 impl Default for Tape {
     fn default() -> Self {
@@ -94,12 +94,12 @@ impl Default for Tape {
 }
 
 impl Tape {
-    /// A process of the number 1.
+    /// Creates the recording of process 1.
     pub fn new() -> Self {
         Self::started(&Start { pid: 1, ..Start::default() })
     }
 
-    /// A process with this start. The kinds that every recorder has are declared.
+    /// Creates a recording with this header. Declares the kinds that every recorder has.
     pub fn started(start: &Start) -> Self {
         let mut encoder = Encoder::new(&STACKS);
         let mut bytes = Vec::new();
@@ -112,7 +112,7 @@ impl Tape {
         tape
     }
 
-    /// A Python function: its number.
+    /// Adds a Python function, and returns its number.
     pub fn python(&mut self, qualname: &str, filename: &str, first_line: u32) -> u32 {
         self.names.python.push(SourceLocation {
             name: qualname.rsplit('.').next().unwrap().into(),
@@ -124,12 +124,12 @@ impl Tape {
         u32::try_from(self.names.python.len()).unwrap()
     }
 
-    /// A frame of a Python function, at this line.
+    /// Returns a frame of a Python function at this line.
     pub fn at(function: u32, line: u32) -> RawFrame {
         RawFrame::python(CodeId::new(function).unwrap(), line, false)
     }
 
-    /// Line 3 of each file was made from functions with these names, innermost first.
+    /// Makes line 3 of each file generated from functions with these names, innermost first.
     pub fn behind_line_3(&mut self, names: &[&str]) {
         let location = |name: &&str| SourceLocation {
             name: (*name).into(),
@@ -151,17 +151,17 @@ impl Tape {
         self.names.modules.clear();
     }
 
-    /// What the native frame with this address is called, innermost first.
+    /// Sets the names of the native frame with this address, innermost first.
     pub fn name_native(&mut self, address: u64, names: Vec<NativeName>) {
         self.native_names.insert(address, names);
     }
 
-    /// Names a thread.
+    /// Sets the id and name of a thread.
     pub fn thread(&mut self, number: u32, tid: u32, name: &str) {
         self.encoder.thread(number, tid, name);
     }
 
-    /// The number of a kind of events, which is declared if it was not yet.
+    /// Returns the number of a kind of event, and declares it if it is not declared yet.
     pub fn kind(&mut self, kind: &EventKind) -> u64 {
         let known = self.kinds.iter().position(|known| known == kind);
         let place = known.unwrap_or_else(|| {
@@ -172,82 +172,82 @@ impl Tape {
         place as u64 + 1
     }
 
-    /// Any event; stacks are words that [`stack_word`] gives, frames are the bits of raw ones.
-    pub fn event(&mut self, (thread, ticks): At, kind: &EventKind, words: &[u64]) {
+    /// Records an event. Stacks are words that [`stack_word`] returns, frames are the bits of raw frames.
+    pub fn event(&mut self, (thread, ticks): EventTime, kind: &EventKind, words: &[u64]) {
         let number = self.kind(kind);
         let buffer = self.words.entry(thread).or_default();
         buffer.push(ticks << 8 | number);
         buffer.extend(words);
     }
 
-    /// A span begins.
-    pub fn begin(&mut self, at: At, frame: RawFrame) {
+    /// Begins a span.
+    pub fn begin(&mut self, at: EventTime, frame: RawFrame) {
         self.event(at, &events::BEGIN, &[frame.to_bits()]);
     }
 
-    /// A span begins at this stack, which has its innermost frame first.
-    pub fn begin_at(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
+    /// Begins a span at this stack, whose innermost frame is first.
+    pub fn begin_at(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame]) {
         self.event(at, &events::BEGIN_AT, &[frame.to_bits(), stack_word(stack)]);
     }
 
-    /// A span begins, with details as JSON.
-    pub fn begin_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
+    /// Begins a span with details as JSON.
+    pub fn begin_with(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
         self.event(at, &events::BEGIN_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
-    /// The innermost span ends.
-    pub fn end(&mut self, at: At) {
+    /// Ends the innermost span.
+    pub fn end(&mut self, at: EventTime) {
         self.event(at, &events::END, &[]);
     }
 
-    /// Something happens.
-    pub fn instant(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
+    /// Records an instant.
+    pub fn instant(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame]) {
         self.event(at, &events::INSTANT, &[frame.to_bits(), stack_word(stack)]);
     }
 
-    /// Something happens, with details as JSON.
-    pub fn instant_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
+    /// Records an instant with details as JSON.
+    pub fn instant_with(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
         self.event(at, &events::INSTANT_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
-    /// A quantity has this value.
-    pub fn counter(&mut self, at: At, frame: RawFrame, value: f64) {
+    /// Records the value of a counter.
+    pub fn counter(&mut self, at: EventTime, frame: RawFrame, value: f64) {
         self.event(at, &events::COUNTER, &[frame.to_bits(), value.to_bits()]);
     }
 
-    /// A sample with this weight.
-    pub fn sample(&mut self, at: At, stack: &[RawFrame], weight: i64) {
+    /// Records a sample with this weight.
+    pub fn sample(&mut self, at: EventTime, stack: &[RawFrame], weight: i64) {
         self.event(at, &events::SAMPLE, &[stack_word(stack), weight.cast_unsigned()]);
     }
 
-    /// A block is taken.
-    pub fn allocate(&mut self, at: At, (address, size): (u64, u64), stack: &[RawFrame]) {
+    /// Records the allocation of a block.
+    pub fn allocate(&mut self, at: EventTime, (address, size): (u64, u64), stack: &[RawFrame]) {
         self.event(at, &events::ALLOCATE, &[address, size, stack_word(stack)]);
     }
 
-    /// A block is taken from this allocator.
-    pub fn allocate_by(&mut self, at: At, by: Allocator, (address, size): (u64, u64), stack: &[RawFrame]) {
+    /// Records the allocation of a block by this allocator.
+    pub fn allocate_by(&mut self, at: EventTime, by: Allocator, (address, size): (u64, u64), stack: &[RawFrame]) {
         self.event(at, &by.kind(), &[address, size, stack_word(stack)]);
     }
 
-    /// What a thread takes from now on has this tag, or none.
-    pub fn tag(&mut self, at: At, name: Option<&str>) {
+    /// Sets the tag of the thread's next allocations, or none.
+    pub fn tag(&mut self, at: EventTime, name: Option<&str>) {
         self.event(at, &events::MEMORY_TAG, &[name.map_or(0, |name| span(name).to_bits())]);
     }
 
-    /// A block is given back.
-    pub fn free(&mut self, at: At, address: u64) {
+    /// Records the free of a block.
+    pub fn free(&mut self, at: EventTime, address: u64) {
         self.event(at, &events::FREE, &[address]);
     }
 
-    /// Writes what a thread has recorded so far.
+    /// Writes the buffered events of a thread.
     pub fn flush(&mut self, thread: u32) {
         let encoded = self.encode(thread);
         self.bytes.extend(encoded.definitions);
         self.bytes.extend(encoded.events);
     }
 
-    /// The same, as if the block with what the events refer to were lost.
+    /// Writes the buffered events of a thread, but omits the block of definitions that they refer to.
     pub fn flush_undefined(&mut self, thread: u32) {
         let encoded = self.encode(thread);
         self.bytes.extend(encoded.events);
@@ -261,14 +261,14 @@ impl Tape {
         encoded
     }
 
-    /// Says that events of a thread were lost at this time.
-    pub fn lose(&mut self, (thread, ticks): At) {
+    /// Records that events of a thread were lost at this time.
+    pub fn lose(&mut self, (thread, ticks): EventTime) {
         self.flush(thread);
         let lost = Lost { reason: LossReason::ALL[0], count: 1, thread, first_ticks: ticks, last_ticks: ticks };
         self.encoder.lost(&lost, &mut self.bytes);
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     pub fn bytes(mut self) -> Vec<u8> {
         self.write_all();
         let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
@@ -276,7 +276,7 @@ impl Tape {
         self.bytes
     }
 
-    /// The file of a process that was killed: it has no end.
+    /// Returns the bytes of the file of a killed process, which has no end.
     pub fn unended_bytes(mut self) -> Vec<u8> {
         self.write_all();
         self.bytes
@@ -290,18 +290,18 @@ impl Tape {
         write_native_names(&self.native_names, &mut self.bytes);
     }
 
-    /// Reads it all back.
+    /// Opens the recording for reading.
     pub fn recording(self) -> Recording {
         recording(self.bytes())
     }
 
-    /// The same, as its one process.
+    /// Opens the recording for reading, and returns its only process.
     pub fn process(self) -> ProcessRecording {
         self.recording().processes()[0].clone()
     }
 }
 
-/// Words, and the byte string behind them: its length, and its bytes in whole words.
+/// Appends a byte string to words: its length, and its bytes in whole words.
 pub fn with_bytes(words: &[u64], text: &str) -> Vec<u64> {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
@@ -311,18 +311,18 @@ pub fn with_bytes(words: &[u64], text: &str) -> Vec<u64> {
     words.iter().copied().chain([text.len() as u64]).chain(text.as_bytes().chunks(8).map(word)).collect()
 }
 
-/// Several processes, as they would lie in one file.
+/// Joins several processes to one recording.
 pub fn recording_of(tapes: Vec<Tape>) -> Recording {
     recording(tapes.into_iter().flat_map(Tape::bytes).collect())
 }
 
-/// Reads the bytes of a file.
+/// Opens the bytes of a file for reading.
 pub fn recording(bytes: Vec<u8>) -> Recording {
-    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
-    Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
+    let source: Arc<dyn RecordingSource> = Arc::new(Arc::<[u8]>::from(bytes));
+    Recording::from_source(&source, Path::new("test.swv")).unwrap()
 }
 
-/// The word of an event that stands for a stack; nothing stands for none.
+/// Returns the word of an event that represents a stack; 0 for an empty stack.
 pub fn stack_word(stack: &[RawFrame]) -> u64 {
     if stack.is_empty() { 0 } else { STACKS.intern(stack).unwrap().get().into() }
 }

@@ -1,36 +1,41 @@
-//! Recordings of memory that are made up: events, and a snapshot of what a ledger says about them.
-#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
+//! Hand-made recordings of memory: events, and a snapshot of a ledger's figures.
+#![expect(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::new_without_default,
+    reason = "names and types describe the events"
+)]
 
 use stackweave_core::{EventKind, RawFrame};
-use stackweave_heap::{Figures, Ledger, LedgerOptions, Place};
+use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::Start;
 
 use crate::{Tape, span, stack_word};
 
-/// What a process does with memory.
+/// A memory event of a process.
 #[derive(Clone, Debug)]
-pub enum Step {
-    Take { address: u64, size: u64, stack: Vec<RawFrame>, by: Allocator },
+pub enum MemoryStep {
+    Allocate { address: u64, size: u64, stack: Vec<RawFrame>, by: Allocator },
     Free { address: u64 },
     Unmap { address: u64, size: u64 },
     Keep { address: u64 },
     Tag { name: Option<&'static str> },
-    HostTake { device: i64, address: u64, size: u64, stack: Vec<RawFrame> },
+    HostAllocate { device: i64, address: u64, size: u64, stack: Vec<RawFrame> },
     HostFree { device: i64, address: u64 },
     Segment { device: i64, address: u64, size: u64 },
 }
 
-/// The number of the thread that a recorder's own events are of.
+/// The number of the thread that records the recorder's own events.
 pub const RECORDER: u32 = 99;
 
-/// How it is recorded.
+/// A recording of memory, with a ledger that computes the figures of its snapshots.
 pub struct MemoryTape {
     pub tape: Tape,
     options: LedgerOptions,
     writes_events: bool,
-    /// Each device's, the process's own first. Their places are places in `labels`.
+    /// The ledger of each device, the process's own first. Frames in its call sites are indices of `labels`.
     ledgers: Vec<(i64, Ledger)>,
     labels: Vec<RawFrame>,
     tags: Vec<(u32, u32)>,
@@ -56,61 +61,61 @@ impl MemoryTape {
         Self { tape, options, writes_events, ledgers, labels, tags, last: 0 }
     }
 
-    /// Records what a thread does, and tells the ledger.
-    pub fn step(&mut self, thread: u32, ticks: u64, step: &Step) {
+    /// Records a memory event of a thread, and updates the ledger.
+    pub fn step(&mut self, thread: u32, ticks: u64, step: &MemoryStep) {
         self.last = self.last.max(ticks);
         let (kind, words) = match step {
-            Step::Take { address, size, stack, by } => (by.kind(), vec![*address, *size, stack_word(stack)]),
-            Step::Free { address } => (events::FREE, vec![*address]),
-            Step::Unmap { address, size } => (events::MUNMAP, vec![*address, *size]),
-            Step::Keep { address } => (events::KEPT, vec![*address]),
-            Step::Tag { name } => (events::MEMORY_TAG, vec![name.map_or(0, |name| span(name).to_bits())]),
-            Step::HostTake { device, address, size, stack } => {
+            MemoryStep::Allocate { address, size, stack, by } => (by.kind(), vec![*address, *size, stack_word(stack)]),
+            MemoryStep::Free { address } => (events::FREE, vec![*address]),
+            MemoryStep::Unmap { address, size } => (events::MUNMAP, vec![*address, *size]),
+            MemoryStep::Keep { address } => (events::KEPT, vec![*address]),
+            MemoryStep::Tag { name } => (events::MEMORY_TAG, vec![name.map_or(0, |name| span(name).to_bits())]),
+            MemoryStep::HostAllocate { device, address, size, stack } => {
                 let words = vec![*address, *size, stack_word(stack), device.cast_unsigned(), 3, 4];
                 (events::HOST_ALLOCATE, words)
             }
-            Step::HostFree { device, address } => {
+            MemoryStep::HostFree { device, address } => {
                 (events::HOST_FREE, vec![*address, 0, 0, device.cast_unsigned(), 3, 0])
             }
-            Step::Segment { device, address, size } => {
+            MemoryStep::Segment { device, address, size } => {
                 (events::SEGMENT, vec![*address, *size, 0, device.cast_unsigned(), 3, 4])
             }
         };
         if self.writes_events {
             self.tape.event((thread, ticks), &kind, &words);
         }
-        self.tell(thread, ticks, step);
+        self.update_ledger(thread, ticks, step);
     }
 
-    fn tell(&mut self, thread: u32, ticks: u64, step: &Step) {
+    fn update_ledger(&mut self, thread: u32, ticks: u64, step: &MemoryStep) {
         let own = EventKind::OWN_DEVICE;
         match step {
-            Step::Take { address, size, stack, by } => {
+            MemoryStep::Allocate { address, size, stack, by } => {
                 let place = self.place(thread, stack, by.as_str());
                 let ledger = self.ledger(own);
-                let place = ledger.place(place);
+                let place = ledger.site(place);
                 if by.is_mapping() {
                     ledger.map(ticks, thread, *address, *size, place);
                 } else {
                     ledger.allocate(ticks, thread, *address, *size, place);
                 }
             }
-            Step::Free { address } => self.ledger(own).free(ticks, thread, *address),
-            Step::Unmap { address, size } => self.ledger(own).unmap(ticks, thread, *address, *size),
-            Step::Keep { address } => self.ledger(own).keep(thread, *address),
-            Step::Tag { name } => {
+            MemoryStep::Free { address } => self.ledger(own).free(ticks, thread, *address),
+            MemoryStep::Unmap { address, size } => self.ledger(own).unmap(ticks, thread, *address, *size),
+            MemoryStep::Keep { address } => self.ledger(own).keep(thread, *address),
+            MemoryStep::Tag { name } => {
                 let tag = name.map_or(0, |name| self.label(name));
                 self.tags.retain(|(of, _)| *of != thread);
                 self.tags.push((thread, tag));
             }
-            Step::HostTake { device, address, size, stack } => {
+            MemoryStep::HostAllocate { device, address, size, stack } => {
                 let place = self.place(thread, stack, "host-allocate");
                 let ledger = self.ledger(*device);
-                let place = ledger.place(place);
+                let place = ledger.site(place);
                 ledger.allocate(ticks, thread, *address, *size, place);
             }
-            Step::HostFree { device, address } => self.ledger(*device).free(ticks, thread, *address),
-            Step::Segment { .. } => {}
+            MemoryStep::HostFree { device, address } => self.ledger(*device).free(ticks, thread, *address),
+            MemoryStep::Segment { .. } => {}
         }
     }
 
@@ -123,10 +128,10 @@ impl MemoryTape {
         &mut self.ledgers[at].1
     }
 
-    fn place(&mut self, thread: u32, stack: &[RawFrame], allocator: &str) -> Place {
+    fn place(&mut self, thread: u32, stack: &[RawFrame], allocator: &str) -> CallSite {
         let tag = self.tags.iter().find(|(of, _)| *of == thread).map_or(0, |(_, tag)| *tag);
         let stack = u32::try_from(stack_word(stack)).unwrap();
-        Place { stack, thread, allocator: self.label(allocator), tag }
+        CallSite { stack, thread, allocator: self.label(allocator), tag }
     }
 
     fn label(&mut self, name: &str) -> u32 {
@@ -138,21 +143,21 @@ impl MemoryTape {
         u32::try_from(at).unwrap()
     }
 
-    /// Writes the quantities of the curve.
+    /// Records the counters of the memory curve.
     pub fn curve(&mut self, ticks: u64, heap: f64, rss: f64) {
         for (name, value) in [("memory.heap", heap), ("memory.rss", rss)] {
             self.tape.counter((RECORDER, ticks), span(name), value);
         }
     }
 
-    /// Writes a snapshot; without its last total if it is `cut`.
+    /// Writes a snapshot; omits its last total if `is_cut`.
     pub fn snapshot(&mut self, number: u64, is_cut: bool) {
         let [usage, sizes, total] = [events::MEMORY_USAGE, events::MEMORY_SIZES, events::MEMORY_TOTAL];
         let (tape, now) = (&mut self.tape, self.last + 1);
         let label = |at: u32| if at == 0 { 0 } else { self.labels[at as usize].to_bits() };
         for (index, (device, ledger)) in self.ledgers.iter().enumerate() {
             let device = device.cast_unsigned();
-            for (place, figures) in ledger.places() {
+            for (place, figures) in ledger.sites() {
                 let place = [place.stack.into(), label(place.allocator), label(place.tag), number, place.thread.into()];
                 let words = [&place[..], &[device], &numbers(&figures)].concat();
                 tape.event((RECORDER, now), &usage, &words);

@@ -1,4 +1,4 @@
-//! Names of native frames in a recording, which resolved recordings have.
+//! Names of native frames in a recording, as resolved recordings have them.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use stackweave_recording::file::{BlockHeader, BlockKind, RecordedFrame, write_bl
 
 use super::recording;
 
-/// One of the functions that a native frame stands for.
+/// A function of a native frame.
 #[derive(Clone, Debug)]
 pub struct NativeName {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its source file.
     pub filename: String,
-    /// At which line.
+    /// Its line.
     pub line: u32,
-    /// Whether it was inlined into the next one.
+    /// Whether it was inlined into the next function.
     pub is_inlined: bool,
 }
 
@@ -25,7 +25,8 @@ const NAMES: u8 = 5;
 const HAS_LINE: u8 = 1 << 2;
 const IS_INLINED: u8 = 1 << 7;
 
-/// Adds the names of native frames, by address, to a section that has no end yet. `docs/reference/format-recording.md` says how.
+/// Adds the names of native frames, by address, to a section without an end, as
+/// `docs/reference/format-recording.md` describes.
 pub(super) fn write_native_names(names: &BTreeMap<u64, Vec<NativeName>>, out: &mut Vec<u8>) {
     if names.is_empty() {
         return;
@@ -38,19 +39,19 @@ pub(super) fn write_native_names(names: &BTreeMap<u64, Vec<NativeName>>, out: &m
         strings.push(text);
         first_string + strings.len() as u64 - 1
     };
-    let mut told = Vec::new();
+    let mut name_bytes = Vec::new();
     let mut count = 0;
     for (number, frame) in dictionary.frames() {
         let RecordedFrame::Native { address, .. } = frame else { continue };
         let Some(chain) = names.get(&address.address()) else { continue };
         count += 1;
-        put(&mut told, number.into());
-        put(&mut told, chain.len() as u64);
+        put(&mut name_bytes, number.into());
+        put(&mut name_bytes, chain.len() as u64);
         for name in chain {
-            told.extend([FrameKind::Native as u8, HAS_LINE | if name.is_inlined { IS_INLINED } else { 0 }]);
-            put(&mut told, string(&name.name));
-            put(&mut told, string(&name.filename));
-            put(&mut told, name.line.into());
+            name_bytes.extend([FrameKind::Native as u8, HAS_LINE | if name.is_inlined { IS_INLINED } else { 0 }]);
+            put(&mut name_bytes, string(&name.name));
+            put(&mut name_bytes, string(&name.filename));
+            put(&mut name_bytes, name.line.into());
         }
     }
     let mut string_run = Vec::new();
@@ -62,7 +63,7 @@ pub(super) fn write_native_names(names: &BTreeMap<u64, Vec<NativeName>>, out: &m
     }
     let mut name_run = Vec::new();
     put(&mut name_run, count);
-    name_run.extend(told);
+    name_run.extend(name_bytes);
     let mut payload = Vec::new();
     for (tag, run) in [(STRINGS, string_run), (NAMES, name_run)] {
         payload.push(tag);

@@ -1,5 +1,10 @@
-//! Recordings of phases.
-#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
+//! Hand-made recordings of phases.
+#![expect(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::new_without_default,
+    reason = "names and types describe the events"
+)]
 
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::events;
@@ -13,7 +18,7 @@ pub struct Phases {
     pub thread: u32,
 }
 
-/// A function with a file.
+/// Returns the label of a function with a file.
 pub fn code(name: &str) -> RawFrame {
     label(name, "model.py", 10).unwrap()
 }

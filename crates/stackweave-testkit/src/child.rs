@@ -1,4 +1,4 @@
-//! Tests that need a process of their own: the test binary runs itself again, in a role.
+//! Tests that need their own process: the test binary runs itself again, in a role.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -7,34 +7,35 @@ use std::process::{Command, Output};
 use crate::folder::Folder;
 
 const ROLE: &str = "STACKWEAVE_TEST_ROLE";
-/// A child that runs longer hangs, and is ended by the system. One of 8 seconds takes a minute on a machine with eight times as
-/// many runnable threads as cores.
+/// The time limit of a child; the system ends a child that hangs. A child of 8 seconds takes a minute on a machine
+/// with eight times as many runnable threads as cores.
 const LIMIT_SECONDS: u32 = 240;
 
-/// The role this process was started in; none when it is the test runner.
+/// Returns the role in which this process was started; `None` in the test runner.
 pub fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// A command that runs the test `name` of `executable` again, alone and in the main thread, in `role`.
+/// Returns a command that runs the test `name` of `executable` again, alone and in the main thread, in `role`.
 pub fn command(executable: &Path, name: &str, role: &str) -> Command {
     let mut command = Command::new(executable);
     command.args(arguments(name)).env(ROLE, role);
     command
 }
 
-/// What makes a test binary run the test `name` alone, in the main thread, with its output shown.
+/// Returns the arguments that make a test binary run the test `name` alone, in the main thread, with its output
+/// shown.
 pub fn arguments(name: &str) -> [&str; 4] {
     ["--exact", name, "--nocapture", "--test-threads=1"]
 }
 
-/// The environment variable that sets the role, and its value, as a debugger wants them.
+/// Returns the environment variable that sets the role and its value, in the syntax of a debugger.
 pub fn environment(role: &str) -> String {
     format!("{ROLE}={role}")
 }
 
-/// Runs the test `name`, with its modules, again in a process of its own, which may fork, and where `inside` gets the test's folder. Gives the
-/// folder to the test; in that process, nothing.
+/// Runs the test `name`, including its module path, again in its own process, which may fork. In that process,
+/// calls `inside` with the test's folder and returns `None`; in the test runner, returns the folder.
 ///
 /// # Panics
 /// When that process fails.
@@ -50,7 +51,7 @@ pub fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> 
     Some(folder)
 }
 
-/// Runs the command to its end, at most for four minutes.
+/// Runs the command to its end, for at most four minutes.
 ///
 /// # Panics
 /// When it cannot be started.
@@ -58,7 +59,7 @@ pub fn run(command: &mut Command) -> Output {
     run_for(command, LIMIT_SECONDS)
 }
 
-/// Runs the command to its end, at most for that many seconds.
+/// Runs the command to its end, for at most `seconds`.
 ///
 /// # Panics
 /// When it cannot be started.
@@ -73,7 +74,7 @@ pub fn run_for(command: &mut Command, seconds: u32) -> Output {
     command.output().expect("the child starts")
 }
 
-/// Lets the command's process have no more memory than this.
+/// Limits the memory of the command's process to this number of bytes.
 pub fn limit_memory(command: &mut Command, bytes: u64) -> &mut Command {
     // SAFETY: `setrlimit` is async-signal-safe and gets a valid limit; it holds for the child alone.
     unsafe {
@@ -88,16 +89,16 @@ pub fn limit_memory(command: &mut Command, bytes: u64) -> &mut Command {
     }
 }
 
-/// Both outputs of a child as text, for a message.
+/// Returns both outputs of a child as text, for a message.
 pub fn text(output: &Output) -> String {
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{out}{error}", output.status)
 }
 
-/// This test binary.
+/// Returns the path of this test binary.
 ///
 /// # Panics
-/// When the system does not say.
+/// When the system does not report it.
 pub fn own_executable() -> std::path::PathBuf {
     std::env::current_exe().expect("a process knows its executable")
 }

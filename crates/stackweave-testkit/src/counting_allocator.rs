@@ -1,37 +1,37 @@
-//! A global allocator that counts what each thread asks of it.
+//! A global allocator that counts the requests and bytes of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
     static REQUESTS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes taken less bytes given back; less than 0 for a thread that frees what others took.
-    static HELD: Cell<isize> = const { Cell::new(0) };
+    /// Allocated bytes less freed bytes; negative for a thread that frees what other threads allocated.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting. A test makes it its `#[global_allocator]`.
+/// The system's allocator with counters. A test uses it as its `#[global_allocator]`.
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// How often the calling thread has asked for memory, or given it back, so far.
+/// Returns how many allocations, reallocations and frees the calling thread has made so far.
 pub fn requests() -> u64 {
     REQUESTS.with(Cell::get)
 }
 
-/// The most bytes that the calling thread holds at once while it does `work`, more than it held before.
+/// Returns the peak of the calling thread's live bytes while it does `work`, relative to its live bytes before.
 pub fn peak_bytes(work: impl FnOnce()) -> usize {
-    let before = HELD.get();
+    let before = LIVE.get();
     PEAK.set(before);
     work();
     usize::try_from(PEAK.get() - before).unwrap_or(0)
 }
 
-fn count(taken: usize, given_back: usize) {
+fn count(allocated: usize, freed: usize) {
     REQUESTS.with(|requests| requests.set(requests.get() + 1));
-    let held = HELD.get().wrapping_add_unsigned(taken).wrapping_sub_unsigned(given_back);
-    HELD.set(held);
-    PEAK.set(PEAK.get().max(held));
+    let live = LIVE.get().wrapping_add_unsigned(allocated).wrapping_sub_unsigned(freed);
+    LIVE.set(live);
+    PEAK.set(PEAK.get().max(live));
 }
 
 // SAFETY: every method does what the system's allocator does; the counters are plain thread-local words.

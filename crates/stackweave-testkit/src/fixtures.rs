@@ -1,16 +1,16 @@
-//! The fixtures, as Rust sees them. What each builds is said in `fixtures/`, beside its code.
+//! Declarations of the C, C++ and assembly fixtures. The sources in `fixtures/` describe what each builds.
 #![expect(missing_docs, reason = "the fixtures' own comments say what they do")]
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
-/// What a fixture calls when its stack is built.
+/// The callback that a fixture calls when its stack is built.
 pub type Callback = extern "C" fn(*mut c_void);
 /// A fixture that does nothing but call back.
 pub type Caller = unsafe extern "C" fn(Callback, *mut c_void);
 /// A fixture that calls nothing.
 pub type Leaf = unsafe extern "C" fn(c_long, c_long) -> c_long;
 
-/// The twin of `struct sw_tree` in `call_tree.c`.
+/// The Rust declaration of `struct sw_tree` in `call_tree.c`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawTree {
@@ -30,7 +30,7 @@ unsafe extern "C" {
     pub fn sw_aba_root(through_q: c_int, callback: Callback, data: *mut c_void);
     pub fn sw_aba_p(callback: Callback, data: *mut c_void);
     pub fn sw_aba_q(callback: Callback, data: *mut c_void);
-    pub fn sw_swapped_rooms(rounds: c_uint, callback: Callback, data: *mut c_void);
+    pub fn sw_swapped_buffers(rounds: c_uint, callback: Callback, data: *mut c_void);
     pub fn sw_sort(callback: Callback, data: *mut c_void) -> c_int;
 
     pub fn sw_tree_omit(tree: *mut RawTree);
@@ -65,7 +65,7 @@ unsafe extern "C" {
     pub fn sw_call_caller(caller: Caller, callback: Callback, data: *mut c_void);
 
     pub fn sw_stepped_frames() -> c_long;
-    pub fn sw_with_wild_rbp(function: unsafe extern "C" fn() -> c_long) -> c_long;
+    pub fn sw_with_invalid_rbp(function: unsafe extern "C" fn() -> c_long) -> c_long;
     pub fn sw_trap_on();
     pub fn sw_trap_off();
 }
@@ -75,16 +75,16 @@ pub type PluginEnter = unsafe extern "C" fn(Callback, *mut c_void);
 /// `sw_lazy_calls` of `lazy.c`.
 pub type LazyCalls = unsafe extern "C" fn(*const c_char) -> c_long;
 
-/// The library of `plugin.S` whose inner frame is the larger one.
+/// The library of `plugin.S` whose inner frame is larger than its outer frame.
 pub const PLUGIN_INNER: &str = env!("SW_PLUGIN_INNER");
-/// The same library with the sizes swapped.
+/// The same library with the two sizes swapped.
 pub const PLUGIN_OUTER: &str = env!("SW_PLUGIN_OUTER");
-/// The library of `taking.c`.
-pub const TAKING: &str = env!("SW_TAKING");
+/// The library of `known_amounts.c`.
+pub const KNOWN_AMOUNTS: &str = env!("SW_KNOWN_AMOUNTS");
 /// The lazily bound library of `lazy.c`.
 pub const LAZY: &str = env!("SW_LAZY");
 
-/// A library of `allocating.c`, in one of the ways in which its calls are bound.
+/// The libraries of `allocating.c`: one for each way in which calls are bound, with its name.
 pub const ALLOCATING: [(&str, &str); 6] = [
     ("now", env!("SW_ALLOC_NOW")),
     ("lazy", env!("SW_ALLOC_LAZY")),
@@ -93,13 +93,13 @@ pub const ALLOCATING: [(&str, &str); 6] = [
     ("noplt", env!("SW_ALLOC_NOPLT")),
     ("packed", env!("SW_ALLOC_PACKED")),
 ];
-/// The same with a constructor that allocates.
+/// The library of `allocating.c` with a constructor that allocates.
 pub const ALLOCATING_LATER: &str = env!("SW_ALLOC_LATER");
-/// The same with a `malloc` of its own, bound at once and by the first call.
+/// The library of `allocating.c` with its own `malloc`: bound immediately, and bound by the first call.
 pub const ALLOCATING_OWN: [&str; 2] = [env!("SW_ALLOC_OWN"), env!("SW_ALLOC_OWN_LAZY")];
-/// The same, which finds libraries in the folder `nested` beside it.
+/// The library of `allocating.c` that finds libraries in the folder `nested` beside it.
 pub const ALLOCATING_FINDER: &str = env!("SW_ALLOC_FINDER");
-/// The same, in that folder.
+/// The library of `allocating.c` in that folder.
 pub const ALLOCATING_NESTED: &str = env!("SW_ALLOC_NESTED");
 
 /// `counter.c`, for `LD_PRELOAD`.
@@ -115,7 +115,7 @@ extern "C" fn run_action(data: *mut c_void) {
     action();
 }
 
-/// Lets `enter` call a fixture with a callback that runs `action`.
+/// Calls a fixture through `enter`, with a callback that runs `action`.
 pub fn call_through(mut action: &mut dyn FnMut(), enter: impl FnOnce(Callback, *mut c_void)) {
     enter(run_action, (&raw mut action).cast());
 }

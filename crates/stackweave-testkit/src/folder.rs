@@ -1,20 +1,20 @@
-//! A folder of its own for a test, gone when the test ends.
+//! A temporary folder for a test, which is removed when the test ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An empty folder, which is removed with all that is in it.
+/// A temporary folder. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder that nobody else has.
+    /// Creates a folder with a unique name.
     ///
     /// # Panics
-    /// When it can't be made; so do the others where the disk fails.
-    #[expect(clippy::new_without_default, reason = "it is made on a disk, not of nothing")]
+    /// When the folder cannot be created. The other methods panic, too, when the disk fails.
+    #[expect(clippy::new_without_default, reason = "it is created on a disk, not from nothing")]
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -24,17 +24,17 @@ impl Folder {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where a file of that name would be in it.
+    /// Returns the path that a file with this name has or would have in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// A file of that name, written anew, with the folders around it.
+    /// Creates or replaces the file with this name, with its parent folders, and returns its path.
     #[expect(clippy::missing_panics_doc, reason = "as for `new`")]
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.file(name);
@@ -43,13 +43,13 @@ impl Folder {
         path
     }
 
-    /// The names of what is in it.
+    /// Returns the names of its entries.
     pub fn names(&self) -> Vec<String> {
         let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.paths().into_iter().map(name).collect()
     }
 
-    /// What is in it, by name.
+    /// Returns the paths of its entries, sorted by name.
     #[expect(clippy::missing_panics_doc, reason = "as for `new`")]
     pub fn paths(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).expect("the folder is there");

@@ -1,4 +1,4 @@
-//! A file that becomes longer, as one that somebody writes.
+//! A file that becomes longer, like one that another process writes.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
 
-/// An empty file in a folder of its own.
+/// An empty file in its own temporary folder.
 #[derive(Debug)]
 pub struct GrowingFile {
     path: PathBuf,
@@ -14,19 +14,19 @@ pub struct GrowingFile {
 }
 
 impl GrowingFile {
-    /// One that nobody else has.
-    #[expect(clippy::new_without_default, reason = "it is made on a disk, not of nothing")]
+    /// Creates an empty file with a unique path.
+    #[expect(clippy::new_without_default, reason = "it is created on a disk, not from nothing")]
     pub fn new() -> Self {
         let folder = Folder::new();
         Self { path: folder.write("growing.swv", b""), _folder: folder }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds bytes at its end.
+    /// Appends bytes to the file.
     #[expect(clippy::missing_panics_doc, reason = "as for `Folder::new`")]
     pub fn add(&self, bytes: &[u8]) {
         let mut file = OpenOptions::new().append(true).open(&self.path).expect("the file is there");

@@ -1,4 +1,4 @@
-//! Shared libraries that come and go.
+//! Shared libraries that tests load and unload.
 
 use std::ffi::{CString, c_int, c_void};
 
@@ -7,12 +7,12 @@ use std::ffi::{CString, c_int, c_void};
 pub struct Library(*mut c_void);
 
 impl Library {
-    /// Loads the library, binding its calls when they are first made. None when it cannot be found.
+    /// Loads the library, binding its calls when they are first made. Returns `None` if it cannot be found.
     pub fn open(path: &str) -> Option<Self> {
         Self::open_with(path, libc::RTLD_LAZY | libc::RTLD_LOCAL)
     }
 
-    /// As [`Library::open`], and offers its symbols to what is loaded later.
+    /// Loads the library as [`Library::open`] does, and offers its symbols to libraries that are loaded later.
     pub fn open_for_all(path: &str) -> Option<Self> {
         Self::open_with(path, libc::RTLD_LAZY | libc::RTLD_GLOBAL)
     }
@@ -24,7 +24,7 @@ impl Library {
         (!handle.is_null()).then(|| Self(handle))
     }
 
-    /// Where the symbol is; null when there is none.
+    /// Returns the address of the symbol; null if there is none.
     pub fn symbol(&self, name: &str) -> *mut c_void {
         let Ok(name) = CString::new(name) else { return std::ptr::null_mut() };
         // SAFETY: the handle is open, the name is a C string.
@@ -34,7 +34,7 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: the handle is open; whoever called into the library has returned.
+        // SAFETY: the handle is open; every call into the library has returned.
         unsafe { libc::dlclose(self.0) };
     }
 }

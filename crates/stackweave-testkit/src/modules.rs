@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Module {
     /// Its path; empty for the program itself.
     pub path: String,
-    /// What is added to its file addresses.
+    /// The difference between its addresses in memory and in its file.
     pub bias: u64,
     /// From its first to its last mapped byte.
     pub range: Range<u64>,
@@ -21,13 +21,13 @@ pub struct Module {
 }
 
 impl Module {
-    /// Whether the address is in this object.
+    /// Returns whether the address is in this object.
     pub fn contains(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| segment.contains(&address))
     }
 }
 
-/// Every object that is loaded now.
+/// Returns every object that is loaded now.
 pub fn loaded() -> Vec<Module> {
     let mut modules = Vec::new();
     // SAFETY: the callback gets the vector that it expects, and does not call the loader.
@@ -35,7 +35,7 @@ pub fn loaded() -> Vec<Module> {
     modules
 }
 
-/// The object whose path contains `name`.
+/// Returns the object whose path contains `name`.
 pub fn named(name: &str) -> Option<Module> {
     loaded().into_iter().find(|module| module.path.contains(name))
 }

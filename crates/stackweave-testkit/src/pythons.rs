@@ -1,14 +1,14 @@
-//! The interpreters of this machine.
+//! The Python interpreters of this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The minor versions that can be read.
+/// The minor versions whose frames Stackweave can read.
 pub const MINORS: std::ops::RangeInclusive<u8> = 10..=15;
-/// The oldest minor version with the public functions that frames are read by otherwise.
+/// The oldest minor version with the public functions that are the fallback for reading frames.
 const OLDEST_FALLBACK: u8 = 9;
-/// More interpreters, separated by colons, for those that are in no usual place.
+/// The environment variable with paths of more interpreters, separated by colons, for those in unusual folders.
 pub const MORE: &str = "STACKWEAVE_TEST_PYTHONS";
 
 const QUESTION: &str = "import sys, sysconfig
@@ -17,8 +17,9 @@ sysconfig.get_config_var('LIBDIR'), sysconfig.get_config_var('LDLIBRARY'), sys.v
 sep='\\n')
 ";
 
-/// Makes a module of tests, one for each minor version: `in_each_python!(name, check)` makes `name::python_3_10` and so on, each
-/// of which calls `check(&Python)` with the interpreters of that version, so that they run side by side and a failure has a name.
+/// Defines a module of tests, one for each minor version: `in_each_python!(name, check)` defines
+/// `name::python_3_10` and so on. Each calls `check(&Python)` with the interpreters of that version, so that
+/// versions run in parallel and a failure names its version.
 #[macro_export]
 macro_rules! in_each_python {
     ($(#[$meta:meta])* $name:ident, $check:expr) => {
@@ -38,23 +39,23 @@ macro_rules! in_each_python {
     };
 }
 
-/// Calls `check` with each readable interpreter of this minor version; prints that there is none.
+/// Calls `check` with each readable interpreter of this minor version. Prints a message if there is none.
 pub fn check_minor(minor: u8, check: impl FnMut(&Python)) {
     const { assert!(*MINORS.start() == 10 && *MINORS.end() == 15, "the macro has a test for each") };
     let found = found(candidates().into_iter().filter(|executable| may_be(executable, minor)));
     let readable: Vec<_> = found.iter().filter(|python| python.minor == minor && python.refusal.is_none()).collect();
     if readable.is_empty() {
-        say_missing(minor);
+        report_missing(minor);
     }
     readable.into_iter().for_each(check);
 }
 
-#[expect(clippy::print_stdout, reason = "a test says what it skips")]
-fn say_missing(minor: u8) {
+#[expect(clippy::print_stdout, reason = "a test reports what it skips")]
+fn report_missing(minor: u8) {
     println!("skipped: Python 3.{minor} is not installed");
 }
 
-/// Whether the name of the file leaves open that it is of this minor version.
+/// Returns whether the file's name is compatible with this minor version.
 fn may_be(executable: &Path, minor: u8) -> bool {
     let Ok(file) = executable.canonicalize() else { return false };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -63,26 +64,26 @@ fn may_be(executable: &Path, minor: u8) -> bool {
     digits.parse() == Ok(minor)
 }
 
-/// An interpreter that runs.
+/// An installed interpreter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Python {
-    /// The second number of its version.
+    /// Its minor version.
     pub minor: u8,
-    /// Its whole version.
+    /// Its full version.
     pub version: String,
-    /// What to run.
+    /// The path of the executable.
     pub executable: PathBuf,
-    /// Where its shared library is, if it has one.
+    /// The path of its shared library, if it has one.
     pub library: Option<PathBuf>,
-    /// Where it is installed.
+    /// The folder in which it is installed.
     pub home: PathBuf,
-    /// Why its frames can't be read directly, in the words of the crate.
+    /// Why its frames cannot be read directly, with the crate's message.
     pub refusal: Option<String>,
 }
 
 impl Python {
-    /// Asks the interpreter itself. None when it doesn't run, or is too old.
-    pub fn ask(executable: &Path) -> Option<Self> {
+    /// Runs the interpreter and queries its properties. Returns `None` if it does not run or is too old.
+    pub fn query(executable: &Path) -> Option<Self> {
         let output = Command::new(executable).args(["-c", QUESTION]).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         let mut lines = text.lines();
@@ -105,40 +106,40 @@ impl Python {
     }
 }
 
-/// Every interpreter whose frames can be read.
+/// Returns every interpreter whose frames can be read.
 pub fn readable_pythons() -> BTreeSet<Python> {
     all().into_iter().filter(|python| python.refusal.is_none()).collect()
 }
 
-/// The same, for a test: prints which minor versions are not there.
+/// Returns every interpreter whose frames can be read, and prints which minor versions are missing.
 pub fn pythons() -> BTreeSet<Python> {
     let found = readable_pythons();
     for minor in MINORS {
         if !found.iter().any(|python| python.minor == minor) {
-            say_missing(minor);
+            report_missing(minor);
         }
     }
     found
 }
 
-/// Every interpreter that is refused.
+/// Returns every interpreter that Stackweave refuses.
 pub fn refused_pythons() -> BTreeSet<Python> {
     all().into_iter().filter(|python| python.refusal.is_some()).collect()
 }
 
-/// Every interpreter that can be found, once: on the path, in pyenv, in [`MORE`].
+/// Returns every interpreter on the path, in pyenv and in [`MORE`], each once.
 fn all() -> BTreeSet<Python> {
     found(candidates())
 }
 
-/// The interpreters among these files.
+/// Returns the interpreters among these files.
 fn found(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeSet<Python> {
     let mut files = BTreeSet::new();
     let is_new = |executable: &PathBuf| executable.canonicalize().is_ok_and(|file| files.insert(file));
-    // The same interpreter may be found by several names, and behind a script that chooses one.
+    // The same interpreter may have several names, or be behind a script that chooses one.
     let mut found: BTreeMap<(String, PathBuf, Option<String>), Python> = BTreeMap::new();
     for executable in candidates.into_iter().filter(is_new) {
-        if let Some(python) = Python::ask(&executable) {
+        if let Some(python) = Python::query(&executable) {
             found.entry((python.version.clone(), python.home.clone(), python.refusal.clone())).or_insert(python);
         }
     }

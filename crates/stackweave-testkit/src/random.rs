@@ -1,6 +1,7 @@
-//! Random numbers that are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
-/// A small generator (splitmix64). With an input, the bytes of that come first, so that a fuzzer can choose them.
+/// A small generator (splitmix64). It can begin with the bytes of an input, so that a fuzzer can choose the
+/// numbers.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -9,17 +10,17 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence that belongs to `seed`.
+    /// Creates a generator from `seed`.
     pub const fn new(seed: u64) -> Self {
         Self { state: seed, input: Vec::new(), used: 0 }
     }
 
-    /// The bytes of `input`, and the sequence that belongs to 0 once they are used up.
+    /// Creates a generator that returns the bytes of `input` first, and then continues with seed 0.
     pub fn from_bytes(input: &[u8]) -> Self {
         Self { state: 0, input: input.to_vec(), used: 0 }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         if let Some(bytes) = self.input.get(self.used..).and_then(<[u8]>::first_chunk) {
             self.used += bytes.len();
@@ -32,7 +33,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which is not zero.
     pub fn below(&mut self, bound: usize) -> usize {
         match self.input.get(self.used) {
             // One byte is enough for a choice of a few.
@@ -49,12 +50,12 @@ impl Random {
         self.bits() % bound
     }
 
-    /// Returns one of some, of which there are any.
+    /// Returns one of these values. There is at least one.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    /// A byte below `bound`, which is not zero.
+    /// Returns a byte below `bound`, which is not zero.
     pub fn byte_below(&mut self, bound: u8) -> u8 {
         self.below(usize::from(bound)) as u8
     }

@@ -1,4 +1,4 @@
-//! Running code inside signal handlers, on the normal and on the alternate stack.
+//! Runs code inside signal handlers, on the normal and on the alternate stack.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -6,7 +6,7 @@ use std::mem::zeroed;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where a handler runs.
+/// The stack on which a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalStack {
     /// On the interrupted stack.
@@ -15,7 +15,7 @@ pub enum SignalStack {
     Alternate,
 }
 
-/// What a handler of this thread does; it gets the `ucontext`.
+/// The function that a handler of this thread calls; its argument is the `ucontext`.
 pub type Handler<'a> = &'a mut (dyn FnMut(*mut c_void) + 'a);
 
 const SIGNALS: usize = 65;
@@ -25,7 +25,7 @@ thread_local! {
     static OWNS_ACTIONS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Signal actions belong to the process, so only one thread at a time may have its own.
+/// Serialises tests that install signal actions: actions belong to the process.
 static ACTIONS: Mutex<()> = Mutex::new(());
 
 fn handler_of(signal: c_int) -> *mut c_void {
@@ -45,8 +45,8 @@ extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// Runs `body`; when one of the signals arrives at this thread meanwhile, `handler` runs inside its handler.
-/// The handler must not allocate, lock or panic. May be nested, for other signals.
+/// Runs `body`. When one of the signals arrives at this thread meanwhile, calls `handler` inside the signal
+/// handler. `handler` must not allocate, lock or panic. Calls may be nested for different signals.
 ///
 /// # Panics
 /// When the system refuses a handler or an alternate stack.
@@ -67,7 +67,7 @@ pub fn with_handlers(signals: &[c_int], stack: SignalStack, mut handler: Handler
     OWNS_ACTIONS.with(|owns| owns.set(!outermost));
 }
 
-/// Runs `inside` in a signal handler that this thread raises, and returns when it is done.
+/// Raises a signal in this thread, and calls `inside` in its handler.
 pub fn in_handler(stack: SignalStack, inside: Handler<'_>) {
     with_handlers(&[libc::SIGUSR1], stack, inside, || {
         // SAFETY: the signal has a handler.
@@ -82,14 +82,14 @@ struct Action {
 
 impl Action {
     fn install(signal: c_int, stack: SignalStack) -> Self {
-        // SAFETY: an all-zero `sigaction` is a valid one (default action, empty mask).
+        // SAFETY: an all-zero `sigaction` is valid (default action, empty mask).
         let (mut action, mut old): (libc::sigaction, libc::sigaction) = unsafe { (zeroed(), zeroed()) };
         action.sa_sigaction = on_signal as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         if stack == SignalStack::Alternate {
             action.sa_flags |= libc::SA_ONSTACK;
         }
-        // SAFETY: the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: the handler has the signature that SA_SIGINFO requires.
         let done = unsafe { libc::sigaction(signal, &raw const action, &raw mut old) };
         assert_eq!(done, 0, "sigaction failed");
         Self { signal, old }
@@ -98,12 +98,12 @@ impl Action {
 
 impl Drop for Action {
     fn drop(&mut self) {
-        // SAFETY: puts back what was there.
+        // SAFETY: restores the previous action.
         unsafe { libc::sigaction(self.signal, &raw const self.old, std::ptr::null_mut()) };
     }
 }
 
-/// A large alternate stack for this thread, put in the place of the small one that the runtime made.
+/// A large alternate stack for this thread, in place of the small one that the runtime made.
 struct AlternateStack {
     _memory: Box<[u8]>,
     old: libc::stack_t,
@@ -113,9 +113,9 @@ impl AlternateStack {
     fn new() -> Self {
         let mut memory = vec![0_u8; 1 << 20].into_boxed_slice();
         let new = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
-        // SAFETY: an all-zero `stack_t` is a place for the old one.
+        // SAFETY: an all-zero `stack_t` is valid.
         let mut old: libc::stack_t = unsafe { zeroed() };
-        // SAFETY: the memory lives until the old stack is back.
+        // SAFETY: the memory lives until the old stack is restored.
         let done = unsafe { libc::sigaltstack(&raw const new, &raw mut old) };
         assert_eq!(done, 0, "sigaltstack failed");
         Self { _memory: memory, old }
@@ -124,23 +124,24 @@ impl AlternateStack {
 
 impl Drop for AlternateStack {
     fn drop(&mut self) {
-        // SAFETY: puts back what was there; no handler runs on the memory any more.
+        // SAFETY: restores the previous stack; no handler runs on the memory any longer.
         unsafe { libc::sigaltstack(&raw const self.old, std::ptr::null_mut()) };
     }
 }
 
-/// A timer that sends a signal to the thread that made it.
+/// A timer that sends a signal to the thread that created it.
 #[derive(Debug)]
 pub struct Alarm(libc::timer_t);
 
 impl Alarm {
-    /// Will send `signal` to the calling thread; it is not set yet.
+    /// Creates a timer that will send `signal` to the calling thread. It is not armed yet.
     ///
     /// # Panics
-    /// When the system has no timer left.
+    /// When the system cannot create a timer.
     pub fn new(signal: c_int) -> Self {
         let mut timer: libc::timer_t = std::ptr::null_mut();
-        // SAFETY: an all-zero `sigevent` is valid; `gettid` has no conditions; `timer` is a place for the id.
+        // SAFETY: an all-zero `sigevent` is valid; `gettid` has no preconditions; `timer` is valid memory for the
+        // id.
         let made = unsafe {
             let mut event: libc::sigevent = zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -163,7 +164,7 @@ impl Alarm {
             tv_nsec: time.subsec_nanos().into(),
         };
         let setting = libc::itimerspec { it_interval: of(again), it_value: of(first) };
-        // SAFETY: the timer exists, the setting is whole.
+        // SAFETY: the timer exists, and the setting is fully initialised.
         let set = unsafe { libc::timer_settime(self.0, 0, &raw const setting, std::ptr::null_mut()) };
         assert_eq!(set, 0, "timer_settime failed");
     }
@@ -176,7 +177,7 @@ impl Drop for Alarm {
     }
 }
 
-/// An alarm that rings again and again.
+/// A timer that sends a signal periodically.
 #[derive(Debug)]
 pub struct Ticker {
     _alarm: Alarm,
@@ -186,7 +187,7 @@ impl Ticker {
     /// Sends `signal` to the calling thread every `microseconds`.
     ///
     /// # Panics
-    /// When the system has no timer left.
+    /// When the system cannot create a timer.
     pub fn start(signal: c_int, microseconds: u64) -> Self {
         let alarm = Alarm::new(signal);
         let every = Duration::from_micros(microseconds);

@@ -1,4 +1,4 @@
-//! Comparing two stacks, and saying readably where they part.
+//! Comparison of two stacks, with a readable description of their difference.
 
 use std::ffi::{CStr, c_void};
 use std::fmt::Write as _;
@@ -7,17 +7,17 @@ use stackweave_unwind::CodeAddress;
 
 use crate::oracles::libgcc::function_start;
 
-/// Whether the addresses alone are compared, or their kinds (exact or return address) too.
+/// Whether a comparison includes only addresses, or their kinds (exact or return address) too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
-    /// The other side does not know kinds.
+    /// Compares addresses only, because the other unwinder does not know kinds.
     Addresses,
-    /// Both sides know.
+    /// Compares addresses and kinds.
     AddressesAndKinds,
 }
 
-/// The index of the first frame that is not the same in both, captured by two calls in one function: the
-/// first frames must be in the same function, all others equal. Async-signal-safe.
+/// Returns the index of the first different frame of two stacks that two calls in one function captured: the first
+/// frames must be in the same function, and all others equal. Async-signal-safe.
 pub fn first_difference(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
     let (Some(our_first), Some(their_first)) = (ours.first(), theirs.first()) else {
         return (ours.len() != theirs.len()).then_some(0);
@@ -28,7 +28,7 @@ pub fn first_difference(ours: &[CodeAddress], theirs: &[CodeAddress], compare: C
     difference_from(1, ours, theirs, compare)
 }
 
-/// The index of the first frame that is not equal, the first included. Async-signal-safe.
+/// Returns the index of the first frame that is not equal, including the first frame. Async-signal-safe.
 pub fn first_unequal(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
     difference_from(0, ours, theirs, compare)
 }
@@ -43,10 +43,10 @@ fn difference_from(start: usize, ours: &[CodeAddress], theirs: &[CodeAddress], c
     within.or_else(|| (ours.len() != theirs.len()).then_some(common))
 }
 
-/// Whether both stacks, captured by two calls in one function, are the same; if not, how they differ.
+/// Compares two stacks that two calls in one function captured.
 ///
 /// # Errors
-/// Says which frame is the first that differs, and shows both stacks around it.
+/// Describes the first different frame, and shows both stacks around it.
 pub fn same_root_side(ours: &[CodeAddress], theirs: &[CodeAddress]) -> Result<(), String> {
     match first_difference(ours, theirs, Compare::Addresses) {
         None => Ok(()),
@@ -54,7 +54,7 @@ pub fn same_root_side(ours: &[CodeAddress], theirs: &[CodeAddress]) -> Result<()
     }
 }
 
-/// Both stacks around the frame at `index`, one line per frame.
+/// Returns both stacks around the frame at `index` as text, one line per frame.
 pub fn explain(ours: &[CodeAddress], theirs: &[CodeAddress], index: usize) -> String {
     const AROUND: usize = 12;
     let mut text = format!("frame {index} differs ({} frames here, {} expected)\n", ours.len(), theirs.len());
@@ -71,7 +71,7 @@ pub fn explain(ours: &[CodeAddress], theirs: &[CodeAddress], index: usize) -> St
     text
 }
 
-/// An address with its module, its offset there, and the nearest exported symbol.
+/// Describes an address: its module, its offset there, and the nearest exported symbol.
 pub fn describe(address: CodeAddress) -> String {
     let mut text = format!("{address:?}");
     let mut info = libc::Dl_info {
@@ -81,12 +81,12 @@ pub fn describe(address: CodeAddress) -> String {
         dli_saddr: std::ptr::null_mut(),
     };
     let pointer = std::ptr::with_exposed_provenance::<c_void>(usize::try_from(address.lookup()).unwrap_or(0));
-    // SAFETY: any address may be asked for; `info` is a place for the answer.
+    // SAFETY: any address may be passed; `info` is valid memory for the result.
     if unsafe { libc::dladdr(pointer, &raw mut info) } == 0 {
         text.push_str(" in no module");
         return text;
     }
-    // SAFETY: `dladdr` gives C strings that live as long as their module.
+    // SAFETY: `dladdr` returns C strings that live as long as their module.
     let name = |pointer| unsafe { CStr::from_ptr(pointer) }.to_string_lossy();
     let file = name(info.dli_fname);
     let offset = address.address().wrapping_sub(info.dli_fbase as u64);

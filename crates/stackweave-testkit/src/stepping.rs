@@ -5,58 +5,58 @@ use std::ffi::c_void;
 use stackweave_unwind::{CodeAddress, StopReason};
 
 use crate::fixtures::{sw_trap_off, sw_trap_on};
-use crate::ledger::Ledger;
 use crate::modules;
 use crate::oracles::SIGNAL_SAFE;
 use crate::oracles::libgcc::{self, function_start};
 use crate::signals::{SignalStack, with_handlers};
 use crate::stack::{Compare, first_unequal};
+use crate::stack_checker::StackChecker;
 use crate::subject;
 
 const LIMIT: usize = 512;
-/// Every so many steps the handler's own stack is captured too. Prime, so that all kinds of places are met.
+/// The handler's own stack is captured every this many steps. The number is prime, so that all code is met.
 const THROUGH_HANDLER_EVERY: usize = 7;
 
-/// What was met while stepping.
+/// The results of single-stepping.
 #[derive(Debug)]
 pub struct Steps {
-    /// Instructions, each with its own captures.
+    /// Number of instructions; each has its own captures.
     pub total: usize,
-    /// How many of them were in each module that was loaded when stepping began, by path.
+    /// Number of instructions in each module that was loaded when stepping began, by path.
     pub by_module: Vec<(String, usize)>,
-    /// Compared with libgcc and with the frames known to be there.
-    pub ledger: Ledger,
+    /// The comparisons with libgcc and with the known frames.
+    pub checker: StackChecker,
 }
 
 impl Steps {
-    /// How many instructions were in modules whose path contains `name`.
+    /// Returns how many instructions were in modules whose path contains `name`.
     pub fn within(&self, name: &str) -> usize {
         self.by_module.iter().filter(|(path, _)| path.contains(name)).map(|(_, count)| count).sum()
     }
 }
 
-/// Whom to ask at each step.
+/// The oracle for the captured stack at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// libgcc, and the frames known to be there.
+pub enum StepOracle {
+    /// libgcc, and the known frames.
     Libgcc,
-    /// The known frames only: the code leads libgcc into unreadable memory.
+    /// The known frames only, because the code leads libgcc into unreadable memory.
     KnownFrames,
 }
 
-/// Runs `body` one instruction at a time. At each, the stack captured from the context must be what libgcc
-/// finds (if it is asked), and end in the whole chain of frames from here outward.
-pub fn step_through(stack: SignalStack, ask: Ask, body: &mut dyn FnMut()) -> Steps {
+/// Runs `body` one instruction at a time. At each, the stack captured from the context must equal libgcc's (if it
+/// is the oracle), and end in all frames from here outward.
+pub fn step_through(stack: SignalStack, oracle: StepOracle, body: &mut dyn FnMut()) -> Steps {
     let modules = modules::loaded();
     let mut counts = vec![0_usize; modules.len()];
-    let mut ledger = Ledger::new(LIMIT);
+    let mut checker = StackChecker::new(LIMIT);
     let mut frames = vec![CodeAddress::default(); LIMIT];
     let mut last = LastStep { frames: Vec::with_capacity(LIMIT) };
     let mut chain = Vec::with_capacity(LIMIT);
     let chain_at: *mut Vec<CodeAddress> = &raw mut chain;
     let mut total = 0;
     let mut on_step = |context: *mut c_void| {
-        // SAFETY: this is the handler that was given the context.
+        // SAFETY: this is the handler that received the context.
         let captured = unsafe { subject::capture_from_context(context, &mut frames, 0) };
         let (frames, stop) = (&frames[..captured.len], captured.stop);
         if let Some(pc) = frames.first()
@@ -64,33 +64,33 @@ pub fn step_through(stack: SignalStack, ask: Ask, body: &mut dyn FnMut()) -> Ste
         {
             counts[module] += 1;
         }
-        // SAFETY: the chain was written before the first step, and is not touched while stepping.
+        // SAFETY: the chain was written before the first step, and does not change while stepping.
         let chain = unsafe { &*chain_at };
         let root_side = &frames[frames.len().saturating_sub(chain.len())..];
         let wrong = first_unequal(root_side, chain, Compare::Addresses)
             .or((stop != StopReason::EndOfStack).then_some(chain.len()));
-        ledger.enter_given("the frames outside the stepped code", (root_side, stop), chain, wrong);
-        if ask == Ask::Libgcc {
+        checker.record_comparison("the frames outside the stepped code", (root_side, stop), chain, wrong);
+        if oracle == StepOracle::Libgcc {
             // SAFETY: as above.
-            if unsafe { ledger.check_context("stepping", context) } {
+            if unsafe { checker.check_context("stepping", context) } {
                 last.keep(frames);
                 if total % THROUGH_HANDLER_EVERY == 0 {
-                    ledger.check_here("stepping, through the handler", SIGNAL_SAFE);
+                    checker.check_here("stepping, through the handler", SIGNAL_SAFE);
                 }
             } else {
                 let wrong = last.first_not_called(frames);
-                ledger.enter_given("code without tables, just called", (frames, stop), &last.frames, wrong);
+                checker.record_comparison("code without tables, just called", (frames, stop), &last.frames, wrong);
             }
         }
         total += 1;
     };
     with_handlers(&[libc::SIGTRAP], stack, &mut on_step, || run_with_trap_flag(chain_at, body));
     let by_module = modules.into_iter().map(|module| module.path).zip(counts).collect();
-    Steps { total, by_module, ledger }
+    Steps { total, by_module, checker }
 }
 
-/// The stack one step ago. Where libgcc is lost, in a linkage stub without tables, it is the only witness: the
-/// stub was called by the instruction before.
+/// The stack at the previous step. Where libgcc is lost, in a linkage stub without tables, it is the only oracle:
+/// the previous instruction called the stub.
 struct LastStep {
     frames: Vec<CodeAddress>,
 }
@@ -101,7 +101,7 @@ impl LastStep {
         self.frames.extend_from_slice(frames);
     }
 
-    /// The index of the first of `frames` that does not fit a call made by the last step's first frame.
+    /// Returns the index of the first of `frames` that does not fit a call made by the last step's first frame.
     fn first_not_called(&self, frames: &[CodeAddress]) -> Option<usize> {
         let (Some(caller), Some(frame)) = (self.frames.first(), frames.get(1)) else { return Some(frames.len()) };
         if function_start(*caller) != function_start(*frame) {

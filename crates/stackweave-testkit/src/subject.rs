@@ -1,6 +1,6 @@
-//! The unwinder under test, behind the signatures of its public API.
+//! The unwinder under test, with the signatures of its public API.
 //!
-//! It is Stackweave's, unless `STACKWEAVE_TEST_SUBJECT=libgcc` asks for libgcc's in its place.
+//! It is Stackweave's, unless `STACKWEAVE_TEST_SUBJECT=libgcc` selects libgcc's.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +14,7 @@ const STACKWEAVE: u8 = 1;
 const LIBGCC: u8 = 2;
 static SUBJECT: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Whether libgcc stands in for Stackweave. The first call reads the environment; later ones are
+/// Returns whether libgcc replaces Stackweave. The first call reads the environment; later calls are
 /// async-signal-safe.
 pub fn is_libgcc() -> bool {
     if SUBJECT.load(Ordering::Relaxed) == UNKNOWN {
@@ -24,13 +24,13 @@ pub fn is_libgcc() -> bool {
     SUBJECT.load(Ordering::Relaxed) == LIBGCC
 }
 
-/// `stackweave_unwind::capture`.
+/// Calls `stackweave_unwind::capture` or its replacement.
 #[inline(always)]
 pub fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
     if is_libgcc() { libgcc::capture(frames, &mut [], skip) } else { stackweave_unwind::capture(frames, skip) }
 }
 
-/// `stackweave_unwind::capture_with_stack_pointers`.
+/// Calls `stackweave_unwind::capture_with_stack_pointers` or its replacement.
 #[inline(always)]
 pub fn capture_with_stack_pointers(
     frames: &mut [CodeAddress],
@@ -45,16 +45,16 @@ pub fn capture_with_stack_pointers(
     }
 }
 
-/// `stackweave_unwind::capture_from_context`.
+/// Calls `stackweave_unwind::capture_from_context` or its replacement.
 ///
 /// # Safety
-/// As there: `context` is that of the signal handler that is running on this thread.
+/// `context` is that of the signal handler that is running on this thread.
 #[inline(always)]
 pub unsafe fn capture_from_context(context: *const c_void, frames: &mut [CodeAddress], skip: usize) -> Captured {
     if is_libgcc() {
         libgcc::capture_interrupted(frames, skip)
     } else {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller makes the same promise.
         unsafe { stackweave_unwind::capture_from_context(context, frames, None, skip) }
     }
 }

@@ -6,7 +6,7 @@ use stackweave_unwind::CodeAddress;
 
 use crate::fixtures::{RawTree, call_through, sw_tree_keep, sw_tree_omit};
 
-/// Which build of the fixture runs.
+/// The build of the fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FramePointers {
     /// `-fomit-frame-pointer`.
@@ -15,17 +15,17 @@ pub enum FramePointers {
     Kept,
 }
 
-/// How many functions a path can choose from; the first [`EQUAL_FUNCTIONS`] have equal frames.
+/// Number of functions that a path can choose from; the first [`EQUAL_FUNCTIONS`] have equal frames.
 pub const FUNCTIONS: u8 = 16;
-/// How many functions have frames of one size and shape.
+/// Number of functions with frames of one size and shape.
 pub const EQUAL_FUNCTIONS: u8 = 4;
-/// In a step of a path: call back on the way down too.
+/// Flag in a step of a path: call back on the way down, too.
 pub const CALL_ON_WAY_DOWN: u8 = 0x40;
-/// In a step of a path: call back on the way up too.
+/// Flag in a step of a path: call back on the way up, too.
 pub const CALL_ON_WAY_UP: u8 = 0x80;
 
-/// Walks the path and calls `check` at its end, and where its steps ask for it, with the true return
-/// addresses on the stack at that moment, outermost first.
+/// Walks the path and calls `check` at its end, and where its steps request it, with the true return addresses on
+/// the stack at that moment, outermost first.
 ///
 /// `check` runs one frame of the fixture and one of Rust below the last of them.
 pub fn walk(build: FramePointers, path: &[u8], check: &mut dyn FnMut(&[u64])) {
@@ -45,7 +45,7 @@ pub fn walk(build: FramePointers, path: &[u8], check: &mut dyn FnMut(&[u64])) {
         check(known);
     };
     call_through(&mut action, |callback, data| {
-        // SAFETY: `tree` describes a path and as many words of room; the callback is called with its own data.
+        // SAFETY: `tree` describes a path and enough words for its addresses; the callback gets its own data.
         unsafe {
             (*tree).callback = callback;
             (*tree).data = data;
@@ -59,7 +59,7 @@ pub fn walk(build: FramePointers, path: &[u8], check: &mut dyn FnMut(&[u64])) {
 
 extern "C" fn ignore(_: *mut std::ffi::c_void) {}
 
-/// Where in `frames` the known return addresses stand, innermost first and without a gap. Async-signal-safe.
+/// Returns where in `frames` the known return addresses are, innermost first and without a gap. Async-signal-safe.
 pub fn find_known(frames: &[CodeAddress], known: &[u64]) -> Option<usize> {
     let innermost = *known.last()?;
     let at = frames.iter().position(|frame| frame.address() == innermost)?;

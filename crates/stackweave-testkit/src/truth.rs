@@ -1,19 +1,19 @@
-//! The true stack where no unwinder can tell it: known piece by piece.
+//! The true stack where no unwinder can find all of it.
 
 use stackweave_unwind::CodeAddress;
 
 use crate::oracles::libgcc::{self, function_start};
 
-/// What is known of one frame.
+/// The known facts about one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownFrame {
     /// Its address.
     Exactly(CodeAddress),
     /// The function it is in, by its first byte; the function has an unwind entry.
     Within(u64),
 }
 
-impl Known {
+impl KnownFrame {
     fn admits(self, frame: CodeAddress) -> bool {
         match self {
             Self::Exactly(address) => frame.address() == address.address(),
@@ -22,24 +22,24 @@ impl Known {
     }
 }
 
-/// The caller's stack: what is known of the frames that its next call will leave below the new one.
+/// Returns what is known of the caller's stack: its frames during the caller's next call.
 #[inline(never)]
-pub fn outward_from_here() -> Vec<Known> {
+pub fn outward_from_here() -> Vec<KnownFrame> {
     let mut frames = vec![CodeAddress::default(); 512];
     let captured = libgcc::capture(&mut frames, &mut [], 1);
     let frames = &frames[..captured.len];
-    let own = Known::Within(function_start(frames[0]));
-    std::iter::once(own).chain(frames[1..].iter().map(|&frame| Known::Exactly(frame))).collect()
+    let own = KnownFrame::Within(function_start(frames[0]));
+    std::iter::once(own).chain(frames[1..].iter().map(|&frame| KnownFrame::Exactly(frame))).collect()
 }
 
-/// The first of `frames` that is not in the true stack, in order. Frames may be missing: that is the stop
-/// reason's to say. Async-signal-safe.
-pub fn first_untrue(frames: &[CodeAddress], truth: &[Known]) -> Option<usize> {
+/// Returns the index of the first of `frames` that is not in the true stack, in order. Frames may be missing,
+/// which the stop reason has to state. Async-signal-safe.
+pub fn first_untrue(frames: &[CodeAddress], truth: &[KnownFrame]) -> Option<usize> {
     let mut rest = truth.iter();
     frames.iter().position(|&frame| !rest.any(|known| known.admits(frame)))
 }
 
-/// Whether `frames` are the whole of the true stack.
-pub fn is_whole(frames: &[CodeAddress], truth: &[Known]) -> bool {
+/// Returns whether `frames` are the complete true stack.
+pub fn is_complete(frames: &[CodeAddress], truth: &[KnownFrame]) -> bool {
     frames.len() == truth.len() && frames.iter().zip(truth).all(|(&frame, known)| known.admits(frame))
 }

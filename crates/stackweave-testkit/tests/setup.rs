@@ -1,6 +1,6 @@
-//! `scripts/setup` on machines that are made of scripts: what it installs, what it says, and what it leaves alone.
+//! Tests `scripts/setup` on simulated machines: what it installs, prints and leaves unchanged.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "what can't be had fails the test")]
+#![expect(clippy::unwrap_used, reason = "a failed preparation fails the test")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use stackweave_testkit::folder::Folder;
 
-/// What the script itself runs, taken from this machine.
+/// The tools that the script itself runs, taken from this machine.
 const TOOLS: [&str; 15] = [
     "awk", "bash", "cat", "chmod", "cut", "dirname", "env", "grep", "mktemp", "rm", "sed", "sh", "sort", "tail",
     "touch",
@@ -17,13 +17,14 @@ const TOOLS: [&str; 15] = [
 const NEW: &str = "99.0.0";
 const OLD: &str = "1.63.0";
 
-/// A machine: programs in a folder that is all of its PATH, and a home.
+/// A simulated machine: a folder of programs as its PATH, and a home folder.
 struct Machine {
     folder: Folder,
 }
 
 impl Machine {
-    /// Has what a build needs, except Rust. apt-get writes its arguments to a log; sudo may do everything.
+    /// Creates a machine with everything that a build needs, except Rust. apt-get writes its arguments to a log;
+    /// sudo may run everything.
     fn without_rust() -> Self {
         let machine = Self { folder: Folder::new() };
         fs::create_dir_all(machine.folder.file("bin")).unwrap();
@@ -50,7 +51,8 @@ impl Machine {
         self.program(folder, "cargo", "exit 0");
     }
 
-    /// apt knows these packages; installing them runs `effect`, with the folder of programs as `$bin`.
+    /// Adds an apt that knows these packages. Installing them runs `effect`, with the folder of programs as
+    /// `$bin`.
     fn apt(&self, candidates: &[(&str, &str)], effect: &str) {
         let known: Vec<_> = candidates
             .iter()
@@ -74,77 +76,78 @@ impl Machine {
     }
 }
 
-fn said(output: &Output) -> &str {
+fn messages(output: &Output) -> &str {
     str::from_utf8(&output.stderr).unwrap()
 }
 
-/// A script that makes `rustc` and `cargo` of a new version in `$bin`.
-fn brings_rust() -> String {
+/// Returns a script that creates a new version of `rustc` and `cargo` in `$bin`.
+fn script_that_installs_rust() -> String {
     format!(
         "for name in rustc cargo; do printf '#!/bin/sh\\necho rustc {NEW}\\n' >$bin/$name; chmod +x $bin/$name; done"
     )
 }
 
 #[test]
-fn nothing_is_said_and_nothing_done_where_nothing_is_missing() {
+fn setup_prints_and_does_nothing_if_nothing_is_missing() {
     let machine = Machine::without_rust();
     machine.apt(&[], "exit 1");
     machine.rust("bin", NEW);
     let output = machine.setup("demo");
-    assert_eq!((output.status.code(), said(&output)), (Some(0), ""));
+    assert_eq!((output.status.code(), messages(&output)), (Some(0), ""));
     assert_eq!(machine.apt_log(), "");
 }
 
 #[test]
-fn rust_that_is_not_on_the_path_is_found_in_the_home_folder() {
+fn setup_finds_rust_in_the_home_folder_if_it_is_not_on_the_path() {
     let machine = Machine::without_rust();
     machine.apt(&[], "exit 1");
     machine.rust("bin", OLD);
     machine.rust("home/.cargo/bin", NEW);
     let output = machine.setup("demo");
-    assert_eq!((output.status.code(), said(&output)), (Some(0), ""));
+    assert_eq!((output.status.code(), messages(&output)), (Some(0), ""));
     let path = |machine: &Machine| String::from_utf8(machine.setup("path").stdout).unwrap();
     let (own, bin) = (machine.folder.file("home/.cargo/bin"), machine.folder.file("bin"));
     assert_eq!(path(&machine), format!("{}:{}\n", own.display(), bin.display()));
     machine.rust("bin", NEW);
-    assert_eq!(path(&machine), format!("{}\n", bin.display()), "what is on the path is good enough");
+    assert_eq!(path(&machine), format!("{}\n", bin.display()), "a new enough version on the path is preferred");
 }
 
 #[test]
-fn rust_of_debian_is_installed_where_it_is_new_enough() {
+fn setup_installs_rust_of_debian_if_it_is_new_enough() {
     let machine = Machine::without_rust();
     let debian = format!("{NEW}+dfsg1-1");
-    machine.apt(&[("rustc", &debian), ("cargo", &debian), ("rustup", "1.27")], &brings_rust());
+    machine.apt(&[("rustc", &debian), ("cargo", &debian), ("rustup", "1.27")], &script_that_installs_rust());
     let output = machine.setup("demo");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(
-        said(&output).starts_with("installing Rust ") && said(&output).ends_with(": apt-get install cargo rustc\n")
+        messages(&output).starts_with("installing Rust ")
+            && messages(&output).ends_with(": apt-get install cargo rustc\n")
     );
     assert!(machine.apt_log().ends_with(" cargo rustc\n"), "{}", machine.apt_log());
 }
 
 #[test]
-fn rustup_of_debian_is_installed_where_its_rust_is_too_old() {
+fn setup_installs_rustup_of_debian_if_its_rust_is_too_old() {
     let machine = Machine::without_rust();
-    let rustup = format!("bin={}; {}", machine.folder.file("bin").display(), brings_rust());
+    let rustup = format!("bin={}; {}", machine.folder.file("bin").display(), script_that_installs_rust());
     machine.program("elsewhere", "rustup", &rustup);
     let source = machine.folder.file("elsewhere/rustup");
     let effect = format!("cat {} >$bin/rustup; chmod +x $bin/rustup", source.display());
     machine.apt(&[("rustc", OLD), ("rustup", "1.27")], &effect);
     let output = machine.setup("demo");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(said(&output).contains("apt-get install rustup, then rustup toolchain install stable"), "{output:?}");
-    assert!(said(&output).contains("(apt has 1.63.0)"), "{output:?}");
+    assert!(messages(&output).contains("apt-get install rustup, then rustup toolchain install stable"), "{output:?}");
+    assert!(messages(&output).contains("(apt has 1.63.0)"), "{output:?}");
 }
 
 #[test]
-fn what_can_not_be_installed_is_named_in_one_sentence_before_anything_is_installed() {
+fn one_message_names_what_cannot_be_installed_before_anything_is_installed() {
     let machine = Machine::without_rust();
     machine.program("bin", "cc", "exit 1");
     machine.apt(&[("rustc", OLD), ("gcc", "12"), ("libc6-dev", "2"), ("curl", "8")], "exit 0");
     let output = machine.setup("demo");
     assert_eq!(output.status.code(), Some(1));
-    let sentence = said(&output);
+    let sentence = messages(&output);
     assert_eq!(sentence.lines().count(), 1, "{sentence}");
     assert!(sentence.starts_with("error: not installed: a C compiler, Rust "), "{sentence}");
     assert!(sentence.contains("`apt-get update && apt-get install gcc libc6-dev curl`, then `curl "), "{sentence}");
@@ -152,10 +155,10 @@ fn what_can_not_be_installed_is_named_in_one_sentence_before_anything_is_install
 }
 
 #[test]
-fn an_installation_that_brings_nothing_is_not_taken_for_one() {
+fn setup_fails_if_an_installation_installs_nothing() {
     let machine = Machine::without_rust();
     machine.apt(&[("rustc", NEW), ("cargo", NEW)], "exit 0");
     let output = machine.setup("demo");
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("error: not installed: Rust "), "{output:?}");
+    assert!(messages(&output).contains("error: not installed: Rust "), "{output:?}");
 }

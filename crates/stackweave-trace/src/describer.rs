@@ -1,50 +1,50 @@
-//! What only Python can say. It is asked seldom.
+//! Queries that only Python can answer. They are rare.
 
 use stackweave_core::{RawFrame, StackId};
 
-/// A call that is to be described, as it begins.
+/// A call that is to be described, at its begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedCall {
     /// The address of its code object.
     pub code: u64,
     /// The address of its frame's first variable, one word each: see [`locals`](stackweave_cpython::calls::CallFrame).
     pub locals: u64,
-    /// A bit for each of the first 64 of the described functions that it is one of.
+    /// A bit for each of the first 64 patterns of described functions that match it.
     pub matched: u64,
     /// Whether the native stack is wanted.
     pub native: bool,
 }
 
-/// What there is to say about a call.
+/// The description of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// What it is called; as its function if it is nothing else.
+    /// The name of the call; `None`: that of its function.
     pub label: Option<RawFrame>,
-    /// The stack that it began on.
+    /// The stack on which it began.
     pub stack: Option<StackId>,
-    /// More about it: a JSON object, or nothing.
+    /// Details as a JSON object; may be empty.
     pub details: Vec<u8>,
 }
 
-/// Knows what only Python does.
+/// Answers queries that only Python can answer.
 ///
-/// Asked with the GIL held, in the middle of the program: an exception that is set must be set afterwards, and no other.
-/// What Python code runs meanwhile on the same thread is not traced.
+/// Called with the GIL held, in the middle of the program: an exception that is set must be set afterwards, and no
+/// other. Python code that runs meanwhile on the same thread is not traced.
 pub trait Describer: Send {
-    /// What there is to say about a call. `None`: it is a call like any other.
+    /// Returns the description of a call. `None`: it is recorded as any other call.
     fn describe(&self, call: DescribedCall) -> Option<Description>;
 
-    /// The name of the task that runs on this thread.
+    /// Returns the name of the task that runs on this thread.
     fn task_name(&self) -> Option<String>;
 
-    /// The name of this thread, once it has one.
+    /// Returns the name of this thread, once it has one.
     fn thread_name(&self) -> Option<String>;
 
-    /// What the kernel calls the threads that Python knows by these numbers (`threading.get_ident`).
+    /// Returns pairs of the id by which Python knows a thread (`threading.get_ident`), and the kernel's id.
     fn kernel_threads(&self) -> Vec<(u64, u32)>;
 
-    /// Does something of ours that has the interpreter take memory: who records memory is told nothing of it.
-    fn unseen(&self, work: &mut dyn FnMut()) {
+    /// Runs work of the tracer that makes the interpreter allocate, so that a memory recorder does not record it.
+    fn without_memory_recording(&self, work: &mut dyn FnMut()) {
         work();
     }
 }

@@ -1,4 +1,4 @@
-//! Why calls can't be traced.
+//! The reasons why calls can't be traced.
 
 use stackweave_cpython::calls::HookError;
 
@@ -6,16 +6,16 @@ use stackweave_cpython::calls::HookError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// There is a trace already.
+    /// A trace is running already.
     #[error("calls are traced already, and only one trace can run at a time")]
     AlreadyTracing,
-    /// The recording has no kinds of events left.
+    /// The recording has no number left for another kind of event.
     #[error("the recording has too many kinds of events already")]
     NoKinds,
-    /// This thread is being asked about a call.
+    /// The describer is running on this thread.
     #[error("a trace can't be changed by what describes its calls")]
-    Asked,
-    /// The interpreter can't be made to tell.
+    InDescriber,
+    /// The hooks can't be installed.
     #[error("{0}")]
     Hooks(#[source] HookError),
 }

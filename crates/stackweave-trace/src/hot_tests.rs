@@ -1,17 +1,17 @@
-//! What hot files claim: nothing is allocated on the way of an event.
+//! The claims of hot files: an event allocates nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use crate::codes::{Codes, State};
-use crate::entry::{Entry, Status};
+use crate::code_states::{CodeState, CodeStates};
 use crate::shadow::Shadow;
+use crate::shadow_entry::{EntryStatus, ShadowEntry};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts what the calling thread allocates.
+/// Counts the allocations of the calling thread.
 struct Counting;
 
 // SAFETY: the system's allocator does the work.
@@ -32,22 +32,22 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 #[test]
-fn a_known_function_is_entered_and_left_without_memory() {
-    let (shadow, codes) = (Shadow::new(), Codes::new());
+fn calls_of_a_known_function_allocate_nothing() {
+    let (shadow, codes) = (Shadow::new(), CodeStates::new());
     shadow.follow();
-    codes.set_state(7, State::Plain);
+    codes.set_state(7, CodeState::Plain);
     codes.time(7, 1, u32::MAX);
-    let entry = Entry { key: 64, call: 7 << 40, code: 7, status: Status::Written, ..Entry::OUTERMOST };
+    let entry = ShadowEntry { key: 64, call: 7 << 40, code: 7, status: EntryStatus::Written, ..ShadowEntry::OUTERMOST };
     let before = ALLOCATIONS.get();
     for _ in 0..1000 {
         while shadow.has_room() {
-            assert_eq!(codes.state(7), State::Plain);
+            assert_eq!(codes.state(7), CodeState::Plain);
             shadow.push_written::<true>(entry);
         }
         while shadow.len() > 0 {
             shadow.pop_written();
-            shadow.add_inside(1);
-            assert!(codes.time(7, 1, u32::MAX).is_none() && !codes.is_over(7));
+            shadow.add_callee_ticks(1);
+            assert!(codes.time(7, 1, u32::MAX).is_none() && !codes.is_finished(7));
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);
@@ -56,5 +56,5 @@ fn a_known_function_is_entered_and_left_without_memory() {
     for _ in 0..100 {
         shadow.push(entry);
     }
-    assert!(ALLOCATIONS.get() > before, "what is counted is counted");
+    assert!(ALLOCATIONS.get() > before, "the counter works");
 }

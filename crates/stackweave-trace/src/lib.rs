@@ -1,17 +1,18 @@
 //! The trace recorder: every Python call, in a recording.
 //!
-//! The interpreter tells of calls (`stackweave_cpython::calls`); each thread has a shadow stack of what is open on it, which
-//! is compared with the real one at each event: one comparison, if nothing strange has happened. So what is recorded nests
-//! exactly, whatever happens: greenlets, `longjmp`, a start in the middle of calls, events that an interpreter leaves out.
+//! The interpreter reports calls to hooks (`stackweave_cpython::calls`). Each thread has a shadow stack of its open
+//! calls, which is compared with the real stack at each event: one comparison in the ordinary case. So recorded calls
+//! nest exactly, whatever happens: greenlets, `longjmp`, a start in the middle of calls, events that an interpreter
+//! omits.
 //!
-//! | file | holds | |
+//! | file | content | |
 //! |---|---|---|
-//! | `observer.rs` | what happens most | hot |
-//! | `shadow.rs`, `entry.rs` | the stack | hot |
-//! | `codes.rs` | what is done about each function | hot |
-//! | `engine.rs`, `thread.rs` | what an event does, in all cases | |
-//! | `session.rs`, `blocks.rs` | what threads share, and what each has | |
-//! | `trace.rs`, `spans.rs` | what programs call | |
+//! | `observer.rs` | the common events | hot |
+//! | `shadow.rs`, `shadow_entry.rs` | the shadow stack | hot |
+//! | `code_states.rs` | what is done with the calls of each function | hot |
+//! | `engine.rs`, `thread_stack.rs` | all events | |
+//! | `session.rs`, `traced_threads.rs` | the state that threads share, and that of each thread | |
+//! | `trace.rs`, `spans.rs` | the interface | |
 
 #![allow(clippy::inline_always, reason = "an event is a few nanoseconds: what is inlined is measured")]
 #![allow(
@@ -19,17 +20,16 @@
     reason = "the platforms that trace are 64-bit: an address, a word and a usize are one size"
 )]
 
-mod blocks;
-mod codes;
+mod chunk_start;
+mod code_states;
 mod describer;
 mod ending;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
-mod entry;
 mod error;
 #[cfg(test)]
-mod fake;
+mod fake_thread;
 #[cfg(test)]
 mod hot_tests;
 mod kinds;
@@ -40,12 +40,13 @@ mod options;
 mod rules;
 mod session;
 mod shadow;
+mod shadow_entry;
 mod sink;
-mod snapshot;
 mod spans;
 mod stats;
-mod thread;
+mod thread_stack;
 mod trace;
+mod traced_threads;
 
 pub use describer::{DescribedCall, Describer, Description};
 pub use error::TraceError;

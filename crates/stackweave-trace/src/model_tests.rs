@@ -1,48 +1,49 @@
-//! Programs that nobody would write: random calls, generators, greenlets, spans, native functions, and events that are not
-//! told. After each event that is told, what was recorded says what is open: exactly what is.
+//! Random programs: calls, generators, greenlets, spans, native functions, and events that are missing. After each
+//! event that is observed, the recording has exactly the calls open that are open in the program.
 
 use stackweave_cpython::calls::{Entering, Leaving};
 use stackweave_testkit::random::Random;
 
-use crate::fake::{Frame, GENERATORS, LEFT_OUT, World, label_call};
+use crate::fake_thread::{EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
 use crate::rules::Limits;
 
-/// A frame of the model, and the greenlets that there are: one runs.
+/// A model of a thread with its greenlets, of which one runs.
 struct Model {
     random: Random,
-    world: World,
-    running: Vec<Frame>,
-    waiting: Vec<Vec<Frame>>,
-    suspended: Vec<Frame>,
+    fake: FakeThread,
+    running: Vec<FakeFrame>,
+    waiting: Vec<Vec<FakeFrame>>,
+    suspended: Vec<FakeFrame>,
     next_address: u64,
-    told: u64,
-    /// Of 100 events so many are not told.
+    observed: u64,
+    /// How many of 100 events are missing.
     missed: usize,
 }
 
 impl Model {
-    /// Generators are always told of: one that went on elsewhere unseen can't be told from one that did not.
-    fn is_told(&mut self, of: Frame) -> bool {
-        let is_generator = (GENERATORS..LEFT_OUT).contains(&of.number());
+    /// Events of generators are never missing: one that was resumed elsewhere without an event can't be distinguished
+    /// from one that was not.
+    fn is_observed(&mut self, of: FakeFrame) -> bool {
+        let is_generator = (GENERATORS..EXCLUDED).contains(&of.number());
         is_generator || self.random.below(100) >= self.missed
     }
 
     fn begin(&mut self) {
         let code = match self.random.below(10) {
             0 | 1 => GENERATORS + self.random.below(3) as u32,
-            2 | 3 => LEFT_OUT + self.random.below(3) as u32,
+            2 | 3 => EXCLUDED + self.random.below(3) as u32,
             _ => 1 + self.random.below(9) as u32,
         };
         self.next_address += 64;
-        let frame = Frame::new(self.next_address, code);
+        let frame = FakeFrame::new(self.next_address, code);
         self.enter(Entering::Call, frame);
     }
 
-    fn enter(&mut self, entering: Entering, frame: Frame) {
+    fn enter(&mut self, entering: Entering, frame: FakeFrame) {
         let frame = frame.called_by(self.running.last().copied());
         self.running.push(frame);
-        if self.is_told(frame) {
-            self.world.enter(entering, frame);
+        if self.is_observed(frame) {
+            self.fake.enter(entering, frame);
             self.compare(frame);
         }
     }
@@ -51,39 +52,39 @@ impl Model {
         let Some(frame) = self.running.last().copied() else { return };
         let leaving = match self.random.below(4) {
             0 => Leaving::Raise,
-            1 | 2 if (GENERATORS..LEFT_OUT).contains(&frame.number()) => Leaving::Yield,
+            1 | 2 if (GENERATORS..EXCLUDED).contains(&frame.number()) => Leaving::Yield,
             _ => Leaving::Return,
         };
-        let is_told = self.is_told(frame);
-        if is_told {
-            self.world.leave(leaving, frame);
+        let is_observed = self.is_observed(frame);
+        if is_observed {
+            self.fake.leave(leaving, frame);
         }
         self.running.pop();
         if leaving == Leaving::Yield {
             self.suspended.push(frame);
         }
-        if is_told {
+        if is_observed {
             self.compare(frame);
         }
     }
 
-    /// What is open in the recording are the functions that run, but for those that are left out.
-    fn compare(&mut self, of: Frame) {
-        if of.number() >= LEFT_OUT {
+    /// Asserts that the open calls in the recording are the running functions, except for excluded ones.
+    fn compare(&mut self, of: FakeFrame) {
+        if of.number() >= EXCLUDED {
             return;
         }
-        self.told += 1;
+        self.observed += 1;
         let wanted: Vec<u32> =
-            self.running.iter().map(|frame| frame.number()).filter(|code| *code < LEFT_OUT).collect();
-        assert_eq!(self.world.replay().functions(), wanted);
+            self.running.iter().map(|frame| frame.number()).filter(|code| *code < EXCLUDED).collect();
+        assert_eq!(self.fake.replay().functions(), wanted);
     }
 
     fn switch(&mut self) {
         let other = if self.waiting.len() < 3 || self.random.below(2) == 0 {
             Vec::new()
         } else {
-            let place = self.random.below(self.waiting.len());
-            self.waiting.swap_remove(place)
+            let index = self.random.below(self.waiting.len());
+            self.waiting.swap_remove(index)
         };
         self.waiting.push(std::mem::replace(&mut self.running, other));
     }
@@ -94,31 +95,31 @@ impl Model {
             40..75 => self.leave(),
             75..82 => {
                 if !self.suspended.is_empty() {
-                    let place = self.random.below(self.suspended.len());
-                    let frame = self.suspended.swap_remove(place);
+                    let index = self.random.below(self.suspended.len());
+                    let frame = self.suspended.swap_remove(index);
                     self.enter(Entering::Resume, frame);
                 }
             }
             82..85 => self.switch(),
             85..90 => {
-                // As a span does it that is told of: the stack is brought up to date first.
+                // As an observed span does: the stack is updated first.
                 let innermost = self.running.last().copied();
-                self.world.engine().be_at(innermost);
-                self.world.begin_span(7);
+                self.fake.engine().align_to(innermost);
+                self.fake.begin_span(7);
             }
             90..95 => {
                 let innermost = self.running.last().copied();
-                self.world.engine().be_at(innermost);
-                self.world.end_span();
+                self.fake.engine().align_to(innermost);
+                self.fake.end_span();
             }
             95..98 => {
                 if let Some(frame) = self.running.last().copied() {
-                    self.world.engine().enter_native(label_call(9), frame);
+                    self.fake.engine().enter_native(label_call(9), frame);
                 }
             }
             _ => {
                 if let Some(frame) = self.running.last().copied() {
-                    self.world.engine().leave_native(false, frame);
+                    self.fake.engine().leave_native(false, frame);
                 }
             }
         }
@@ -128,12 +129,12 @@ impl Model {
 fn run(seed: u64, missed: usize) -> Model {
     let mut model = Model {
         random: Random::new(seed),
-        world: World::new(Limits::NONE),
+        fake: FakeThread::new(Limits::NONE),
         running: Vec::new(),
         waiting: Vec::new(),
         suspended: Vec::new(),
         next_address: 0,
-        told: 0,
+        observed: 0,
         missed,
     };
     for _ in 0..400 {
@@ -143,15 +144,15 @@ fn run(seed: u64, missed: usize) -> Model {
 }
 
 #[test]
-fn what_is_recorded_nests_and_is_what_runs() {
+fn recorded_calls_nest_and_are_those_that_run() {
     for seed in 1..=200_u64 {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for missed in [0, 5, 40] {
             let model = std::panic::catch_unwind(|| run(seed, missed));
-            let model = model.unwrap_or_else(|_| panic!("seed {seed}, {missed} of 100 events not told"));
-            assert!(model.told > 20, "seed {seed}: {} events", model.told);
-            model.world.thread.pause(model.world.pen(), u64::MAX >> 8);
-            assert!(model.world.replay().open.is_empty(), "seed {seed}");
+            let model = model.unwrap_or_else(|_| panic!("seed {seed}, {missed} of 100 events missing"));
+            assert!(model.observed > 20, "seed {seed}: {} events", model.observed);
+            model.fake.stack.pause(model.fake.writer(), u64::MAX >> 8);
+            assert!(model.fake.replay().open.is_empty(), "seed {seed}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a trace is made.
+//! The options of a trace.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,52 +8,51 @@ use stackweave_cpython::calls::Mechanism;
 
 use crate::describer::Describer;
 
-/// When a function is called too often, and for too short a time, to be told of.
+/// When a function is called so often, and for so short a time, that its calls are not recorded any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demotion {
-    /// After that many calls,
+    /// The function is demoted after that many calls,
     pub calls: u32,
-    /// if they took less than this on average.
+    /// if their mean time is below this.
     pub mean: Duration,
 }
 
 /// Functions whose calls are described.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribedFunctions {
-    /// Which: a pattern for `function:`, or for the module's name and the function's, with a dot between. It stands for
-    /// the whole of it.
+    /// A pattern for `function:`, or for the names of module and function, separated by a dot. It must match all of it.
     pub pattern: Pattern,
     /// Whether the native stack is recorded, too.
     pub native: bool,
 }
 
-/// How a trace is made.
+/// The options of a trace.
 pub struct TraceOptions {
-    /// Whether native functions are told of.
+    /// Whether calls of native functions are recorded.
     pub c_calls: bool,
-    /// How calls are heard of; the best way if none is said.
+    /// The mechanism that reports calls; `None`: the best one.
     pub mechanism: Option<Mechanism>,
-    /// If there are any: only functions that one of them stands for.
+    /// If there are any, only functions that match one of these are recorded.
     pub include: Vec<Pattern>,
-    /// No function that one of them stands for.
+    /// Functions that match one of these are not recorded.
     pub exclude: Vec<Pattern>,
-    /// Functions that are left out without a word: those of whoever traces.
+    /// Functions of the tracer itself: they are excluded and not counted.
     pub own: Vec<Pattern>,
-    /// Shorter calls are left out.
+    /// Shorter calls are not recorded.
     pub min_duration: Duration,
-    /// Deeper calls are left out.
+    /// Deeper calls are not recorded.
     pub max_depth: Option<usize>,
-    /// When functions are not told of any more.
+    /// When functions are not recorded any more.
     pub demotion: Option<Demotion>,
-    /// What begins after that many events is left out.
+    /// Calls that begin after that many events are not recorded.
     pub max_events: Option<u64>,
     /// Whether tasks are named.
     pub tasks: bool,
-    /// Whether what is open around the start is shown.
+    /// Whether calls that are open at the start are recorded.
     pub outer: bool,
     /// Functions whose calls are described.
     pub described: Vec<DescribedFunctions>,
-    /// Who knows what only Python does.
+    /// Answers queries that only Python can answer.
     pub describer: Box<dyn Describer>,
 }
 
@@ -64,7 +63,7 @@ impl fmt::Debug for TraceOptions {
 }
 
 impl TraceOptions {
-    /// Everything is recorded but native functions.
+    /// Returns options that record all calls except those of native functions.
     pub fn new(describer: Box<dyn Describer>) -> Self {
         Self {
             c_calls: false,

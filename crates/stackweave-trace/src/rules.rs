@@ -1,39 +1,39 @@
-//! What is recorded of what happens, and how much was not.
+//! The limits of what is recorded, and counts of what is not.
 
 use std::cell::Cell;
 
-/// The limits of a trace; the times in ticks.
+/// The limits of a trace; times are in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Shorter calls are left out.
+    /// Shorter calls are not recorded.
     pub(crate) min_duration: u64,
-    /// Deeper calls are left out.
+    /// Deeper calls are not recorded.
     pub(crate) max_depth: usize,
-    /// What begins after that many events is left out.
+    /// Calls that begin after that many events are not recorded.
     pub(crate) max_events: u64,
 }
 
 impl Limits {
-    /// Nothing is left out.
+    /// No limits.
     #[cfg(test)]
     pub(crate) const NONE: Self = Self { min_duration: 0, max_depth: usize::MAX, max_events: u64::MAX };
 }
 
-/// The limits, and what came of them. Guarded by the GIL.
+/// The limits, and the counts of events that they affect. Guarded by the GIL.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) limits: Limits,
-    /// Events that were recorded, where `max_events` asks for that.
+    /// Events that were recorded, if `max_events` is set.
     pub(crate) events: Cell<u64>,
-    /// How often a thread was not where it should have been.
+    /// How often the shadow stack of a thread differed from the real one.
     pub(crate) repairs: Cell<u64>,
-    /// Ends of what nobody saw begin.
+    /// Ends of calls whose begin had no event.
     pub(crate) ignored_ends: Cell<u64>,
-    /// Calls that were recorded after their begin, when they were known to be long enough.
+    /// Calls that were recorded after their begin, once they were known to be long enough.
     pub(crate) late: Cell<u64>,
     /// Calls that were too short or too deep.
     pub(crate) hidden: Cell<u64>,
-    /// Calls that came after the last event that there was room for.
+    /// Calls that came after `max_events`.
     pub(crate) dropped: Cell<u64>,
 }
 
@@ -50,15 +50,15 @@ impl Rules {
         }
     }
 
-    /// Counts from anew.
-    pub(crate) fn forget(&self) {
+    /// Resets all counts.
+    pub(crate) fn reset(&self) {
         for counter in [&self.events, &self.repairs, &self.ignored_ends, &self.late, &self.hidden, &self.dropped] {
             counter.set(0);
         }
     }
 }
 
-/// One more.
+/// Increments a counter.
 pub(crate) fn count(counter: &Cell<u64>) {
     counter.set(counter.get() + 1);
 }

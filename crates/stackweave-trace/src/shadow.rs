@@ -1,56 +1,56 @@
-//! The shadow stack of a thread: what is open on it, outermost first.
+//! The shadow stack of a thread: its open calls, outermost first.
 //!
-//! Hot file: what is inlined neither allocates nor locks. Only its own thread changes it, or another that holds the GIL
+//! Hot file: inlined functions neither allocate nor lock. Only its own thread changes it, or another that holds the GIL
 //! while its thread does not.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 
-use crate::entry::{Entry, NOWHERE, Status};
+use crate::shadow_entry::{EntryStatus, NOWHERE, ShadowEntry};
 
 const FIRST_CAPACITY: usize = 64;
 
-/// In place of the innermost entry while nothing of the thread is told.
-static ASLEEP: Entry = Entry::UNKNOWN;
+/// Replaces the innermost entry while the stack is suspended.
+static SUSPENDED: ShadowEntry = ShadowEntry::UNKNOWN;
 
-/// Entries in a row, the outermost of which stands around all frames.
+/// A stack of entries; the outermost is outside all frames.
 ///
-/// Its innermost entry can be looked at while another is recorded: a recorder asks then what is open. So an entry is added,
-/// and taken away, once the event that says so is recorded.
+/// Its innermost entry may be read while an event is being recorded, because a recorder then records what is open. So
+/// an entry is added or removed once the event for that is recorded.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Shadow {
     /// The innermost entry.
-    top: Cell<*mut Entry>,
-    /// The last entry that there is room for. May be set lower, to be told when the stack comes there.
-    limit: Cell<*mut Entry>,
-    /// The innermost entry of a stack that is asleep, else null.
-    resting: Cell<*mut Entry>,
+    top: Cell<*mut ShadowEntry>,
+    /// The last entry that fits. May be set lower, so that [`Shadow::has_room`] is false at that depth.
+    limit: Cell<*mut ShadowEntry>,
+    /// The innermost entry of a suspended stack, else null.
+    suspended_top: Cell<*mut ShadowEntry>,
     /// How many entries are not written, without the outermost.
     unwritten: Cell<usize>,
-    /// How many of those may be written yet.
+    /// How many of these may still be written.
     pending: Cell<usize>,
-    entries: UnsafeCell<Vec<Entry>>,
+    entries: UnsafeCell<Vec<ShadowEntry>>,
 }
 
 impl Shadow {
-    /// Of a thread of which nothing is known.
+    /// Creates the stack of a thread that is not followed yet.
     pub(crate) fn new() -> Self {
         let shadow = Self {
             top: Cell::new(ptr::null_mut()),
             limit: Cell::new(ptr::null_mut()),
-            resting: Cell::new(ptr::null_mut()),
+            suspended_top: Cell::new(ptr::null_mut()),
             unwritten: Cell::new(0),
             pending: Cell::new(0),
-            entries: UnsafeCell::new(vec![Entry::UNKNOWN; FIRST_CAPACITY]),
+            entries: UnsafeCell::new(vec![ShadowEntry::UNKNOWN; FIRST_CAPACITY]),
         };
         shadow.top.set(shadow.base());
         shadow.lift_limit();
         shadow
     }
 
-    fn base(&self) -> *mut Entry {
-        // SAFETY: nobody else has a reference to the vector itself: entries are reached by pointers.
+    fn base(&self) -> *mut ShadowEntry {
+        // SAFETY: there are no other references to the vector itself: entries are reached by pointers.
         unsafe { (*self.entries.get()).as_mut_ptr() }
     }
 
@@ -59,112 +59,113 @@ impl Shadow {
         unsafe { (*self.entries.get()).len() }
     }
 
-    /// Forgets all entries, and what is known of the thread.
-    pub(crate) fn forget(&self) {
+    /// Removes all entries. The thread is no longer followed.
+    pub(crate) fn clear(&self) {
         let base = self.base();
-        // SAFETY: the outermost entry is always there.
-        unsafe { *base = Entry::UNKNOWN };
+        // SAFETY: the outermost entry always exists.
+        unsafe { *base = ShadowEntry::UNKNOWN };
         self.top.set(base);
         self.unwritten.set(0);
         self.pending.set(0);
     }
 
-    /// From now on the thread is followed: it has no entries yet.
+    /// Follows the thread from now on: it has no entries yet.
     pub(crate) fn follow(&self) {
-        self.forget();
+        self.clear();
         // SAFETY: as above.
-        unsafe { *self.base() = Entry::OUTERMOST };
+        unsafe { *self.base() = ShadowEntry::OUTERMOST };
     }
 
-    /// Whether the thread is followed.
+    /// Returns whether the thread is followed.
     pub(crate) fn is_followed(&self) -> bool {
         // SAFETY: as above.
         unsafe { (*self.base()).key != NOWHERE }
     }
 
-    /// The innermost entry.
+    /// Returns the innermost entry.
     #[inline(always)]
-    pub(crate) fn top(&self) -> &Entry {
-        // SAFETY: points to an entry of the vector, or to a static one. Who changes an entry has no such reference.
+    pub(crate) fn top(&self) -> &ShadowEntry {
+        // SAFETY: it points to an entry of the vector, or to a static one. Code that changes an entry has no such
+        // reference.
         unsafe { &*self.top.get() }
     }
 
-    /// How many entries there are, without the outermost.
+    /// Returns the number of entries, without the outermost.
     pub(crate) fn len(&self) -> usize {
-        let innermost = if self.is_asleep() { self.resting.get() } else { self.top.get() };
-        (innermost as usize - self.base() as usize) / size_of::<Entry>()
+        let innermost = if self.is_suspended() { self.suspended_top.get() } else { self.top.get() };
+        (innermost as usize - self.base() as usize) / size_of::<ShadowEntry>()
     }
 
-    /// How many of them are written.
+    /// Returns how many of them are written.
     pub(crate) fn written(&self) -> u64 {
         (self.len() - self.unwritten.get()) as u64
     }
 
-    /// Whether some may be written yet.
+    /// Returns whether some may still be written.
     pub(crate) fn has_pending(&self) -> bool {
         self.pending.get() != 0
     }
 
-    /// The entry at this place; 0 is the outermost.
-    pub(crate) fn at(&self, place: usize) -> Entry {
-        debug_assert!(place <= self.len(), "entry {place} of {}", self.len());
+    /// Returns the entry at this index; 0 is the outermost.
+    pub(crate) fn at(&self, index: usize) -> ShadowEntry {
+        debug_assert!(index <= self.len(), "entry {index} of {}", self.len());
         // SAFETY: within the vector.
-        unsafe { *self.base().add(place) }
+        unsafe { *self.base().add(index) }
     }
 
-    /// Where the innermost entry of which that is true is, if there is one.
-    pub(crate) fn find_last(&self, wanted: impl Fn(&Entry) -> bool) -> Option<usize> {
-        (1..=self.len()).rev().find(|place| wanted(&self.at(*place)))
+    /// Returns the index of the innermost entry that `wanted` accepts, if there is one.
+    pub(crate) fn find_last(&self, wanted: impl Fn(&ShadowEntry) -> bool) -> Option<usize> {
+        (1..=self.len()).rev().find(|index| wanted(&self.at(*index)))
     }
 
-    /// The entry at this place is written.
-    pub(crate) fn set_written(&self, place: usize) {
-        if self.at(place).status == Status::Pending {
+    /// Marks a pending entry as written.
+    pub(crate) fn set_written(&self, index: usize) {
+        if self.at(index).status == EntryStatus::Pending {
             // SAFETY: within the vector.
-            unsafe { (*self.base().add(place)).status = Status::Written };
+            unsafe { (*self.base().add(index)).status = EntryStatus::Written };
             self.unwritten.set(self.unwritten.get() - 1);
             self.pending.set(self.pending.get() - 1);
         }
     }
 
-    /// Adds a written entry for which there is room. Its times are set only if they are `TIMED`.
+    /// Adds a written entry for which there is room. Its times are only set if they are `TIMED`.
     #[inline(always)]
-    pub(crate) fn push_written<const TIMED: bool>(&self, entry: Entry) {
+    pub(crate) fn push_written<const TIMED: bool>(&self, entry: ShadowEntry) {
         debug_assert!(self.has_room(), "no room");
-        // SAFETY: there is room for one more, and all room is filled with entries.
+        // SAFETY: there is room for one more, and the whole capacity is initialised.
         unsafe {
             let next = self.top.get().add(1);
             (*next).key = entry.key;
             (*next).call = entry.call;
             (*next).code = entry.code;
-            (*next).form = entry.form;
-            (*next).status = Status::Written;
+            (*next).kind = entry.kind;
+            (*next).status = EntryStatus::Written;
             if TIMED {
                 (*next).began = entry.began;
-                (*next).inside = 0;
+                (*next).callee_ticks = 0;
             }
             self.top.set(next);
         }
     }
 
-    /// What is inside the innermost entry took that long.
+    /// Adds the time of a callee to the innermost entry.
     #[inline(always)]
-    pub(crate) fn add_inside(&self, ticks: u64) {
-        // SAFETY: an entry of the vector: nothing ends while it is asleep.
-        unsafe { (*self.top.get()).inside += ticks };
+    pub(crate) fn add_callee_ticks(&self, ticks: u64) {
+        // SAFETY: an entry of the vector: nothing ends while the stack is suspended.
+        unsafe { (*self.top.get()).callee_ticks += ticks };
     }
 
-    /// Whether another entry can be added without further ado.
+    /// Returns whether an entry can be added without growing.
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
         self.top.get() != self.limit.get()
     }
 
     /// Adds an entry.
-    pub(crate) fn push(&self, entry: Entry) {
-        self.make_room();
-        self.unwritten.set(self.unwritten.get() + usize::from(entry.status != Status::Written));
-        self.pending.set(self.pending.get() + usize::from(entry.status == Status::Pending));
+    pub(crate) fn push(&self, entry: ShadowEntry) {
+        self.grow_if_full();
+        self.unwritten.set(self.unwritten.get() + usize::from(entry.status != EntryStatus::Written));
+        self.pending.set(self.pending.get() + usize::from(entry.status == EntryStatus::Pending));
         // SAFETY: there is room for one more.
         unsafe {
             let next = self.top.get().add(1);
@@ -173,63 +174,64 @@ impl Shadow {
         }
     }
 
-    /// Takes the innermost entry away, which is written.
+    /// Removes the innermost entry, which is written.
     #[inline(always)]
     pub(crate) fn pop_written(&self) {
-        // SAFETY: there is one besides the outermost, which the caller has seen.
+        // SAFETY: the caller knows that there is one besides the outermost.
         self.top.set(unsafe { self.top.get().sub(1) });
     }
 
-    /// Takes the innermost entry away.
+    /// Removes the innermost entry.
     pub(crate) fn pop(&self) {
         let status = self.top().status;
         debug_assert!(self.len() > 0, "nothing is open");
-        self.unwritten.set(self.unwritten.get() - usize::from(status != Status::Written));
-        self.pending.set(self.pending.get() - usize::from(status == Status::Pending));
+        self.unwritten.set(self.unwritten.get() - usize::from(status != EntryStatus::Written));
+        self.pending.set(self.pending.get() - usize::from(status == EntryStatus::Pending));
         self.pop_written();
     }
 
     #[cold]
-    fn make_room(&self) {
+    fn grow_if_full(&self) {
         let len = self.len();
         if len + 1 < self.capacity() {
             return;
         }
-        // SAFETY: nobody has a reference to the vector or its entries.
-        unsafe { (*self.entries.get()).resize(2 * self.capacity(), Entry::OUTERMOST) };
-        // SAFETY: the entries have the places that they had.
+        // SAFETY: there are no references to the vector or its entries.
+        unsafe { (*self.entries.get()).resize(2 * self.capacity(), ShadowEntry::OUTERMOST) };
+        // SAFETY: the entries keep their indexes.
         self.top.set(unsafe { self.base().add(len) });
         self.lift_limit();
     }
 
-    /// Sets the limit where the room ends.
+    /// Sets the limit to the capacity.
     pub(crate) fn lift_limit(&self) {
         self.set_limit(self.capacity() - 1);
     }
 
-    /// Has [`Shadow::has_room`] be false where that many entries are open.
+    /// Makes [`Shadow::has_room`] return false when that many entries are open.
     pub(crate) fn set_limit(&self, entries: usize) {
         // SAFETY: within the vector.
         self.limit.set(unsafe { self.base().add(entries.min(self.capacity() - 1)) });
     }
 
-    /// Nothing fits until [`Shadow::wake`]: no frame is called from, or is, the innermost entry.
-    pub(crate) fn sleep(&self) {
-        if !self.is_asleep() {
-            self.resting.set(self.top.replace((&raw const ASLEEP).cast_mut()));
+    /// Suspends the stack until [`Shadow::resume`]: meanwhile no frame matches the innermost entry, or is called from
+    /// it.
+    pub(crate) fn suspend(&self) {
+        if !self.is_suspended() {
+            self.suspended_top.set(self.top.replace((&raw const SUSPENDED).cast_mut()));
         }
     }
 
-    /// As before.
-    pub(crate) fn wake(&self) {
-        if self.is_asleep() {
-            self.top.set(self.resting.replace(ptr::null_mut()));
+    /// Ends the suspension.
+    pub(crate) fn resume(&self) {
+        if self.is_suspended() {
+            self.top.set(self.suspended_top.replace(ptr::null_mut()));
         }
     }
 
-    /// Whether it is asleep.
-    pub(crate) fn is_asleep(&self) -> bool {
-        !self.resting.get().is_null()
+    /// Returns whether the stack is suspended.
+    pub(crate) fn is_suspended(&self) -> bool {
+        !self.suspended_top.get().is_null()
     }
 }
 
@@ -237,12 +239,12 @@ impl Shadow {
 mod tests {
     use super::*;
 
-    fn entry(key: u64, status: Status) -> Entry {
-        Entry { key, call: key << 40, code: 7, status, ..Entry::OUTERMOST }
+    fn entry(key: u64, status: EntryStatus) -> ShadowEntry {
+        ShadowEntry { key, call: key << 40, code: 7, status, ..ShadowEntry::OUTERMOST }
     }
 
     #[test]
-    fn a_new_one_fits_nothing_until_it_is_followed() {
+    fn a_new_stack_matches_no_frame_until_it_is_followed() {
         let shadow = Shadow::new();
         assert!(!shadow.is_followed() && shadow.top().frame() == NOWHERE);
         shadow.follow();
@@ -250,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_and_keeps_what_it_holds() {
+    fn a_stack_grows_and_keeps_its_entries() {
         let shadow = Shadow::new();
         shadow.follow();
         for key in 1..=1000 {
-            let entry = entry(2 * key, Status::Written);
+            let entry = entry(2 * key, EntryStatus::Written);
             if shadow.has_room() {
                 shadow.push_written::<false>(entry);
             } else {
@@ -262,15 +264,15 @@ mod tests {
             }
         }
         assert_eq!((shadow.len(), shadow.written()), (1000, 1000));
-        assert!((1..=1000).all(|place| shadow.at(place).key == 2 * place as u64));
+        assert!((1..=1000).all(|index| shadow.at(index).key == 2 * index as u64));
         assert_eq!(shadow.find_last(|entry| entry.key < 100), Some(49));
     }
 
     #[test]
-    fn what_is_not_written_is_not_counted() {
+    fn only_written_entries_are_counted() {
         let shadow = Shadow::new();
         shadow.follow();
-        for (key, status) in [(2, Status::Written), (4, Status::Pending), (6, Status::Hidden)] {
+        for (key, status) in [(2, EntryStatus::Written), (4, EntryStatus::Pending), (6, EntryStatus::Hidden)] {
             shadow.push(entry(key, status));
         }
         assert_eq!((shadow.written(), shadow.has_pending()), (1, true));
@@ -282,23 +284,23 @@ mod tests {
     }
 
     #[test]
-    fn asleep_it_fits_nothing_and_keeps_all() {
+    fn a_suspended_stack_matches_no_frame_and_keeps_its_entries() {
         let shadow = Shadow::new();
         shadow.follow();
-        shadow.push(entry(2, Status::Written));
-        shadow.sleep();
-        assert!(shadow.is_asleep() && shadow.top().key == NOWHERE && shadow.len() == 1);
-        shadow.wake();
+        shadow.push(entry(2, EntryStatus::Written));
+        shadow.suspend();
+        assert!(shadow.is_suspended() && shadow.top().key == NOWHERE && shadow.len() == 1);
+        shadow.resume();
         assert_eq!((shadow.top().key, shadow.len()), (2, 1));
     }
 
     #[test]
-    fn a_lower_limit_is_told() {
+    fn a_lower_limit_is_detected() {
         let shadow = Shadow::new();
         shadow.follow();
         shadow.set_limit(1);
         assert!(shadow.has_room());
-        shadow.push(entry(2, Status::Written));
+        shadow.push(entry(2, EntryStatus::Written));
         assert!(!shadow.has_room());
         shadow.lift_limit();
         assert!(shadow.has_room());

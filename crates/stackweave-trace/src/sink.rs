@@ -1,47 +1,47 @@
-//! Where the engine writes: a recording, or a list of events for a thread that can't write itself.
+//! The outputs of the engine: a recording, or a list of events for a thread that can't write itself.
 
 /// The events of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum What {
+pub(crate) enum TraceEvent {
     /// A Python function begins: `[call]`.
     Call,
     /// A native function begins: `[call]`.
     NativeCall,
     /// A generator or a coroutine begins: `[call, object]`.
     Generator,
-    /// It goes on: `[call, object]`.
+    /// A generator or a coroutine is resumed: `[call, object]`.
     Resume,
-    /// Something is open since before: `[call, depth]`.
+    /// A call is open that began before: `[call, depth]`.
     Open,
-    /// What began last returns.
+    /// The innermost call returns.
     Return,
-    /// It yields.
+    /// The innermost call yields.
     Yield,
-    /// An exception leaves it.
+    /// An exception propagates out of the innermost call.
     Raise,
     /// A garbage collection begins: `[frame, generation]`.
     Collection,
-    /// It ends: `[collected, uncollectable]`.
+    /// A garbage collection ends: `[collected, uncollectable]`.
     CollectionEnd,
-    /// An object has a name: `[frame, object]`.
+    /// An object gets a name: `[frame, object]`.
     Name,
-    /// A function is not told of any more: `[frame, calls, mean]`.
+    /// A function is not recorded any more: `[frame, calls, mean]`.
     Demoted,
-    /// Something about the trace: `[frame, count]`.
+    /// A note about the trace: `[frame, count]`.
     Note,
 }
 
-impl What {
-    /// How many there are.
+impl TraceEvent {
+    /// The number of kinds.
     pub(crate) const COUNT: usize = 13;
 }
 
-/// Takes events of one thread, in their order.
+/// Accepts the events of one thread, in their order.
 pub(crate) trait Sink {
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> u64;
 
     /// Records an event at this time.
-    fn record(&self, ticks: u64, what: What, words: &[u64]);
+    fn record(&self, ticks: u64, what: TraceEvent, words: &[u64]);
 }

@@ -1,28 +1,28 @@
-//! Spans of the program's, and garbage collections: they lie on shadow stacks among the calls.
+//! Spans of the program, and garbage collections: they are on shadow stacks among the calls.
 
 use stackweave_core::{Call, RawFrame};
 use stackweave_cpython::PythonSource;
-use stackweave_cpython::calls::{CallFrame, FrameAt};
+use stackweave_cpython::calls::{CallFrame, StackFrame};
 use stackweave_store::label;
 
-use crate::blocks::{self, Block};
-use crate::entry::{Entry, Form, INSIDE, Status, call_of_label};
-use crate::observer::here;
+use crate::observer::current_thread;
 use crate::session::{self, Session};
-use crate::sink::{Sink, What};
+use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry, call_of_label};
+use crate::sink::{Sink, TraceEvent};
+use crate::traced_threads::{self, TracedThread};
 
-/// Frames that a walk has found, as those of events.
+/// The frames of a walk, as frames of events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Walked<'a>(&'a [FrameAt]);
+pub(crate) struct WalkedStack<'a>(&'a [StackFrame]);
 
-impl<'a> Walked<'a> {
-    /// The first of them, if there is one.
-    pub(crate) fn first(frames: &'a [FrameAt]) -> Option<Self> {
+impl<'a> WalkedStack<'a> {
+    /// Returns the first frame, if there is one.
+    pub(crate) fn first(frames: &'a [StackFrame]) -> Option<Self> {
         (!frames.is_empty()).then_some(Self(frames))
     }
 }
 
-impl CallFrame for Walked<'_> {
+impl CallFrame for WalkedStack<'_> {
     fn address(self) -> u64 {
         self.0[0].address
     }
@@ -44,132 +44,133 @@ impl CallFrame for Walked<'_> {
     }
 }
 
-/// The frames of the calling thread.
+/// Returns the frames of the calling thread.
 ///
 /// # Safety
 /// The GIL is held.
-pub(crate) unsafe fn frames_here(source: &PythonSource) -> Vec<FrameAt> {
+pub(crate) unsafe fn frames_here(source: &PythonSource) -> Vec<StackFrame> {
     let mut frames = Vec::new();
     // SAFETY: passed on to the caller.
     unsafe { source.visit_frames(|frame| frames.push(frame)) };
     frames
 }
 
-/// Brings the shadow stack of the calling thread up to date.
+/// Updates the shadow stack of the calling thread.
 ///
 /// # Safety
 /// The GIL is held.
-unsafe fn be_here(block: &Block, session: &Session) {
+unsafe fn update_stack(thread: &TracedThread, session: &Session) {
     // SAFETY: passed on to the caller.
     let frames = unsafe { frames_here(session.source) };
-    session.on(block, |engine| {
-        engine.be_at(Walked::first(&frames));
-        // Of what the innermost frame has called, only what has called us is left; it is over when we return.
-        while block.thread.shadow.top().form == Form::Native {
-            block.thread.end(engine.pen, engine.pen.sink.now(), What::Return);
+    session.on(thread, |engine| {
+        engine.align_to(WalkedStack::first(&frames));
+        // Of the native callees of the innermost frame, only our own caller is left; its entry is not needed for the
+        // span.
+        while thread.stack.shadow.top().kind == EntryKind::Native {
+            thread.stack.end(engine.writer, engine.writer.sink.now(), TraceEvent::Return);
         }
     });
 }
 
-/// A span of the program's begins, in the recording that is traced; `record` writes it.
+/// Begins a span of the program in the traced recording; `record` writes it.
 ///
 /// # Safety
-/// The GIL is held, and a trace runs or is paused.
+/// The GIL is held, and a trace is running or paused.
 pub unsafe fn begin_span(frame: RawFrame, record: impl FnOnce()) {
     // SAFETY: passed on to the caller.
-    let Some((block, session)) = (unsafe { here() }) else {
-        if let Some(block) = blocks::of_this_thread() {
-            block.thread.unrecorded.set(block.thread.unrecorded.get() + 1);
+    let Some((thread, session)) = (unsafe { current_thread() }) else {
+        if let Some(thread) = traced_threads::current() {
+            thread.stack.spans_during_pause.set(thread.stack.spans_during_pause.get() + 1);
         }
         return;
     };
     // SAFETY: passed on to the caller.
-    unsafe { be_here(block, session) };
-    let top = *block.thread.shadow.top();
+    unsafe { update_stack(thread, session) };
+    let top = *thread.stack.shadow.top();
     let call = call_of_label(frame).map(Call::to_bits);
-    let entry = Entry { key: top.key | INSIDE, call: call.unwrap_or(0), form: Form::Span, ..top };
+    let entry = ShadowEntry { key: top.key | INSIDE, call: call.unwrap_or(0), kind: EntryKind::Span, ..top };
     if call.is_none() {
-        return block.thread.shadow.push(Entry { status: Status::Hidden, ..entry });
+        return thread.stack.shadow.push(ShadowEntry { status: EntryStatus::Hidden, ..entry });
     }
-    session.on(block, |engine| block.thread.begin_by(engine.pen, entry, record));
+    session.on(thread, |engine| thread.stack.begin_recorded(engine.writer, entry, record));
 }
 
-/// The span that began last on this thread ends; `record` writes that, unless it began during a pause.
+/// Ends the span that began last on this thread; `record` writes that, unless it began during a pause.
 ///
 /// # Safety
-/// The GIL is held, and a trace runs or is paused.
+/// The GIL is held, and a trace is running or paused.
 pub unsafe fn end_span(record: impl FnOnce()) {
     // SAFETY: passed on to the caller.
-    let Some((block, session)) = (unsafe { here() }) else {
-        if let Some(block) = blocks::of_this_thread() {
-            let unrecorded = &block.thread.unrecorded;
+    let Some((thread, session)) = (unsafe { current_thread() }) else {
+        if let Some(thread) = traced_threads::current() {
+            let unrecorded = &thread.stack.spans_during_pause;
             match unrecorded.get() {
-                0 => drop(block.thread.kept.borrow_mut().pop()),
+                0 => drop(thread.stack.paused_spans.borrow_mut().pop()),
                 spans => unrecorded.set(spans - 1),
             }
         }
         return;
     };
     // SAFETY: passed on to the caller.
-    unsafe { be_here(block, session) };
-    session.on(block, |engine| {
-        block.thread.end_span(engine.pen, engine.pen.sink.now(), Form::Span, record);
+    unsafe { update_stack(thread, session) };
+    session.on(thread, |engine| {
+        thread.stack.end_span(engine.writer, engine.writer.sink.now(), EntryKind::Span, record);
     });
 }
 
-/// Something is about to be recorded by the calling thread that is no span: what is open around it is written first.
+/// Writes the pending calls around an event that the calling thread is about to record, and that is not a span.
 ///
 /// # Safety
-/// The GIL is held, and a trace runs or is paused.
+/// The GIL is held, and a trace is running or paused.
 pub unsafe fn write_open() {
     // SAFETY: passed on to the caller.
-    if let Some((block, session)) = unsafe { here() } {
-        session.on(block, |engine| block.thread.write_pending(engine.pen));
+    if let Some((thread, session)) = unsafe { current_thread() } {
+        session.on(thread, |engine| thread.stack.write_pending(engine.writer));
     }
 }
 
-/// A garbage collection begins on the calling thread.
+/// Begins a garbage collection on the calling thread.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn start_collection(generation: u64) {
     // SAFETY: passed on to the caller.
-    let Some((block, session)) = (unsafe { here() }) else { return };
+    let Some((thread, session)) = (unsafe { current_thread() }) else { return };
     let Some(frame) = label("garbage collection", "", 0) else { return };
     let Some(call) = call_of_label(frame) else { return };
     // SAFETY: passed on to the caller.
     let frames = unsafe { frames_here(session.source) };
-    let shadow = &block.thread.shadow;
-    // A collection may come when a function has a frame already, but its begin is not told yet.
+    let shadow = &thread.stack.shadow;
+    // A collection may come when a function has a frame already, but before the event of its begin.
     let is_near = shadow.is_followed() && frames.iter().take(2).any(|frame| frame.address == shadow.top().frame());
     if !is_near {
-        session.on(block, |engine| engine.be_at(Walked::first(&frames)));
+        session.on(thread, |engine| engine.align_to(WalkedStack::first(&frames)));
     }
     let top = *shadow.top();
-    let entry = Entry { key: top.key | INSIDE, call: call.to_bits(), form: Form::Collection, ..top };
-    session.on(block, |engine| {
-        let sink = engine.pen.sink;
-        let record = || sink.record(sink.now(), What::Collection, &[frame.to_bits(), generation]);
-        block.thread.begin_by(engine.pen, entry, record);
+    let entry = ShadowEntry { key: top.key | INSIDE, call: call.to_bits(), kind: EntryKind::Collection, ..top };
+    session.on(thread, |engine| {
+        let sink = engine.writer.sink;
+        let record = || sink.record(sink.now(), TraceEvent::Collection, &[frame.to_bits(), generation]);
+        thread.stack.begin_recorded(engine.writer, entry, record);
     });
 }
 
-/// It ends.
+/// Ends a garbage collection.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn end_collection(collected: u64, uncollectable: u64) {
     // SAFETY: passed on to the caller.
-    let Some((block, session)) = (unsafe { here() }) else { return };
-    session.on(block, |engine| {
-        let sink = engine.pen.sink;
+    let Some((thread, session)) = (unsafe { current_thread() }) else { return };
+    session.on(thread, |engine| {
+        let sink = engine.writer.sink;
         let ticks = sink.now();
-        let record = || sink.record(ticks, What::CollectionEnd, &[collected, uncollectable]);
-        block.thread.end_span(engine.pen, ticks, Form::Collection, record);
+        let record = || sink.record(ticks, TraceEvent::CollectionEnd, &[collected, uncollectable]);
+        thread.stack.end_span(engine.writer, ticks, EntryKind::Collection, record);
     });
 }
 
-/// Whether a trace runs or is paused.
+/// Returns whether a trace is running or paused.
 ///
 /// # Safety
 /// The GIL is held.

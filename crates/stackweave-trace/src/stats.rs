@@ -1,4 +1,4 @@
-//! What a trace has seen.
+//! Statistics of a trace.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,72 +7,72 @@ use stackweave_core::{CodeId, FrameSource, RawFrame};
 use stackweave_cpython::calls::Mechanism;
 use stackweave_store::label;
 
-use crate::blocks;
 use crate::rules::Rules;
 use crate::session::Session;
-use crate::sink::{Sink, What};
+use crate::sink::{Sink, TraceEvent};
 use crate::trace::{NANOSECONDS, Trace};
+use crate::traced_threads;
 
-/// A function that is not told of any more.
+/// A function that is not recorded any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemotedFunction {
     /// Its qualified name.
     pub name: String,
     /// Its file.
     pub filename: String,
-    /// The line that it begins on.
+    /// The line on which it begins.
     pub first_line: Option<u32>,
     /// How many of its calls were recorded.
     pub calls: u64,
-    /// What they took on average.
+    /// Their mean time.
     pub mean: Duration,
 }
 
-/// What a trace has seen.
+/// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStats {
-    /// How calls were heard of.
+    /// The mechanism that reports calls.
     pub mechanism: Mechanism,
-    /// Why not in the way that is best for this version.
+    /// Why it is not the best mechanism for this version.
     pub fallback_reason: Option<String>,
-    /// Calls that were recorded, begun or gone on.
+    /// Calls that were recorded, including resumptions.
     pub calls: u64,
     /// Calls of functions written in C that were recorded.
     pub native_calls: u64,
-    /// How often a thread was not where it should have been: greenlets, frames that nobody told of.
+    /// How often the stack of a thread had changed without an event: greenlets, frames without events.
     pub repairs: u64,
-    /// Ends of what nobody saw begin.
+    /// Ends of calls whose begin had no event.
     pub ignored_ends: u64,
     /// Calls that came after `max_events`.
     pub dropped: u64,
     /// Calls that were too short or too deep.
     pub hidden: u64,
-    /// Functions that the filters have left out.
+    /// Functions that the filters exclude.
     pub left_out: u64,
-    /// How often the C stack was so full that deeper calls were not told of.
+    /// How often the C stack was so full that deeper calls were not recorded.
     pub stepped_aside: u64,
-    /// Threads that were not told of to the end: the program has set a profile function of its own.
-    pub untold_threads: u64,
-    /// How often another tool has taken the frame evaluation hook out. Calls after that are missing.
+    /// Threads that were not recorded to their end: the program has set a profile function of its own.
+    pub unrecorded_threads: u64,
+    /// How often another tool has removed the frame evaluation hook. Calls after that are missing.
     pub taken_out: u64,
-    /// Other interpreters that were there meanwhile. Their calls are missing.
+    /// Other interpreters that existed meanwhile. Their calls are missing.
     pub other_interpreters: u64,
     /// Threads that were traced.
     pub threads: u64,
-    /// Functions that are not told of any more.
+    /// Functions that are not recorded any more.
     pub demoted: Vec<DemotedFunction>,
 }
 
 impl Trace {
-    /// What it has seen so far.
+    /// Returns the statistics up to now.
     pub(crate) fn stats(&self, session: Option<&Session>) -> TraceStats {
         let (mut calls, mut native_calls, mut threads) = (0, 0, 0);
         // SAFETY: the callers hold the GIL.
         unsafe {
-            blocks::visit(|block| {
-                calls += block.calls.get();
-                native_calls += block.native_calls.get();
-                threads += u64::from(block.calls.get() > 0);
+            traced_threads::visit(|thread| {
+                calls += thread.calls.get();
+                native_calls += thread.native_calls.get();
+                threads += u64::from(thread.calls.get() > 0);
             });
         }
         let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
@@ -87,7 +87,7 @@ impl Trace {
             hidden: count(|rules| &rules.hidden),
             left_out: session.map_or(0, |session| session.left_out.get()),
             stepped_aside: self.stepped_aside,
-            untold_threads: self.untold_threads,
+            unrecorded_threads: self.unrecorded_threads,
             taken_out: self.taken_out,
             other_interpreters: self.other_interpreters,
             threads: threads + session.map_or(0, |session| session.ended_threads.get()),
@@ -97,7 +97,7 @@ impl Trace {
 
     fn demoted(&self, session: &Session) -> Vec<DemotedFunction> {
         let demoted = session.demoted.borrow();
-        let told = demoted.iter().filter_map(|(number, timing)| {
+        let functions = demoted.iter().filter_map(|(number, timing)| {
             let frame = RawFrame::python(CodeId::new(*number)?, RawFrame::MAX_INSTRUCTION, false);
             let location = session.source.locate(frame)?;
             let mean = u128::from(timing.ticks / u64::from(timing.calls.max(1)));
@@ -110,11 +110,11 @@ impl Trace {
                 mean: Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)),
             })
         });
-        told.collect()
+        functions.collect()
     }
 }
 
-/// Says in the recording what is not in it.
+/// Records what is missing in the recording.
 pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
     let live = session.live();
     let notes = [
@@ -126,13 +126,16 @@ pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
         ("calls left out: too short or too deep", stats.hidden),
         ("functions left out by filters", stats.left_out),
         ("deep recursions not recorded to their end", stats.stepped_aside),
-        ("threads not recorded to their end: the program has set a profile function of its own", stats.untold_threads),
+        (
+            "threads not recorded to their end: the program has set a profile function of its own",
+            stats.unrecorded_threads,
+        ),
         ("times the evaluation hook was taken out by another tool: calls after that are missing", stats.taken_out),
         ("sub-interpreters: calls in them are not recorded", stats.other_interpreters),
     ];
     for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
         if let Some(frame) = label(name, "", 0) {
-            live.record(live.now(), What::Note, &[frame.to_bits(), count]);
+            live.record(live.now(), TraceEvent::Note, &[frame.to_bits(), count]);
         }
     }
 }

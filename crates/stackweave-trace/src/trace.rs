@@ -1,4 +1,4 @@
-//! A trace from its start to its end, as programs see it.
+//! The trace, from its start to its end.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
@@ -10,43 +10,43 @@ use stackweave_recording::Recorder;
 use stackweave_recording::clock::Clock;
 use stackweave_store::AddressMap;
 
-use crate::blocks;
-use crate::codes::Codes;
+use crate::chunk_start;
+use crate::code_states::CodeStates;
 use crate::error::TraceError;
-use crate::kinds::{HotKinds, Kinds};
+use crate::kinds::{HotTraceKinds, TraceKinds};
 use crate::observer::{self, Observer};
 use crate::options::TraceOptions;
 use crate::rules::{Limits, Rules};
 use crate::session::{self, DemotionTicks, Session};
-use crate::snapshot;
 use crate::stats::{TraceStats, write_notes};
+use crate::traced_threads;
 
 pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 
-/// A trace that runs, or is paused. There is one at a time in a process.
+/// A trace that is running or paused. A process has one at a time.
 #[derive(Debug)]
 pub struct Trace {
     hooks: Option<Hooks>,
     options: HookOptions,
-    way: u8,
+    mode: u8,
     pub(crate) ticks_per_second: u64,
     pub(crate) mechanism: Mechanism,
     pub(crate) fallback_reason: Option<String>,
     pub(crate) stepped_aside: u64,
-    pub(crate) untold_threads: u64,
+    pub(crate) unrecorded_threads: u64,
     pub(crate) taken_out: u64,
     pub(crate) other_interpreters: u64,
-    /// Whether it was stopped: another may run now.
+    /// Whether it was stopped: another may be running now.
     is_over: bool,
 }
 
-// SAFETY: what it holds of the interpreter is touched with the GIL held only, as its functions ask for.
+// SAFETY: its references to the interpreter are only used with the GIL held, as its functions require.
 unsafe impl Send for Trace {}
 // SAFETY: as above.
 unsafe impl Sync for Trace {}
 
 impl Trace {
-    /// Begins to trace all threads into this recording.
+    /// Starts to trace all threads into this recording.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
@@ -60,37 +60,37 @@ impl Trace {
             return Err(TraceError::AlreadyTracing);
         }
         let ticks_per_second = Clock::start().0.ticks_per_second();
-        let way = way_of(&options);
+        let mode = mode_of(&options);
         let hook_options = HookOptions { mechanism: options.mechanism, c_calls: options.c_calls };
         let session = session_of(recorder, source, options, ticks_per_second)?;
-        // SAFETY: passed on to the caller; nothing is in the middle of an event, since nothing was traced.
+        // SAFETY: passed on to the caller; no thread is in the middle of an event, because nothing was traced.
         unsafe {
-            blocks::sweep(|_| {});
-            blocks::visit(|block| {
-                block.thread.forget();
-                block.calls.set(0);
+            traced_threads::remove_ended(|_| {});
+            traced_threads::visit(|thread| {
+                thread.stack.forget();
+                thread.calls.set(0);
             });
         }
-        session.recorder.at_each_chunk(Some(snapshot::write));
+        session.recorder.set_chunk_hook(Some(chunk_start::write));
         if !session::begin(session) {
             return Err(TraceError::AlreadyTracing);
         }
         let mut trace = Self {
             hooks: None,
             options: hook_options,
-            way,
+            mode,
             ticks_per_second,
             mechanism: Mechanism::Monitoring,
             fallback_reason: None,
             stepped_aside: 0,
-            untold_threads: 0,
+            unrecorded_threads: 0,
             taken_out: 0,
             other_interpreters: 0,
             is_over: false,
         };
         // SAFETY: passed on to the caller.
         if let Err(error) = unsafe { trace.install(source) } {
-            // SAFETY: nothing was told yet.
+            // SAFETY: there was no event yet.
             unsafe { session::end() };
             return Err(error);
         }
@@ -102,7 +102,7 @@ impl Trace {
     unsafe fn install(&mut self, source: &PythonSource) -> Result<(), TraceError> {
         // SAFETY: passed on to the caller.
         let hooks = unsafe {
-            match self.way {
+            match self.mode {
                 observer::PLAIN => Hooks::install::<Observer<{ observer::PLAIN }>>(source, self.options)?,
                 observer::TIMED => Hooks::install::<Observer<{ observer::TIMED }>>(source, self.options)?,
                 _ => Hooks::install::<Observer<{ observer::LIMITED }>>(source, self.options)?,
@@ -114,30 +114,30 @@ impl Trace {
         Ok(())
     }
 
-    /// Whether a thread has given the GIL away in the middle of an event. Then nothing but waiting may be done with the
-    /// trace.
+    /// Returns whether a thread has released the GIL in the middle of an event. Then the caller may only wait, and do
+    /// nothing else with the trace.
     ///
     /// # Safety
     /// The GIL is held.
     pub unsafe fn is_busy() -> bool {
-        let own = blocks::of_this_thread().map_or(0, |block| block.tid.get());
+        let own = traced_threads::current().map_or(0, |thread| thread.tid.get());
         let mut is_busy = false;
         // SAFETY: passed on to the caller.
         unsafe {
-            blocks::visit(|block| {
-                let is_gone = block.ended_at().is_some();
-                is_busy |= !is_gone && block.tid.get() != own && block.is_waiting.load(Ordering::Relaxed);
+            traced_threads::visit(|thread| {
+                let is_gone = thread.ended_at().is_some();
+                is_busy |= !is_gone && thread.tid.get() != own && thread.is_waiting.load(Ordering::Relaxed);
             });
         }
         is_busy
     }
 
-    /// Leaves out what happens until [`Trace::resume`]. What is open ends.
+    /// Stops recording until [`Trace::resume`]. Open calls end.
     ///
     /// # Safety
     /// The GIL is held, and [`Trace::is_busy`] is false.
     pub unsafe fn pause(&mut self) -> Result<(), TraceError> {
-        refuse_if_asked()?;
+        refuse_in_describer()?;
         // SAFETY: passed on to the caller.
         let Some(session) = (unsafe { self.session() }).filter(|session| !session.is_paused.get()) else {
             return Ok(());
@@ -151,12 +151,12 @@ impl Trace {
         Ok(())
     }
 
-    /// Goes on after a pause.
+    /// Continues after a pause.
     ///
     /// # Safety
     /// As for [`Trace::start`].
     pub unsafe fn resume(&mut self) -> Result<(), TraceError> {
-        refuse_if_asked()?;
+        refuse_in_describer()?;
         // SAFETY: passed on to the caller.
         let Some(session) = (unsafe { self.session() }).filter(|session| session.is_paused.get()) else {
             return Ok(());
@@ -169,10 +169,10 @@ impl Trace {
         installed
     }
 
-    /// What it shares with its threads, unless it was stopped.
+    /// Returns what it shares with its threads, unless it was stopped.
     ///
     /// # Safety
-    /// The GIL is held, and kept as long as this is used.
+    /// The GIL is held, and kept as long as the result is used.
     unsafe fn session(&self) -> Option<&'static Session> {
         // SAFETY: passed on to the caller.
         if self.is_over { None } else { unsafe { session::current() } }
@@ -185,20 +185,20 @@ impl Trace {
             self.stepped_aside += hooks.stepped_aside();
             // SAFETY: passed on to the caller.
             unsafe {
-                self.untold_threads = self.untold_threads.max(hooks.untold_threads());
-                self.taken_out += u64::from(hooks.is_taken_out());
+                self.unrecorded_threads = self.unrecorded_threads.max(hooks.unrecorded_threads());
+                self.taken_out += u64::from(hooks.is_replaced());
                 self.other_interpreters = self.other_interpreters.max(hooks.other_interpreters());
                 hooks.remove();
             }
         }
     }
 
-    /// Ends the trace, and with it what is open on all threads. The recording goes on.
+    /// Ends the trace, and the open calls of all threads. The recording continues.
     ///
     /// # Safety
     /// The GIL is held, and [`Trace::is_busy`] is false.
     pub unsafe fn stop(&mut self) -> Result<TraceStats, TraceError> {
-        refuse_if_asked()?;
+        refuse_in_describer()?;
         // SAFETY: passed on to the caller.
         let stats = unsafe {
             self.remove();
@@ -208,27 +208,27 @@ impl Trace {
             }
             let stats = self.stats(Some(session));
             write_notes(session, &stats);
-            session.recorder.at_each_chunk(None);
-            blocks::visit(|block| {
-                block.thread.forget();
-                block.set_recorder(None);
+            session.recorder.set_chunk_hook(None);
+            traced_threads::visit(|thread| {
+                thread.stack.forget();
+                thread.set_recorder(None);
             });
             stats
         };
-        // SAFETY: no thread is in the middle of an event: none has given the GIL away, and this one is here.
+        // SAFETY: no thread is in the middle of an event: none has released the GIL, and this one is here.
         unsafe { session::end() };
         self.is_over = true;
         Ok(stats)
     }
 
-    /// In a forked child: its recording begins with what is open.
+    /// Begins the recording of a forked child with the calls that are open.
     ///
     /// # Safety
     /// The GIL is held.
     pub unsafe fn forked(&mut self) {
         // SAFETY: passed on to the caller.
         unsafe {
-            blocks::forget_other_threads();
+            traced_threads::forget_other_threads();
             if let Some(session) = self.session() {
                 session.begin_again();
             }
@@ -236,21 +236,21 @@ impl Trace {
     }
 }
 
-/// The calling thread is about to give the GIL away in the middle of an event, or has got it back: for who waits for a
-/// recorder on its behalf. Gives what was said before.
+/// Marks that the calling thread is about to release the GIL in the middle of an event, or has it again: for code that
+/// waits for a recorder on its behalf. Returns the previous mark.
 pub fn mark_waiting(is_waiting: bool) -> bool {
-    blocks::of_this_thread().is_some_and(|block| block.is_waiting.swap(is_waiting, Ordering::Relaxed))
+    traced_threads::current().is_some_and(|thread| thread.is_waiting.swap(is_waiting, Ordering::Relaxed))
 }
 
-fn refuse_if_asked() -> Result<(), TraceError> {
-    match blocks::of_this_thread() {
-        Some(block) if block.thread.shadow.is_asleep() => Err(TraceError::Asked),
+fn refuse_in_describer() -> Result<(), TraceError> {
+    match traced_threads::current() {
+        Some(thread) if thread.stack.shadow.is_suspended() => Err(TraceError::InDescriber),
         _ => Ok(()),
     }
 }
 
-/// How the observer is told.
-fn way_of(options: &TraceOptions) -> u8 {
+/// Returns the mode of the observer.
+fn mode_of(options: &TraceOptions) -> u8 {
     if !options.min_duration.is_zero() || options.max_depth.is_some() || options.max_events.is_some() {
         observer::LIMITED
     } else if options.demotion.is_some() {
@@ -270,8 +270,8 @@ fn session_of(
     options: TraceOptions,
     ticks_per_second: u64,
 ) -> Result<Box<Session>, TraceError> {
-    let kinds = Kinds::register(&recorder).ok_or(TraceError::NoKinds)?;
-    let hot_kinds = HotKinds::of(&kinds).ok_or(TraceError::NoKinds)?;
+    let kinds = TraceKinds::register(&recorder).ok_or(TraceError::NoKinds)?;
+    let hot_kinds = HotTraceKinds::of(&kinds).ok_or(TraceError::NoKinds)?;
     let limits = Limits {
         min_duration: ticks_of(options.min_duration, ticks_per_second),
         max_depth: options.max_depth.unwrap_or(usize::MAX),
@@ -282,7 +282,7 @@ fn session_of(
         ticks: ticks_of(demotion.mean, ticks_per_second),
     });
     Ok(Box::new(Session {
-        codes: Codes::new(),
+        codes: CodeStates::new(),
         hot_kinds,
         kinds,
         rules: Rules::new(limits),

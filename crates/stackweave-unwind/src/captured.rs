@@ -1,22 +1,23 @@
-//! What a capture returns.
+//! The results of a capture.
 
 use stackweave_core::StopReason;
 
-/// Which stack a thread has captured last. Equal marks of a thread, taken right after two captures with equal buffers and
-/// equal `skip`, that found as many frames: these are the same, and so are their stack pointers.
+/// Identifies the stack that a thread has captured last. If a thread's marks right after two captures are equal,
+/// and the captures had equal buffers and `skip` and found as many frames, then their frames and stack pointers
+/// are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastStackMark {
-    /// Whose record it is.
-    pub of: u64,
-    /// Changes when the record does.
+    /// The record of the last stack.
+    pub thread_state: u64,
+    /// Changes whenever the record does.
     pub version: u64,
 }
 
 /// The result of one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// How many frames were written.
+    /// Number of frames that were written.
     pub len: usize,
-    /// Why the walk ended: the stack is whole if this is [`StopReason::EndOfStack`].
+    /// Why the walk ended: the stack is complete if this is [`StopReason::EndOfStack`].
     pub stop: StopReason,
 }

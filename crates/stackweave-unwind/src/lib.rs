@@ -1,10 +1,10 @@
 //! Native stack capture in nanoseconds per frame.
 //!
-//! [`capture`] fills a buffer with the return addresses of the calling thread's stack, innermost first,
-//! and says why it stopped. It reads the unwind tables that every module carries (`.eh_frame`), so it
-//! needs neither frame pointers nor symbols, and it keeps what it learns per thread, so that a warm
-//! capture neither allocates nor locks, and may run in a signal handler. It calls the kernel only where it
-//! can't do without: on a stack that is not the thread's own, and in code without unwind tables.
+//! [`capture`] fills a buffer with the return addresses of the calling thread's stack, innermost first, and
+//! returns why it stopped. It reads the unwind tables of the modules (`.eh_frame`), so it needs neither frame
+//! pointers nor symbols. It keeps what it learns per thread, so that a warm capture neither allocates nor locks,
+//! and may run in a signal handler. It calls the kernel only where it is necessary: on a stack that is not the
+//! thread's own, and in code without unwind tables.
 //!
 //! ```
 //! use stackweave_unwind::{CodeAddress, StopReason, capture};
@@ -20,17 +20,17 @@
 //! | to | use |
 //! |---|---|
 //! | capture the stack here | [`capture`] |
-//! | know where each frame's stack begins | [`capture_with_stack_pointers`] |
-//! | capture what a signal interrupted | [`capture_from_context`] |
+//! | get each frame's stack pointer | [`capture_with_stack_pointers`] |
+//! | capture the stack that a signal interrupted | [`capture_from_context`] |
 //! | walk through generated code | [`register_code`] |
 //! | pay the start-up cost at a chosen time | [`prepare`] |
-//! | know the modules that addresses lie in | [`modules`] |
-//! | see how well the caches do | [`stats`] |
-//! | keep something per thread, on top of this | [`ThreadMemory`] |
+//! | get the modules of addresses | [`modules`] |
+//! | get statistics of captures and caches | [`stats`] |
+//! | store data per thread, in the layer above | [`ThreadMemory`] |
 //! | step through the frames of another process | `stepping` |
 //!
-//! It never fails the program it looks at: every read is inside the thread's stack, a frame must lie
-//! above the one before it, and what can't be understood ends the walk with a [`StopReason`].
+//! It never crashes the program: every read is inside the thread's stack, each frame must be above the previous
+//! one, and anything that cannot be understood ends the walk with a [`StopReason`].
 //!
 //! Linux on x86-64. On other platforms everything compiles, and every capture is empty with
 //! [`StopReason::UnsupportedPlatform`].
@@ -70,18 +70,18 @@ pub use stats::{Stats, UnloadWatch};
 
 /// Captures the calling thread's stack into `frames`, innermost first.
 ///
-/// The first frame is the function that calls `capture`, known by the address it will return to;
-/// `skip` leaves out that many frames from there on. The depth limit is the buffer's length: when
-/// there are more frames than that, the result says [`StopReason::DepthLimit`].
+/// The first frame is the function that calls `capture`, identified by the address to which it will return; `skip`
+/// omits that many frames, beginning with it. The depth limit is the buffer's length: if there are more frames,
+/// the stop reason is [`StopReason::DepthLimit`].
 ///
-/// Once a thread is warm (its first captures of a given code are behind it), this neither allocates nor
-/// locks, and is async-signal-safe.
+/// Once a thread is warm (it has captured similar stacks before), this neither allocates nor locks, and is
+/// async-signal-safe.
 #[inline(always)]
 pub fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
     platform::capture(frames, skip)
 }
 
-/// As [`capture`], and writes each frame's stack pointer too. The depth limit is the length of the
+/// Captures as [`capture`] does, and also writes each frame's stack pointer. The depth limit is the length of the
 /// shorter buffer.
 #[inline(always)]
 pub fn capture_with_stack_pointers(
@@ -92,56 +92,54 @@ pub fn capture_with_stack_pointers(
     platform::capture_with_stack_pointers(frames, stack_pointers, skip)
 }
 
-/// Which stack this thread has captured last, to tell whether the next is the same. None in a signal handler that has
-/// interrupted a capture, and before the first.
+/// Returns a mark of the stack that this thread has captured last, to detect whether the next one is the same.
+/// `None` in a signal handler that has interrupted a capture, and before the first capture.
 #[inline(always)]
 pub fn last_stack() -> Option<LastStackMark> {
     platform::last_stack()
 }
 
-/// Captures the stack that a signal interrupted: the first frame is the interrupted instruction,
-/// exactly, whatever it was doing to its stack. With `stack_pointers`, their stack pointers too.
+/// Captures the stack that a signal interrupted: the first frame is exactly the interrupted instruction, even
+/// while it was changing its stack. Also writes stack pointers to `stack_pointers`, if given.
 ///
 /// # Safety
-/// `context` points to a `ucontext_t` as a signal handler gets it as its third argument. What it
-/// says need not be true: registers that lead nowhere end the walk.
+/// `context` points to the `ucontext_t` that a signal handler received as its third argument. Its contents need
+/// not be valid: implausible registers end the walk.
 pub unsafe fn capture_from_context(
     context: *const c_void,
     frames: &mut [CodeAddress],
     stack_pointers: Option<&mut [StackPointer]>,
     skip: usize,
 ) -> Captured {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller keeps this function's contract, which is the same.
     unsafe { platform::capture_from_context(context, frames, stack_pointers, skip) }
 }
 
-/// Pays now what the first capture of the process and of this thread would pay: finds the loader's
-/// counters and maps this thread's state. A host whose first capture would otherwise be in a signal
-/// handler calls this first.
+/// Does now what the first capture of the process and of this thread would do: finds the loader's counters and
+/// maps this thread's state. A host whose first capture would otherwise be in a signal handler calls this first.
 pub fn prepare() {
     platform::prepare();
 }
 
-/// The modules that are loaded now: what [`CodeAddress`]es lie in, and which files they came from. Asks the
-/// loader, allocates, and is not for signal handlers. If another thread keeps the loader's list locked for half a second, as in a
-/// callback of `dl_iterate_phdr` that waits for the caller, the modules are those that were known before.
+/// Returns the loaded modules, with their address ranges and files. Queries the loader, allocates, and is not for
+/// signal handlers. If another thread keeps the loader's list locked for half a second, as in a callback of
+/// `dl_iterate_phdr` that waits for the caller, returns the modules of the last call.
 pub fn modules() -> ModuleList {
     platform::modules()
 }
 
-/// The loader's own counter of the modules that it ever loaded, which it changes before any code of a later one can run. For
-/// reading only, by volatile loads; it never goes away. None where it was not found.
+/// Returns the loader's own counter of all modules that it has loaded, which it changes before any code of a later
+/// module can run. For volatile loads only; it exists forever. `None` if it was not found.
 pub fn loads_counter() -> Option<NonNull<u64>> {
     platform::loads_counter()
 }
 
-/// Where the loader's locks are, if they were found. For those who are called by others' code, and may be called with one of them
-/// held.
+/// Returns the loader's locks, if they were found, for code that other code may call while it holds one of them.
 pub fn loader_locks() -> Option<LoaderLocks> {
     platform::loader_locks()
 }
 
-/// Totals over all threads since the process began.
+/// Returns the totals of all threads since the process began.
 pub fn stats() -> Stats {
     platform::stats()
 }

@@ -1,24 +1,24 @@
-//! The two locks of the dynamic loader, for those who must know who holds them, or must not wait for them for ever.
+//! The two locks of the dynamic loader, for code that must know their owners, or must not wait for them forever.
 
-/// The parts of a `pthread_mutex_t` that its ABI fixes.
+/// The fields of a `pthread_mutex_t` that its ABI fixes.
 #[repr(C, align(8))]
 #[derive(Debug)]
 pub struct MutexParts {
-    /// Whether it is locked, and waited for.
+    /// Whether it is locked, and whether threads wait for it.
     pub lock: i32,
-    /// How often its owner has locked it.
+    /// Number of times that its owner has locked it.
     pub count: u32,
-    /// The thread that has it, by its number in the kernel; 0: none.
+    /// The id of the thread that holds it; 0: none.
     pub owner: i32,
-    /// How many threads use it.
+    /// Number of threads that use it.
     pub users: u32,
     /// Its type.
     pub kind: i32,
-    /// The C library's own.
+    /// Internal to the C library.
     pub spins: i32,
 }
 
-/// Where the locks are: mutexes of the loader, which never go away.
+/// The addresses of the locks: mutexes of the loader, which exist forever.
 #[derive(Clone, Copy, Debug)]
 pub struct LoaderLocks {
     /// Held while modules are loaded and unloaded.
@@ -27,7 +27,7 @@ pub struct LoaderLocks {
     pub list: *mut MutexParts,
 }
 
-// SAFETY: the pointers are to data of the loader, which never goes away and is for all threads.
+// SAFETY: the pointers are to data of the loader, which exists forever and is shared by all threads.
 unsafe impl Send for LoaderLocks {}
-// SAFETY: as above.
+// SAFETY: the pointers are to data of the loader, which exists forever and is shared by all threads.
 unsafe impl Sync for LoaderLocks {}

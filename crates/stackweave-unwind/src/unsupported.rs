@@ -1,4 +1,4 @@
-//! Platforms that Stackweave can't capture on: the twin of `linux`, where each call says so.
+//! Platforms on which Stackweave cannot capture: every function of `linux` fails or does nothing.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -14,27 +14,27 @@ const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPl
 #[derive(Debug)]
 pub struct RegisteredCode(());
 
-/// Makes generated code known. Without effect on this platform.
+/// Registers generated code. Without effect on this platform.
 pub fn register_code(_start: *const u8, _length: usize, _eh_frame: &[u8]) -> RegisteredCode {
     RegisteredCode(())
 }
 
-/// Memory of a thread's own. There is none on this platform.
+/// Memory per thread. It does not exist on this platform.
 #[derive(Debug)]
 pub struct ThreadMemory(NonNull<u8>);
 
 impl ThreadMemory {
-    /// None, always.
+    /// Always returns `None`.
     pub fn lease(_bytes: usize) -> Option<Self> {
         None
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn as_ptr(&self) -> NonNull<u8> {
         self.0
     }
 
-    /// Returns at once: there are no leases.
+    /// Returns immediately: there are no leases.
     pub fn wait_for_others() {}
 }
 

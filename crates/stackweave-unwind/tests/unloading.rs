@@ -1,4 +1,4 @@
-//! Libraries that are unloaded, and what is mapped in their place.
+//! Unloaded libraries, and code that is mapped at their addresses.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(clippy::cast_possible_truncation, reason = "the platform is 64-bit")]
 #![expect(clippy::expect_used, reason = "a test that cannot do its work must fail")]
@@ -10,27 +10,27 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stackweave_testkit::fixtures::{PLUGIN_INNER, PLUGIN_OUTER, PluginEnter, call_through, sw_recurse_wide};
-use stackweave_testkit::ledger::Ledger;
 use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::{ALL, SIGNAL_SAFE, libgcc};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::stack::describe;
+use stackweave_testkit::stack_checker::StackChecker;
 use stackweave_testkit::tree::{CALL_ON_WAY_DOWN, CALL_ON_WAY_UP, FUNCTIONS, FramePointers, find_known, walk};
-use stackweave_testkit::truth::{Known, first_untrue, outward_from_here};
+use stackweave_testkit::truth::{KnownFrame, first_untrue, outward_from_here};
 use stackweave_testkit::{modules, subject};
 use stackweave_unwind::{CodeAddress, StopReason};
 
 const PLUGINS: [&str; 2] = [PLUGIN_INNER, PLUGIN_OUTER];
 
-/// Held by each test: what one maps may take the place that another waits to be free.
+/// Locked by each test: the mappings of one test may use the address that another test needs to be free.
 static MAPPINGS: Mutex<()> = Mutex::new(());
 
-fn alone() -> MutexGuard<'static, ()> {
+fn lock_tests() -> MutexGuard<'static, ()> {
     MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads the plugin, calls `check` through it, and unloads it. Returns where its function was. The plugin is
-/// called so deep that the loader leaves alone what lies on the stack there.
+/// Loads the plugin, calls `check` through it, and unloads it. Returns the address of its function. The plugin is
+/// called at a depth where the loader does not overwrite its frames.
 fn check_inside(path: &str, check: &mut dyn FnMut()) -> u64 {
     let library = Library::open(path).expect("the fixture was built");
     let symbol = library.symbol("sw_plugin_enter");
@@ -48,41 +48,41 @@ fn check_inside(path: &str, check: &mut dyn FnMut()) -> u64 {
 }
 
 #[test]
-fn library_mapped_where_another_was_is_unwound_by_its_own_rules() {
+fn a_library_at_the_address_of_another_is_unwound_by_its_own_rules() {
     const ROUNDS: usize = 300;
-    let _alone = alone();
-    let mut ledger = Ledger::new(4096);
+    let _lock = lock_tests();
+    let mut checker = StackChecker::new(4096);
     let mut same_place = 0;
     let mut last = 0;
     let before = stackweave_unwind::stats().resets;
     for round in 0..ROUNDS {
         let oracles = if round % 20 == 0 { ALL } else { SIGNAL_SAFE };
-        let place = check_inside(PLUGINS[round % 2], &mut || ledger.check_here("inside the plugin", oracles));
+        let place = check_inside(PLUGINS[round % 2], &mut || checker.check_here("inside the plugin", oracles));
         if round % 10 == 0 {
-            ledger.check_here("after the plugin", SIGNAL_SAFE);
+            checker.check_here("after the plugin", SIGNAL_SAFE);
         }
         same_place += usize::from(place == last);
         last = place;
     }
-    ledger.expect_right(ROUNDS * 3);
-    assert!(same_place > ROUNDS / 10, "the libraries were at one place in only {same_place} of {ROUNDS} rounds");
+    checker.expect_agreement(ROUNDS * 3);
+    assert!(same_place > ROUNDS / 10, "the libraries were at one address in only {same_place} of {ROUNDS} rounds");
     if !subject::is_libgcc() {
         assert!(stackweave_unwind::stats().resets > before, "unloading was not noticed");
     }
 }
 
-/// Memory that can be written and run, at a given place.
-struct Code {
+/// Writable and executable memory at a given address.
+struct MappedCode {
     start: *mut c_void,
     size: usize,
 }
 
-impl Code {
+impl MappedCode {
     fn at(place: u64, bytes: &[u8]) -> Option<Self> {
         let place: *mut c_void = std::ptr::with_exposed_provenance_mut(place as usize);
         let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        // SAFETY: maps new memory, and never over what is there.
+        // SAFETY: maps new memory, and never over existing mappings.
         let start = unsafe { libc::mmap(place, bytes.len(), protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
@@ -93,14 +93,14 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for MappedCode {
     fn drop(&mut self) {
-        // SAFETY: unmaps what `at` mapped; nobody runs there any more.
+        // SAFETY: unmaps what `at` mapped; no thread runs there any longer.
         unsafe { libc::munmap(self.start, self.size) };
     }
 }
 
-/// The code of a plugin, and where its function is in it.
+/// Returns the code of a plugin, and the offset of its function.
 fn code_of(path: &str) -> (Vec<u8>, u64) {
     let library = Library::open(path).expect("the fixture was built");
     let enter = library.symbol("sw_plugin_enter") as u64;
@@ -108,12 +108,12 @@ fn code_of(path: &str) -> (Vec<u8>, u64) {
     let code = module.code[0].clone();
     let start = code.start & !4095;
     let size = (code.end - start).next_multiple_of(4096) as usize;
-    // SAFETY: whole pages of a mapped segment.
+    // SAFETY: complete pages of a mapped segment.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start as usize), size) };
     (bytes.to_vec(), enter - start)
 }
 
-/// Captures inside code that no table describes, at `enter`; returns the first frame that is not true.
+/// Captures inside code that no table describes, at `enter`; returns the first wrong frame.
 #[inline(never)]
 fn first_untrue_frame_inside(enter: u64) -> Option<String> {
     let mut truth = Vec::new();
@@ -123,18 +123,18 @@ fn first_untrue_frame_inside(enter: u64) -> Option<String> {
     let mut check = || {
         let mut inside = [CodeAddress::default(); 64];
         let known = libgcc::capture(&mut inside, &mut [], 0);
-        truth.push(Known::Within(libgcc::function_start(inside[0])));
-        truth.extend(inside[1..known.len].iter().map(|&frame| Known::Exactly(frame)));
+        truth.push(KnownFrame::Within(libgcc::function_start(inside[0])));
+        truth.extend(inside[1..known.len].iter().map(|&frame| KnownFrame::Exactly(frame)));
         result = Some(subject::capture(&mut frames, 0));
     };
     call_through(&mut check, |callback, data| {
         outward = outward_from_here();
         let enter: *const c_void = std::ptr::with_exposed_provenance(enter as usize);
-        // SAFETY: the code there is that of the plugin, which runs at any address.
+        // SAFETY: the code there is that of the plugin, which is position-independent.
         unsafe { std::mem::transmute::<*const c_void, PluginEnter>(enter)(callback, data) };
     });
     // `sub $imm32, %rsp` and `call` are 12 bytes: behind them the plugin's inner function returns.
-    truth.push(Known::Exactly(CodeAddress::return_address(enter + 12)));
+    truth.push(KnownFrame::Exactly(CodeAddress::return_address(enter + 12)));
     truth.extend(outward);
     let captured = result.expect("the plugin calls back");
     let untrue = first_untrue(&frames[..captured.len], &truth)?;
@@ -143,15 +143,15 @@ fn first_untrue_frame_inside(enter: u64) -> Option<String> {
 }
 
 #[test]
-fn code_mapped_where_a_library_was_is_not_unwound_by_its_rules() {
+fn code_at_the_address_of_a_library_is_not_unwound_by_its_rules() {
     const ENOUGH: usize = 20;
-    let _alone = alone();
+    let _lock = lock_tests();
     let (code, offset) = code_of(PLUGIN_OUTER);
-    let mut ledger = Ledger::new(4096);
+    let mut checker = StackChecker::new(4096);
     let mut mapped = 0;
     for _ in 0..200 {
-        let enter = check_inside(PLUGIN_INNER, &mut || ledger.check_here("inside the plugin", SIGNAL_SAFE));
-        if let Some(_code) = Code::at(enter - offset, &code) {
+        let enter = check_inside(PLUGIN_INNER, &mut || checker.check_here("inside the plugin", SIGNAL_SAFE));
+        if let Some(_code) = MappedCode::at(enter - offset, &code) {
             let untrue = first_untrue_frame_inside(enter);
             assert!(untrue.is_none(), "{}", untrue.unwrap_or_default());
             mapped += 1;
@@ -160,14 +160,14 @@ fn code_mapped_where_a_library_was_is_not_unwound_by_its_rules() {
             break;
         }
     }
-    ledger.expect_right(mapped);
-    assert_eq!(mapped, ENOUGH, "the place of the library was seldom free");
+    checker.expect_agreement(mapped);
+    assert_eq!(mapped, ENOUGH, "the address of the library was rarely free");
 }
 
-/// Walks random paths and checks each frame against the known ones, until told to stop.
-fn capture_until(stop: &AtomicBool, seed: u64) -> Ledger {
+/// Walks random paths and checks each frame against the known ones, until `stop` is set.
+fn capture_until(stop: &AtomicBool, seed: u64) -> StackChecker {
     let mut random = Random::new(seed);
-    let mut ledger = Ledger::new(512);
+    let mut checker = StackChecker::new(512);
     let mut frames = vec![CodeAddress::default(); 512];
     let mut outward = vec![CodeAddress::default(); 512];
     loop {
@@ -183,19 +183,19 @@ fn capture_until(stop: &AtomicBool, seed: u64) -> Ledger {
             let ours = &frames[..captured.len];
             let right =
                 captured.stop == StopReason::EndOfStack && find_known(ours, known).is_some() && ours.ends_with(outward);
-            ledger.enter_given("a thread's own frames", (ours, captured.stop), outward, (!right).then_some(0));
+            checker.record_comparison("a thread's own frames", (ours, captured.stop), outward, (!right).then_some(0));
         });
         if stop.load(Ordering::Relaxed) {
-            return ledger;
+            return checker;
         }
         thread::yield_now();
     }
 }
 
 #[test]
-fn hundred_threads_capture_rightly_while_libraries_come_and_go() {
+fn a_hundred_threads_capture_correctly_while_libraries_are_loaded_and_unloaded() {
     const THREADS: u64 = 100;
-    let _alone = alone();
+    let _lock = lock_tests();
     let stop = AtomicBool::new(false);
     let before = stackweave_unwind::stats().resets;
     thread::scope(|scope| {
@@ -205,18 +205,18 @@ fn hundred_threads_capture_rightly_while_libraries_come_and_go() {
                 scope.spawn(move || capture_until(stop, seed))
             })
             .collect();
-        let mut ledger = Ledger::new(4096);
+        let mut checker = StackChecker::new(4096);
         let deadline = Instant::now() + Duration::from_secs(3);
         let mut rounds = 0;
         while rounds < 20 || (Instant::now() < deadline && rounds < 20_000) {
-            check_inside(PLUGINS[rounds % 2], &mut || ledger.check_here("inside the plugin", SIGNAL_SAFE));
+            check_inside(PLUGINS[rounds % 2], &mut || checker.check_here("inside the plugin", SIGNAL_SAFE));
             rounds += 1;
         }
         stop.store(true, Ordering::Relaxed);
         let ledgers: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-        ledger.expect_right(20);
-        for ledger in &ledgers {
-            ledger.expect_right(1);
+        checker.expect_agreement(20);
+        for checker in &ledgers {
+            checker.expect_agreement(1);
         }
     });
     if !subject::is_libgcc() {

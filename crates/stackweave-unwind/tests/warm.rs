@@ -1,4 +1,4 @@
-//! Once warm, a capture asks for no memory and makes no system call.
+//! Once warm, a capture does not allocate and makes no system call.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::ffi::c_void;
@@ -15,7 +15,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const ROUNDS: usize = 2000;
 
-/// What `round` asks of the allocator, all rounds after the first few taken together.
+/// Returns the number of allocator calls of `round`, over all rounds after the first few.
 fn requests_when_warm(round: &mut dyn FnMut()) -> u64 {
     for _ in 0..10 {
         round();
@@ -28,14 +28,14 @@ fn requests_when_warm(round: &mut dyn FnMut()) -> u64 {
 }
 
 #[test]
-fn capture_asks_for_no_memory_when_warm() {
+fn a_warm_capture_does_not_allocate() {
     let mut frames = vec![CodeAddress::default(); 512];
     let mut stack_pointers = vec![StackPointer::default(); 512];
-    let mut asked = 0;
+    let mut request_count = 0;
     let path: Vec<u8> = (0..FUNCTIONS).chain(0..FUNCTIONS).collect();
     for build in [FramePointers::Omitted, FramePointers::Kept] {
         walk(build, &path, &mut |_| {
-            asked += requests_when_warm(&mut || {
+            request_count += requests_when_warm(&mut || {
                 subject::capture(&mut frames, 0);
                 subject::capture(&mut frames, 5);
                 subject::capture(&mut frames[..7], 2);
@@ -43,11 +43,11 @@ fn capture_asks_for_no_memory_when_warm() {
             });
         });
     }
-    assert_eq!(asked, 0);
+    assert_eq!(request_count, 0);
 }
 
 #[test]
-fn capture_of_changing_stacks_asks_for_no_memory_when_warm() {
+fn a_warm_capture_of_changing_stacks_does_not_allocate() {
     let mut frames = vec![CodeAddress::default(); 512];
     let mut inside = 0;
     let mut capture = || {
@@ -69,22 +69,22 @@ fn capture_of_changing_stacks_asks_for_no_memory_when_warm() {
 }
 
 #[test]
-fn capture_from_a_context_asks_for_no_memory_when_warm() {
+fn a_warm_capture_from_a_context_does_not_allocate() {
     let mut frames = vec![CodeAddress::default(); 512];
-    let mut asked = 0;
+    let mut request_count = 0;
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
         in_handler(stack, &mut |context| {
-            asked += requests_when_warm(&mut || {
+            request_count += requests_when_warm(&mut || {
                 // SAFETY: the context is that of the handler that runs.
                 unsafe { subject::capture_from_context(context, &mut frames, 0) };
                 subject::capture(&mut frames, 0);
             });
         });
     }
-    assert_eq!(asked, 0);
+    assert_eq!(request_count, 0);
 }
 
-/// Captures in every way, by no means that needs the system.
+/// Captures in every way that needs no system call.
 fn capture_in_every_way(frames: &mut [CodeAddress], stack_pointers: &mut [StackPointer], rounds: usize) {
     let mut capture = || {
         subject::capture(frames, 0);
@@ -100,10 +100,10 @@ fn capture_in_every_way(frames: &mut [CodeAddress], stack_pointers: &mut [StackP
     }
 }
 
-/// What the child does: warm up, then go on where any system call but those of signal return is death.
+/// The work of the child: warms up, then continues where every system call except signal return ends the process.
 fn capture_without_the_system(frames: &mut [CodeAddress], stack_pointers: &mut [StackPointer]) -> ! {
     capture_in_every_way(frames, stack_pointers, 200);
-    // SAFETY: seccomp's strict mode takes no argument; `exit` is allowed in it, for this single thread.
+    // SAFETY: seccomp's strict mode takes no argument; it allows `exit` of this single thread.
     unsafe {
         if libc::prctl(libc::PR_SET_SECCOMP, 1 /* SECCOMP_MODE_STRICT */, 0, 0, 0) != 0 {
             libc::syscall(libc::SYS_exit, 77);
@@ -116,7 +116,7 @@ fn capture_without_the_system(frames: &mut [CodeAddress], stack_pointers: &mut [
 }
 
 #[test]
-fn capture_makes_no_system_call_when_warm() {
+fn a_warm_capture_makes_no_system_call() {
     let mut frames = vec![CodeAddress::default(); 512];
     let mut stack_pointers = vec![StackPointer::default(); 512];
     let mut from_context = vec![CodeAddress::default(); 512];
@@ -127,7 +127,7 @@ fn capture_makes_no_system_call_when_warm() {
         unsafe { subject::capture_from_context(context, &mut from_context, 0) };
     };
     with_handlers(&[libc::SIGTRAP], SignalStack::Normal, &mut on_trap, || {
-        // SAFETY: the child only captures, and ends; the parent waits for it.
+        // SAFETY: the child only captures and exits; the parent waits for it.
         unsafe {
             let child = libc::fork();
             if child == 0 {

@@ -1,4 +1,4 @@
-//! The beginning of a buffer: no model has a hook that writes there.
+//! The beginning of a chunk. No model has a hook that writes there.
 
 use super::lane::Lane;
 

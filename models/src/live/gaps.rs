@@ -1,3 +1,3 @@
-//! Where events may be missing: nobody asks in a model.
+//! Gaps in the events, which models do not count.
 
 pub(super) fn add() {}

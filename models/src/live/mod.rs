@@ -1,4 +1,4 @@
-//! What threads hand over to the writer of a recording.
+//! The structures by which threads pass events to the writer of a recording.
 
 mod chunk {
     include!(concat!(env!("OUT_DIR"), "/chunk.rs"));

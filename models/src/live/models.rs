@@ -1,4 +1,4 @@
-//! Models of chunks on their way from threads to the writer and back.
+//! Models of chunks that pass from threads to the writer and back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::Model;
 use crate::atomic::{AtomicBool, Ordering};
 
 pub(crate) const ALL: &[Model] = &[
-    ("pool_gives_a_chunk_to_one_thread", pool_gives_a_chunk_to_one_thread),
-    ("pool_knows_a_chunk_that_came_back", pool_knows_a_chunk_that_came_back),
-    ("pool_wakes_who_waits", pool_wakes_who_waits),
-    ("queue_keeps_the_order_of_each_thread", queue_keeps_the_order_of_each_thread),
-    ("doorbell_is_heard", doorbell_is_heard),
-    ("lane_hands_over_every_event_once", lane_hands_over_every_event_once),
+    ("a_chunk_of_the_pool_has_one_owner", a_chunk_of_the_pool_has_one_owner),
+    ("the_pool_detects_a_returned_chunk", the_pool_detects_a_returned_chunk),
+    ("the_pool_wakes_waiting_threads", the_pool_wakes_waiting_threads),
+    ("the_queue_keeps_the_order_of_each_thread", the_queue_keeps_the_order_of_each_thread),
+    ("the_doorbell_wakes_the_writer", the_doorbell_wakes_the_writer),
+    ("a_lane_passes_every_event_once", a_lane_passes_every_event_once),
 ];
 
 const FOREVER: Duration = Duration::MAX;
 
-/// Threads of a model share what is not `Sync` by itself, as the threads of a recording do.
+/// Shares a value that is not `Sync`, as the threads of a recording do.
 struct Shared<T>(T);
 
-// SAFETY: that threads may do so is what the models are to show; loom runs one at a time.
+// SAFETY: the models prove that threads may share it; loom runs one thread at a time.
 unsafe impl<T> Send for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: the models prove that threads may share it; loom runs one thread at a time.
 unsafe impl<T> Sync for Shared<T> {}
 
-/// Loom's cells tell when two threads have a chunk at once, or one does not see what the last one wrote.
-fn pool_gives_a_chunk_to_one_thread() {
+/// Loom's cells detect if two threads own a chunk at the same time, or one does not see what the last one wrote.
+fn a_chunk_of_the_pool_has_one_owner() {
     let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
     let work = |mark: usize| {
         let pool = Arc::clone(&pool);
@@ -44,7 +44,7 @@ fn pool_gives_a_chunk_to_one_thread() {
                     let head = unsafe { &*chunk };
                     head.words.set(mark);
                     assert_eq!(head.words.get(), mark);
-                    pool.0.give_back(chunk);
+                    pool.0.put(chunk);
                 }
             }
         }
@@ -55,17 +55,17 @@ fn pool_gives_a_chunk_to_one_thread() {
     assert!(chunks[0] != chunks[1] && pool.0.take().is_err());
 }
 
-/// The first chunk goes and comes back while another thread is about to take it.
-fn pool_knows_a_chunk_that_came_back() {
+/// The first chunk is taken and returned while another thread is about to take it.
+fn the_pool_detects_a_returned_chunk() {
     let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
     let chunks = [pool.0.take().unwrap(), pool.0.take().unwrap()];
-    chunks.into_iter().for_each(|chunk| pool.0.give_back(chunk));
-    let take = |gives_first_back: bool| {
+    chunks.into_iter().for_each(|chunk| pool.0.put(chunk));
+    let take = |returns_first: bool| {
         let pool = Arc::clone(&pool);
         move || {
             let mut taken: Vec<*mut Chunk> = [pool.0.take(), pool.0.take()].into_iter().flatten().collect();
-            if gives_first_back && taken.len() == 2 {
-                pool.0.give_back(taken.remove(0));
+            if returns_first && taken.len() == 2 {
+                pool.0.put(taken.remove(0));
             }
             Shared(taken)
         }
@@ -73,24 +73,24 @@ fn pool_knows_a_chunk_that_came_back() {
     let threads = [thread::spawn(take(false)), thread::spawn(take(true))];
     let [mut first, second] = threads.map(|thread| thread.join().unwrap().0);
     first.extend(second);
-    assert!(first.len() <= 2 && (first.len() < 2 || first[0] != first[1]), "a chunk was given twice");
+    assert!(first.len() <= 2 && (first.len() < 2 || first[0] != first[1]), "a chunk has two owners");
 }
 
-fn pool_wakes_who_waits() {
+fn the_pool_wakes_waiting_threads() {
     let pool = Arc::new(Shared(Pool::new(CHUNK)));
     let chunk = Shared(pool.0.take().unwrap());
-    let giver = thread::spawn({
+    let returner = thread::spawn({
         let pool = Arc::clone(&pool);
         move || {
             let chunk = chunk;
-            pool.0.give_back(chunk.0);
+            pool.0.put(chunk.0);
         }
     });
     while pool.0.wait().is_err() {}
-    giver.join().unwrap();
+    returner.join().unwrap();
 }
 
-fn queue_keeps_the_order_of_each_thread() {
+fn the_queue_keeps_the_order_of_each_thread() {
     let queue = Arc::new(Shared(FullChunks::new()));
     let push = |mark: usize| {
         let queue = Arc::clone(&queue);
@@ -107,9 +107,9 @@ fn queue_keeps_the_order_of_each_thread() {
     let mut seen = Vec::new();
     let mut take = || {
         queue.0.take(|chunk| {
-            // SAFETY: out of the queue, so ours.
+            // SAFETY: removed from the queue, so this thread owns it.
             seen.push(unsafe { (*chunk).words.get() });
-            // SAFETY: nobody else has it.
+            // SAFETY: no other thread has it.
             unsafe { Chunk::unmap(chunk) };
         });
     };
@@ -123,7 +123,7 @@ fn queue_keeps_the_order_of_each_thread() {
     assert!(seen.len() == 4 && queue.0.is_empty());
 }
 
-fn doorbell_is_heard() {
+fn the_doorbell_wakes_the_writer() {
     let shared = Arc::new((Doorbell::new(), AtomicBool::new(false), AtomicBool::new(false)));
     let ring = |second: bool| {
         let shared = Arc::clone(&shared);
@@ -134,14 +134,14 @@ fn doorbell_is_heard() {
         }
     };
     let threads = [thread::spawn(ring(false)), thread::spawn(ring(true))];
-    // As the queue of chunks is looked at: by exchanges.
+    // Read by exchanges, like the queue of chunks.
     while !(shared.1.fetch_or(false, Ordering::SeqCst) && shared.2.fetch_or(false, Ordering::SeqCst)) {
         shared.0.sleep(FOREVER);
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// What the writer does in a round (`drain.rs`): full chunks, then what a lane has published in the one that it fills.
+/// Does a round of the writer (`drain.rs`): full chunks first, then the published events of a lane's current chunk.
 fn take_round(session: &Session, lane: &Lane, seen: &mut Vec<u64>) {
     let mut take_words = |chunk: &Chunk, end: usize| {
         // SAFETY: the lane has published them.
@@ -149,20 +149,20 @@ fn take_round(session: &Session, lane: &Lane, seen: &mut Vec<u64>) {
         chunk.taken.set(end);
     };
     session.full.take(|chunk| {
-        // SAFETY: out of the queue, so the writer's.
+        // SAFETY: removed from the queue, so the writer owns it.
         let head = unsafe { &*chunk };
         take_words(head, head.words.get());
         // SAFETY: the writer has a reference to the lane.
         unsafe { &*head.lane.get() }.shared.expected.set(head.sequence.get() + 1);
-        session.pool.give_back(chunk);
+        session.pool.put(chunk);
     });
     if let Some((chunk, end)) = lane.partial() {
         take_words(chunk, end);
     }
 }
 
-/// A chunk has room for two events here, and there is one chunk: the thread waits until the writer gives it back.
-fn lane_hands_over_every_event_once() {
+/// Here a chunk has space for two events, and there is one chunk: the thread waits until the writer returns it.
+fn a_lane_passes_every_event_once() {
     const EVENTS: u64 = 3;
     let session = Arc::new(Session::new(0));
     let lane = Shared(Lane::map(&session));
@@ -183,7 +183,7 @@ fn lane_hands_over_every_event_once() {
             own.end_of_thread();
             // SAFETY: not used again.
             unsafe { Lane::release(lane.0) };
-            // A writer looks every so often, and has no need to be told.
+            // A real writer also polls periodically.
             is_done.swap(true, Ordering::SeqCst);
             session.doorbell.ring();
         }

@@ -1,11 +1,11 @@
-//! New chunks. Loom's atomics and cells can't be made of zeros, so their heads hold values from the start.
+//! New chunks. Loom's atomics and cells cannot be created from zeros, so their heads contain values from the start.
 
 use loom::cell::Cell;
 
 use super::chunk::Chunk;
 use crate::atomic::AtomicPtr;
 
-/// Makes the head of a chunk that was just mapped.
+/// Initialises the head of a chunk that was just mapped.
 pub(super) fn fill(chunk: *mut Chunk) {
     let head = Chunk {
         next: AtomicPtr::default(),
@@ -14,8 +14,8 @@ pub(super) fn fill(chunk: *mut Chunk) {
         sequence: Cell::new(0),
         words: Cell::new(0),
         taken: Cell::new(0),
-        told: Cell::new(0),
+        observed: Cell::new(0),
     };
-    // SAFETY: new memory, which nobody else knows of, and large enough.
+    // SAFETY: new memory that no other thread can access, and large enough.
     unsafe { chunk.write(head) };
 }

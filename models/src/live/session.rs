@@ -1,9 +1,9 @@
-//! The session of a recording, as far as lanes use it.
+//! The parts of a recording's session that lanes use.
 
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::ChunkHook;
 use super::futex::Doorbell;
-use super::pool::{Pool, Refusal};
+use super::pool::{Pool, PoolError};
 use crate::clock::Clock;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// With chunks of so many bytes beyond one for each lane.
+    /// Creates a session with chunks of this many bytes, in addition to one for each lane.
     pub(super) fn new(bytes: usize) -> Self {
         Self { pool: Pool::new(bytes), full: FullChunks::new(), doorbell: Doorbell::new(), clock: Clock }
     }
@@ -42,7 +42,7 @@ impl Session {
         None
     }
 
-    pub(super) fn next_chunk(&self) -> Result<*mut Chunk, Refusal> {
+    pub(super) fn next_chunk(&self) -> Result<*mut Chunk, PoolError> {
         loop {
             if let Ok(chunk) = self.pool.wait() {
                 return Ok(chunk);

@@ -63,7 +63,7 @@ impl Tables {
 }
 
 /// Where the return address lies of a made-up frame with this row. `None` if that takes more than its stack and
-/// frame pointer to tell, or the row has an expression, which might read anything.
+/// frame pointer that is needed, or the row has an expression, which might read anything.
 pub(super) fn return_address_slot(row: &Row, stack: &MadeUpStack<'_>) -> Option<u64> {
     let is_expression = |rule: &RegisterRule<usize>| {
         matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_) | RegisterRule::ValOffset(_))

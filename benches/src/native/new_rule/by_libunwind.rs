@@ -47,7 +47,7 @@ impl Contender for Libunwind {
         contenders::set_instruction(&mut self.context, pc);
         let mut cursor = [0; CURSOR_WORDS];
         let mut return_address = 0;
-        // SAFETY: the cursor has the size that libunwind asks for, the context outlives it, and the made-up
+        // SAFETY: the cursor has the size that libunwind requires, the context outlives it, and the made-up
         // frame's words are where the rules of the picked addresses lead.
         let results = unsafe {
             [

@@ -1,4 +1,4 @@
-//! Those who can be asked about a frame that is not there, each in its own way.
+//! The contenders that can step from a made-up frame, each in its own way.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

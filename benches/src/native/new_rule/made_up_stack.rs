@@ -47,7 +47,7 @@ impl MadeUpStack<'_> {
         self.0.iter().for_each(|word| word.set(0));
     }
 
-    /// Every return address tells where it was read.
+    /// Every return address identifies the place where it was read.
     pub(super) fn mark(&self) {
         self.0.iter().enumerate().for_each(|(index, word)| word.set(mark(index)));
     }

@@ -1,7 +1,7 @@
 //! One rule for one address that was never seen, in the biggest library at hand.
 //!
 //! The frame is made up: a random instruction of the library, a stack and a frame pointer. An unwinder
-//! that keeps rules is asked twice; the second time it knows, so the difference is the rule.
+//! that caches rules is called twice; the second time it has the rule, so the difference is the rule.
 
 mod addresses;
 mod by_gimli;
@@ -92,7 +92,7 @@ fn contenders<'a>(stack: &'a MadeUpStack<'a>, library: &UnwindTables, tables: Ta
     ]
 }
 
-/// All ask about the same addresses, of which every byte has just been read.
+/// All look up the same addresses, of which every byte has just been read.
 fn near_tables(
     contenders: &mut [Named<'_>],
     addresses: &[Address],
@@ -114,7 +114,7 @@ fn near_tables(
     tallies
 }
 
-/// Each asks about addresses of its own, which nobody has asked about since they were picked.
+/// Each looks up addresses of its own, which have not been looked up since they were picked.
 fn far_tables(contenders: &mut [Named<'_>], addresses: &[Address], stack: &MadeUpStack<'_>) -> Vec<Tally> {
     let mut tallies = contenders.iter().map(|_| Tally::default()).collect::<Vec<_>>();
     for round in addresses.chunks_exact(BATCH * tallies.len()) {

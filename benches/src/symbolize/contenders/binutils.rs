@@ -66,7 +66,7 @@ impl Resolve for Binutils {
     }
 }
 
-/// Each answer begins with its address. That of address 0, which lies in no function, is asked for last and shows
+/// Each answer begins with its address. That of address 0, which is in no function, is requested last and shows
 /// that the one before is whole.
 fn answers(output: &mut impl BufRead) -> io::Result<Vec<Chain>> {
     let mut answers = Vec::<Vec<String>>::new();

@@ -13,11 +13,11 @@ use super::figures::Figures;
 use super::job::{Chain, Job, Place, Report};
 use crate::meter::{Spent, forget_peak};
 
-/// How a symbolizer is driven and asked.
+/// How a symbolizer is driven and queried.
 trait Resolve: Sized {
     type Answers;
 
-    /// Whether asking again may cost less than asking anew.
+    /// Whether a repeated query may cost less than a new one.
     const REMEMBERS: bool = true;
 
     /// Everything that is not timed. It reads nothing that the symbolizer would read.
@@ -109,7 +109,7 @@ mod tests {
         for contender in ALL.into_iter().chain(of_stacks()) {
             assert_eq!(one(contender.name).map(|found| found.name), Some(contender.name));
         }
-        assert!(one("nobody").is_none());
+        assert!(one("missing").is_none());
         assert!(one(JUDGE).is_some());
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object::Object;
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 use stackweave_files::MappedFile;
-use stackweave_symbolize::{Options, Resolved, Source, Symbolizer};
+use stackweave_symbolize::{Options, Resolved, SymbolSource, Symbolizer};
 
 use super::{Chain, Contender, Job, Place, Resolve, measure};
 
@@ -46,7 +46,7 @@ impl Resolve for Ours {
 
     fn chains(answers: &Self::Answers) -> Vec<Chain> {
         let names = |resolved: &Arc<Resolved>| match resolved.source() {
-            Some(Source::UnwindEntry) | None => Vec::new(),
+            Some(SymbolSource::UnwindEntry) | None => Vec::new(),
             Some(_) => resolved.frames().iter().map(|frame| frame.function.to_string()).collect(),
         };
         answers.iter().map(names).collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stackweave_core::{ModuleList, RawFrame, SourceLocation, StackId};
-use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
 use stackweave_symbolize::Options;
 
@@ -67,7 +67,7 @@ fn chain(frames: &[&Arc<Frame>]) -> Chain {
 #[derive(Debug)]
 struct Loaded(ModuleList);
 
-impl Names for Loaded {
+impl FrameNames for Loaded {
     fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
         None
     }

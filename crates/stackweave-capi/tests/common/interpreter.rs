@@ -1,32 +1,34 @@
-//! An interpreter of our own, as C would write it, with words on a list for each thread.
+//! A test interpreter that uses the C interface. Each thread has a list of running words.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_void};
 
-use stackweave::{stackweave_location, stackweave_locations, stackweave_source, stackweave_status, stackweave_walk};
+use stackweave::{
+    stackweave_frame_source, stackweave_location, stackweave_location_list, stackweave_source_walk, stackweave_status,
+};
 
 thread_local! {
     static RUNNING: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
 pub(crate) type AddLocation =
-    unsafe extern "C" fn(*mut stackweave_locations, *const stackweave_location) -> stackweave_status;
+    unsafe extern "C" fn(*mut stackweave_location_list, *const stackweave_location) -> stackweave_status;
 
-/// What a source is told about itself.
+/// The data of the frame source.
 pub(crate) struct Interpreter {
     pub(crate) file: CString,
     pub(crate) add_location: AddLocation,
 }
 
 impl Interpreter {
-    /// Leaked, so that callbacks can never meet it gone.
+    /// Creates an interpreter and leaks it, so that callbacks can always use it.
     pub(crate) fn new(file: &str, add_location: AddLocation) -> &'static Self {
         Box::leak(Box::new(Self { file: CString::new(file).expect("no null byte"), add_location }))
     }
 
-    pub(crate) fn source(&'static self) -> stackweave_source {
-        stackweave_source {
-            size: size_of::<stackweave_source>(),
+    pub(crate) fn source(&'static self) -> stackweave_frame_source {
+        stackweave_frame_source {
+            size: size_of::<stackweave_frame_source>(),
             data: std::ptr::from_ref(self).cast_mut().cast(),
             walk: Some(walk),
             locate: Some(locate),
@@ -34,7 +36,7 @@ impl Interpreter {
     }
 }
 
-unsafe extern "C" fn walk(_data: *mut c_void, walk: *mut stackweave_walk) -> usize {
+unsafe extern "C" fn walk(_data: *mut c_void, walk: *mut stackweave_source_walk) -> usize {
     // SAFETY: the library passes a walk with room for `capacity` frames.
     let walk = unsafe { &mut *walk };
     RUNNING.with_borrow(|running| {
@@ -51,7 +53,7 @@ unsafe extern "C" fn walk(_data: *mut c_void, walk: *mut stackweave_walk) -> usi
     })
 }
 
-unsafe extern "C" fn locate(data: *mut c_void, word: u64, place: *mut stackweave_locations) {
+unsafe extern "C" fn locate(data: *mut c_void, word: u64, locations: *mut stackweave_location_list) {
     // SAFETY: the data of `source`.
     let interpreter = unsafe { &*data.cast::<Interpreter>() };
     let name = CString::new(format!("word {word}")).expect("no null byte");
@@ -65,12 +67,12 @@ unsafe extern "C" fn locate(data: *mut c_void, word: u64, place: *mut stackweave
         end_line: 0,
         end_column: 0,
     };
-    // SAFETY: what the library passed, and a location whose texts live.
-    let status = unsafe { (interpreter.add_location)(place, &raw const location) };
+    // SAFETY: the list that the library passed, and a location whose strings are alive.
+    let status = unsafe { (interpreter.add_location)(locations, &raw const location) };
     assert_eq!(status, stackweave_status::STACKWEAVE_OK);
 }
 
-/// Runs `word`, and `body` inside it.
+/// Runs `body` in an interpreter frame of `word`.
 #[inline(never)]
 pub(crate) fn interpret<R>(word: u64, body: impl FnOnce() -> R) -> R {
     let here = 0_u8;

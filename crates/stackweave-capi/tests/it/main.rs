@@ -1,7 +1,7 @@
-//! The tests of the C interface that run programs of their own, as one program. The other files beside this folder are programs
-//! too: each registers sources, records memory or prepares dumps for the whole process.
-#![allow(clippy::print_stdout, reason = "a test says what it skips and what it measured")]
-#![allow(clippy::expect_used, reason = "what a test cannot set up must fail it")]
+//! The tests of the C interface that run other programs. The files beside this folder are separate test programs, because
+//! each registers frame sources, records memory or prepares dumps for its whole process.
+#![allow(clippy::print_stdout, reason = "a test reports what it skips and measures")]
+#![allow(clippy::expect_used, reason = "a test whose setup fails must fail")]
 
 #[path = "../common/mod.rs"]
 mod common;

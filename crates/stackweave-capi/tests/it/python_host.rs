@@ -1,4 +1,4 @@
-//! The example host inside every Python found: right stacks, no deadlock, no leak.
+//! The example host in each installed Python: correct stacks, no deadlock, no leak.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,12 +11,12 @@ use stackweave_testkit::{child, in_each_python};
 
 use crate::common::{example, library_folder, make_cpp_host, run};
 
-/// `STACKWEAVE_STRESS_SECONDS` makes the stress test as long as one likes.
+/// Returns the duration of the stress test, which `STACKWEAVE_STRESS_SECONDS` sets.
 fn seconds() -> u32 {
     std::env::var("STACKWEAVE_STRESS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2)
 }
 
-/// A command that runs a script of the host with both libraries.
+/// Returns a command that runs a script of the host with both libraries.
 fn script(python: &Python, name: &str, host: &Path) -> Command {
     let mut command = Command::new(&python.executable);
     command.arg("-B").arg(example("cpp-host").join(name)).arg(library_folder().join("libstackweave.so"));
@@ -24,7 +24,7 @@ fn script(python: &Python, name: &str, host: &Path) -> Command {
     command
 }
 
-in_each_python!(every_stack_is_what_its_thread_knows, check_stacks);
+in_each_python!(each_stack_is_the_stack_that_its_thread_expects, check_stacks);
 
 fn check_stacks(python: &Python) {
     let host = make_cpp_host(&["libhost.so"]).join("libhost.so");
@@ -46,9 +46,9 @@ fn check_no_waits(python: &Python) {
     }
 }
 
-/// That the test above can fail: with a recorder that takes the GIL the same threads wait for each other, in any Python.
+/// Shows that the test above can fail: with a recorder that takes the GIL, the same threads deadlock in any Python.
 #[test]
-fn a_recorder_that_takes_the_gil_waits_for_ever() {
+fn a_recorder_that_takes_the_gil_deadlocks() {
     let host = make_cpp_host(&["libhost.so"]).join("libhost.so");
     let pythons = pythons();
     let Some(python) = pythons.last() else { return };
@@ -57,7 +57,7 @@ fn a_recorder_that_takes_the_gil_waits_for_ever() {
         let mut child = command.args(["gil", "native", action]).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         assert_eq!(lines.next().and_then(Result::ok).as_deref(), Some("meeting"), "{}", python.version);
-        // However long this is, it must not end.
+        // The deadlocked program must never end.
         thread::sleep(Duration::from_secs(2));
         assert!(child.try_wait().expect("a child").is_none(), "{} ended", python.version);
         child.kill().and_then(|()| child.wait()).expect("a child");

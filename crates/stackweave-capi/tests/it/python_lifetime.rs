@@ -1,4 +1,4 @@
-//! Python before it begins, while it runs, and after its end, in a host that embeds it.
+//! Captures before Python is initialized, while it runs, and after it is finalized, in a host that embeds it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -18,12 +18,12 @@ static CAPTURED: AtomicU64 = AtomicU64::new(STACKWEAVE_NO_STACK);
 
 fn capture() -> stackweave_stack {
     let mut stack = STACKWEAVE_NO_STACK;
-    // SAFETY: no request is everything; the output is a local.
+    // SAFETY: a null request requests all frames; the output is a local.
     assert_eq!(unsafe { stackweave_capture(ptr::null(), &raw mut stack, ptr::null_mut()) }, STACKWEAVE_OK);
     stack
 }
 
-/// What Python calls, through ctypes.
+/// Called by Python through ctypes.
 extern "C" fn capture_here() {
     CAPTURED.store(capture(), Ordering::SeqCst);
 }
@@ -39,21 +39,21 @@ fn json(stack: stackweave_stack) -> String {
     }
 }
 
-/// The names of the Python frames, and those behind them, in order.
+/// Returns the names of the Python frames and of their original frames, in order.
 fn python_names(json: &str) -> Vec<&str> {
     let objects = json.split("{\"name\":\"").skip(1);
-    let interesting =
+    let python_objects =
         objects.filter(|object| object.contains("\"kind\":\"python\"") || object.contains("\"kind\":\"extra\""));
-    interesting.filter_map(|object| object.split('"').next()).collect()
+    python_objects.filter_map(|object| object.split('"').next()).collect()
 }
 
 unsafe extern "C" fn frames_behind(
     _data: *mut c_void,
     filename: *const c_char,
     line: u32,
-    frames: *mut stackweave_locations,
+    frames: *mut stackweave_location_list,
 ) {
-    // SAFETY: a C string, and what the library passed.
+    // SAFETY: a C string, and the list that the library passed.
     unsafe {
         if CStr::from_ptr(filename) != c"generated.py" {
             return;
@@ -69,7 +69,7 @@ unsafe extern "C" fn frames_behind(
                 end_line: 0,
                 end_column: 0,
             };
-            assert_eq!(stackweave_locations_add(frames, &raw const location), STACKWEAVE_OK);
+            assert_eq!(stackweave_add_location(frames, &raw const location), STACKWEAVE_OK);
         }
     }
 }
@@ -93,14 +93,14 @@ fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
     symbol
 }
 
-fn come_and_go(path: &Path) {
+fn run_embedded_python(path: &Path) {
     let path = CString::new(path.as_os_str().as_bytes()).expect("no null byte");
     assert_eq!(stackweave_enable_python(), STACKWEAVE_NO_PYTHON, "not loaded");
-    // SAFETY: loading an interpreter runs nothing of it. Its symbols are for its extension modules too.
+    // SAFETY: loading an interpreter runs none of its code. Its extension modules need its symbols, too.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     assert!(!library.is_null());
-    assert_eq!(stackweave_enable_python(), STACKWEAVE_NO_PYTHON, "not initialised");
-    // SAFETY: the symbols have these signatures in every Python 3; nothing else uses the interpreter.
+    assert_eq!(stackweave_enable_python(), STACKWEAVE_NO_PYTHON, "not initialized");
+    // SAFETY: the symbols have these signatures in every Python 3, and no other thread uses the interpreter.
     unsafe {
         let initialize: extern "C" fn(c_int) = transmute(symbol(library, c"Py_InitializeEx"));
         let run: extern "C" fn(*const c_char) -> c_int = transmute(symbol(library, c"PyRun_SimpleString"));
@@ -131,11 +131,11 @@ fn come_and_go(path: &Path) {
         assert_eq!(stackweave_get_stats(&raw mut stats), STACKWEAVE_OK);
         assert!(stats.python_is_enabled && stats.python_is_direct && stats.python_codes >= 3, "{stats:?}");
         assert_eq!(finalize(), 0);
-        after_its_end(stack);
+        check_after_finalization(stack);
     }
 }
 
-fn after_its_end(stack: stackweave_stack) {
+fn check_after_finalization(stack: stackweave_stack) {
     assert_eq!(python_names(&json(stack)), ["generated", "outer", "<module>"], "names outlive Python");
     assert_eq!(python_names(&json(capture())), Vec::<&str>::new());
     assert_eq!(stackweave_release(stack), STACKWEAVE_OK);
@@ -145,7 +145,7 @@ fn after_its_end(stack: stackweave_stack) {
     assert_eq!(python_names(&json(capture())), Vec::<&str>::new());
 }
 
-in_each_python!(an_embedded_python_comes_and_goes, check_embedded);
+in_each_python!(captures_work_before_during_and_after_an_embedded_python, check_embedded);
 
 fn check_embedded(python: &Python) {
     let Some(library) = &python.library else {
@@ -160,7 +160,7 @@ fn check_embedded(python: &Python) {
 }
 
 #[test]
-#[ignore = "run by the tests of embedded interpreters, in a process of its own"]
+#[ignore = "the tests of embedded interpreters run it in a child process"]
 fn embeds_the_library_of_its_role() {
-    come_and_go(Path::new(&child::role().expect("a parent that says which library")));
+    run_embedded_python(Path::new(&child::role().expect("the parent passes the library")));
 }

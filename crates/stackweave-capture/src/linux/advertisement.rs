@@ -1,19 +1,20 @@
-//! How a process says that it answers: a page that is never touched, whose name stands in `/proc/PID/maps`.
+//! Advertises that this process replies to stack queries: an untouched page whose name is in `/proc/PID/maps`.
 //!
-//! Whoever may see that file may ask. A forked child has the page too, and answers; `exec` removes it, and the handler.
+//! Processes that may read that file may query. A forked child inherits the page, and replies too; `exec` removes
+//! the page and the handler.
 
 use core::ffi::c_int;
 use core::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::dump::CantDump;
+use crate::dump::DumpError;
 use crate::platform::raw_files::{Path, last_error};
-use crate::question::ANSWERS;
+use crate::stack_query::SIGNAL_MAPPING_PREFIX;
 
 const PAGE: usize = 4096;
 
-/// The page, and the signal that it names.
-static SHOWN: Mutex<Option<Page>> = Mutex::new(None);
+/// The page, and the signal in its name.
+static ADVERTISED: Mutex<Option<Page>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct Page {
@@ -21,42 +22,42 @@ struct Page {
     signal: c_int,
 }
 
-/// Shows the signal, in the place of another one that was shown.
-pub(crate) fn show(signal: c_int) -> Result<(), CantDump> {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if shown.as_ref().is_some_and(|page| page.signal == signal) {
+/// Advertises the signal, instead of a previous one.
+pub(crate) fn advertise(signal: c_int) -> Result<(), DumpError> {
+    let mut advertised = ADVERTISED.lock().unwrap_or_else(PoisonError::into_inner);
+    if advertised.as_ref().is_some_and(|page| page.signal == signal) {
         return Ok(());
     }
-    *shown = None;
-    *shown = Some(Page::map(signal)?);
+    *advertised = None;
+    *advertised = Some(Page::map(signal)?);
     Ok(())
 }
 
-/// Shows the new signal, if there is something to be replaced.
+/// Advertises the new signal, if an old one is advertised.
 pub(crate) fn renew(signal: c_int) {
-    let is_shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-    if is_shown {
-        let _ = show(signal);
+    let is_advertised = ADVERTISED.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    if is_advertised {
+        let _ = advertise(signal);
     }
 }
 
 impl Page {
-    fn map(signal: c_int) -> Result<Self, CantDump> {
-        let name = Path::new(format_args!("{ANSWERS}{signal}"));
-        let name = name.as_ref().and_then(Path::as_c_str).ok_or(CantDump::NotShown(libc::ENAMETOOLONG))?;
-        // SAFETY: a name that ends with a zero.
+    fn map(signal: c_int) -> Result<Self, DumpError> {
+        let name = Path::new(format_args!("{SIGNAL_MAPPING_PREFIX}{signal}"));
+        let name = name.as_ref().and_then(Path::as_c_str).ok_or(DumpError::NotAdvertised(libc::ENAMETOOLONG))?;
+        // SAFETY: the name ends with a zero byte.
         let made = |flags| unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | flags) };
-        // Kernels before 6.3 don't know the flag, some later ones make no files without it.
+        // Kernels before 6.3 do not know the flag, and some later ones create no memory files without it.
         let fd = [libc::MFD_NOEXEC_SEAL, 0].into_iter().map(made).find(|fd| *fd >= 0);
-        let fd = fd.ok_or_else(|| CantDump::NotShown(last_error()))?;
-        // SAFETY: a new mapping, which nobody can read or write, and a descriptor that is ours.
+        let fd = fd.ok_or_else(|| DumpError::NotAdvertised(last_error()))?;
+        // SAFETY: a new, inaccessible mapping, and a descriptor that this function owns.
         let address = unsafe {
             let address = libc::mmap(ptr::null_mut(), PAGE, libc::PROT_NONE, libc::MAP_SHARED, fd, 0);
             libc::close(fd);
             address
         };
         if address == libc::MAP_FAILED {
-            return Err(CantDump::NotShown(last_error()));
+            return Err(DumpError::NotAdvertised(last_error()));
         }
         Ok(Self { address: address.expose_provenance(), signal })
     }
@@ -64,7 +65,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and nobody knows the address.
+        // SAFETY: mapped by `map`, and no other code has the address.
         unsafe { libc::munmap(ptr::with_exposed_provenance_mut(self.address), PAGE) };
     }
 }

@@ -1,6 +1,7 @@
-//! One dump at a time, and the memory that it works in.
+//! The lock that allows one dump at a time, and the memory of the dump.
 //!
-//! Nobody waits: a dump that finds it locked fails. A lock whose thread is gone, as in a forked child, is free.
+//! No thread waits: a dump fails if the lock is held. A lock whose thread no longer exists, as in a forked child,
+//! is free.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -10,11 +11,11 @@ use crate::platform::mapped_modules::MappedModules;
 use crate::platform::raw_files::SCRATCH;
 use crate::platform::tasks;
 
-/// The process and the thread that dumps; 0: none.
+/// The process and the thread that holds the lock; 0: none.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
 static WORK: Shared = Shared(UnsafeCell::new(Work { scratch: [0; SCRATCH], modules: MappedModules::new() }));
 
-/// Static, since a handler's stack may be small.
+/// The memory of a dump. It is static, because a handler's stack may be small.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) scratch: [u8; SCRATCH],
@@ -23,10 +24,10 @@ pub(crate) struct Work {
 
 struct Shared(UnsafeCell<Work>);
 
-// SAFETY: only the holder of the lock touches it.
+// SAFETY: only the holder of the lock accesses it.
 unsafe impl Sync for Shared {}
 
-/// The right to dump, until it is dropped.
+/// Permission to dump, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DumpLock {
     holder: u64,
@@ -35,7 +36,7 @@ pub(crate) struct DumpLock {
 
 impl DumpLock {
     pub(crate) fn try_lock() -> Option<Self> {
-        // SAFETY: has no conditions.
+        // SAFETY: `getpid` has no preconditions.
         let process = unsafe { libc::getpid() };
         let me = u64::from(process.cast_unsigned()) << 32 | u64::from(tasks::own().cast_unsigned());
         let now = HOLDER.load(Ordering::Relaxed);

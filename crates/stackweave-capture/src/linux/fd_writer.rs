@@ -1,4 +1,4 @@
-//! Text to a file descriptor, by `write` alone: no allocation, no lock, async-signal-safe.
+//! Writes text to a file descriptor with `write` only: no allocation, no lock, async-signal-safe.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -6,10 +6,10 @@ use core::fmt;
 use crate::platform::raw_files::last_error;
 
 const SIZE: usize = 1024;
-/// How long a descriptor that does not block may be full.
+/// How long to wait for a full descriptor that does not block.
 const PATIENCE_MS: c_int = 1000;
 
-/// A small buffer before a descriptor. After an error nothing more is written.
+/// A small buffer for a descriptor. After an error, nothing more is written.
 #[derive(Debug)]
 pub(crate) struct FdWriter {
     fd: c_int,
@@ -23,7 +23,7 @@ impl FdWriter {
         Self { fd, buffer: [0; SIZE], length: 0, error: None }
     }
 
-    /// The number of the first error.
+    /// Returns the number of the first error.
     pub(crate) fn error(&self) -> Option<c_int> {
         self.error
     }
@@ -42,14 +42,14 @@ impl FdWriter {
         self.length = 0;
     }
 
-    /// What is left of an error: one that passes is waited for.
+    /// Returns the error, unless it is temporary: then waits until it is over.
     fn after_failure(&self, error: c_int) -> Option<c_int> {
         if error == libc::EINTR {
             return None;
         }
         if error == libc::EAGAIN {
             let mut wanted = libc::pollfd { fd: self.fd, events: libc::POLLOUT, revents: 0 };
-            // SAFETY: one descriptor, as said.
+            // SAFETY: one descriptor, as the count says.
             if unsafe { libc::poll(&raw mut wanted, 1, PATIENCE_MS) } > 0 {
                 return None;
             }
@@ -82,7 +82,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn everything_is_written_in_order_also_to_a_full_pipe_that_does_not_block() {
+    fn everything_is_written_in_order_even_to_a_full_nonblocking_pipe() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         // SAFETY: sets a flag of a descriptor that is open.
         unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };

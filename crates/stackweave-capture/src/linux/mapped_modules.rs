@@ -1,4 +1,4 @@
-//! Which file an address came from, by `/proc/self/maps`: the loader may be what hangs. Async-signal-safe.
+//! Finds the file of an address in `/proc/self/maps`, because the loader may be what hangs. Async-signal-safe.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::platform::raw_files::{RawFile, SCRATCH};
 const MOST: usize = 1024;
 const LONGEST_NAME: usize = 48;
 
-/// The files that are mapped, as far as they fit.
+/// The mapped files, as many as fit.
 #[derive(Debug)]
 pub(crate) struct MappedModules {
     modules: [MappedModule; MOST],
@@ -26,12 +26,12 @@ struct MappedModule {
 const NOTHING: MappedModule = MappedModule { start: 0, end: 0, inode: 0, name: [0; LONGEST_NAME], name_length: 0 };
 
 impl MappedModules {
-    #[expect(clippy::large_stack_arrays, reason = "made once, as a static")]
+    #[expect(clippy::large_stack_arrays, reason = "created once, as a static")]
     pub(crate) const fn new() -> Self {
         Self { modules: [NOTHING; MOST], length: 0 }
     }
 
-    /// Asks the kernel what is mapped now.
+    /// Reads the current mappings from the kernel.
     pub(crate) fn read(&mut self, scratch: &mut [u8; SCRATCH]) {
         self.length = 0;
         if let Ok(mut maps) = RawFile::open(c"/proc/self/maps") {
@@ -39,7 +39,7 @@ impl MappedModules {
         }
     }
 
-    /// Adds a line of the map; neighbours that are of one file make one module.
+    /// Adds a line of the map; adjacent mappings of one file become one module.
     fn add(&mut self, line: &[u8]) {
         let Some(module) = parsed(line) else { return };
         if let Some(last) = self.modules[..self.length].last_mut()
@@ -53,7 +53,7 @@ impl MappedModules {
         }
     }
 
-    /// Writes `name+0xoffset`, or the bare address where no file is mapped.
+    /// Writes `name+0xoffset`, or the bare address if no file is mapped there.
     pub(crate) fn write(&self, address: u64, out: &mut dyn fmt::Write) -> fmt::Result {
         let holds = |module: &&MappedModule| module.start <= address && address < module.end;
         let Some(module) = self.modules[..self.length].iter().find(holds) else {
@@ -66,7 +66,7 @@ impl MappedModules {
     }
 }
 
-/// A line as `start-end access offset device inode path`; `None` if no file is mapped there.
+/// Parses a line `start-end access offset device inode path`; `None` if no file is mapped there.
 fn parsed(line: &[u8]) -> Option<MappedModule> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let mut range = fields.next()?.split(|byte| *byte == b'-');
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_file_are_one_module() {
+    fn adjacent_mappings_of_one_file_are_one_module() {
         let mut modules = MappedModules::new();
         let lines = [
             "1000-2000 r--p 00000000 08:01 7                          /usr/lib/a.so",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loader_says_the_same() {
+    fn results_agree_with_the_loader() {
         let mut modules = Box::new(MappedModules::new());
         modules.read(&mut [0; SCRATCH]);
         for address in [libc::strlen as *const () as u64, parsed as *const () as u64] {

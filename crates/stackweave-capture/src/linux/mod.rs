@@ -1,16 +1,16 @@
-//! Dumps on Linux. The platform's contract (see `unsupported.rs` for its twin): `prepare_dumps`, `dump_all_threads`,
+//! Dumps on Linux. Each platform (see also `unsupported.rs`) provides `prepare_dumps`, `dump_all_threads`,
 //! `dump_all_threads_from_context`, `prepare_answers`, `signal` and `WatchThread`.
 
 mod advertisement;
 mod all_threads;
-mod answers;
 mod dump_lock;
 mod dump_signal;
 mod fd_writer;
 mod handler_stack;
 mod mapped_modules;
-mod questions;
 mod raw_files;
+mod signalled_threads;
+mod stack_queries;
 mod tasks;
 mod thread_lines;
 mod thread_text;

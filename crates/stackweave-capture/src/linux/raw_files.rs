@@ -1,25 +1,25 @@
-//! Files by system calls alone: no allocation, no lock, async-signal-safe.
+//! Files by system calls only: no allocation, no lock, async-signal-safe.
 
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 
-/// The size of the buffer that files are read into.
+/// The size of the buffer for reading files.
 pub(crate) const SCRATCH: usize = 8192;
 
-/// The number of the last error.
+/// Returns the last error number.
 pub(crate) fn last_error() -> c_int {
-    // SAFETY: the place of this thread's error number.
+    // SAFETY: the address of this thread's error number.
     unsafe { *libc::__errno_location() }
 }
 
-/// A file that is open for reading, until it is dropped.
+/// A file that is open for reading. Dropping it closes it.
 #[derive(Debug)]
 pub(crate) struct RawFile(c_int);
 
 impl RawFile {
-    /// Fails with an error number.
+    /// Opens a file. Fails with an error number.
     pub(crate) fn open(path: &CStr) -> Result<Self, c_int> {
-        // SAFETY: a path that ends with a zero.
+        // SAFETY: the path ends with a zero byte.
         let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
         if fd < 0 { Err(last_error()) } else { Ok(Self(fd)) }
     }
@@ -35,19 +35,19 @@ impl RawFile {
         }
     }
 
-    /// The next entries of a folder, as `getdents64` gives them; none at the end.
+    /// Returns the next entries of a folder, as `getdents64` writes them; none at the end.
     pub(crate) fn read_entries<'a>(&mut self, buffer: &'a mut [u8; SCRATCH]) -> Result<&'a [u8], c_int> {
         // SAFETY: the buffer has that length.
         let length = unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), buffer.len()) };
         usize::try_from(length).ok().and_then(|length| buffer.get(..length)).ok_or_else(last_error)
     }
 
-    /// Calls `each` with each line, without its end. Of a line longer than the buffer, its pieces.
+    /// Calls `each` with each line, without its end. A line longer than the buffer is split.
     pub(crate) fn for_each_line(&mut self, buffer: &mut [u8; SCRATCH], mut each: impl FnMut(&[u8])) {
-        let mut held = 0;
+        let mut filled = 0;
         loop {
-            let read = self.read(&mut buffer[held..]).unwrap_or(0);
-            let end = held + read;
+            let read = self.read(&mut buffer[filled..]).unwrap_or(0);
+            let end = filled + read;
             let mut start = 0;
             while let Some(length) = buffer[start..end].iter().position(|byte| *byte == b'\n') {
                 each(&buffer[start..start + length]);
@@ -61,19 +61,19 @@ impl RawFile {
                 return;
             }
             buffer.copy_within(start..end, 0);
-            held = end - start;
+            filled = end - start;
         }
     }
 }
 
 impl Drop for RawFile {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is ours.
+        // SAFETY: this value owns the descriptor.
         unsafe { libc::close(self.0) };
     }
 }
 
-/// A short path, ended by a zero.
+/// A short path that ends with a zero byte.
 #[derive(Debug)]
 pub(crate) struct Path {
     bytes: [u8; 64],
@@ -81,7 +81,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// `None` when it is too long.
+    /// Formats a path; `None` if it is too long.
     pub(crate) fn new(path: fmt::Arguments<'_>) -> Option<Self> {
         let mut new = Self { bytes: [0; 64], length: 0 };
         new.write_fmt(path).ok()?;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_whole_across_the_buffer() {
+    fn lines_across_the_buffers_end_are_complete() {
         let path = std::env::temp_dir().join(format!("stackweave-lines-{}", std::process::id()));
         let lines: Vec<String> = (0..3000).map(|number| "x".repeat(number % 97) + &number.to_string()).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();

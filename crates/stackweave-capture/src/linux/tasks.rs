@@ -4,28 +4,28 @@ use core::ffi::c_int;
 
 use crate::platform::raw_files::{Path, RawFile, SCRATCH};
 
-/// The calling thread.
+/// Returns the id of the calling thread.
 pub(crate) fn own() -> c_int {
-    // SAFETY: has no conditions.
+    // SAFETY: `gettid` has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as c_int }
 }
 
-/// Sends a signal to one thread of this process; 0 sends none, and only tells whether it is there.
+/// Sends a signal to one thread of this process. With signal 0, only checks that the thread exists.
 pub(crate) fn send(process: c_int, task: c_int, signal: c_int) -> bool {
-    // SAFETY: takes numbers only. Who calls this with a signal has made sure that it has a handler.
+    // SAFETY: takes only numbers. Callers that pass a signal have made sure that it has a handler.
     unsafe { libc::syscall(libc::SYS_tgkill, process, task, signal) == 0 }
 }
 
-/// Whether a thread of this process has this number.
+/// Returns whether a thread of this process has this id.
 pub(crate) fn exists(process: c_int, task: c_int) -> bool {
     send(process, task, 0)
 }
 
-/// Where the name of a `struct linux_dirent64` begins, and where its length is.
+/// The offsets of the name and of the length in a `struct linux_dirent64`.
 const NAME: usize = 19;
 const LENGTH: usize = 16;
 
-/// Calls `each` with each thread; with an error number if they can't be listed.
+/// Calls `each` with each thread. Fails with an error number if they cannot be listed.
 pub(crate) fn for_each(scratch: &mut [u8; SCRATCH], mut each: impl FnMut(c_int)) -> Result<(), c_int> {
     let mut folder = RawFile::open(c"/proc/self/task")?;
     loop {
@@ -44,25 +44,25 @@ pub(crate) fn for_each(scratch: &mut [u8; SCRATCH], mut each: impl FnMut(c_int))
     }
 }
 
-/// A decimal number up to the first other byte.
+/// Parses a decimal number up to the first other byte.
 fn number(text: &[u8]) -> Option<c_int> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     str::from_utf8(&text[..digits]).ok()?.parse().ok()
 }
 
-/// What the kernel says of a thread.
+/// The kernel's status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     /// `R`, `S`, `D`, `T` and so on.
     pub(crate) state: u8,
     /// Whether it blocks the signal.
     pub(crate) is_blocked: bool,
-    /// Whether the signal waits for it already.
+    /// Whether the signal is pending.
     pub(crate) is_pending: bool,
 }
 
 impl Status {
-    /// `None` when there is no such thread.
+    /// Reads the status; `None` if there is no such thread.
     pub(crate) fn of(task: c_int, signal: c_int) -> Option<Self> {
         let mut buffer = [0; 2048];
         let text = read(task, "status", &mut buffer)?;
@@ -86,7 +86,7 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(str::from_utf8(&text[..digits]).ok()?, 16).ok()
 }
 
-/// The name of a thread, at most 15 bytes.
+/// Returns the name of a thread, at most 15 bytes.
 pub(crate) fn name(task: c_int, buffer: &mut [u8; 64]) -> &str {
     let name = read(task, "comm", buffer).unwrap_or_default();
     let name = name.strip_suffix(b"\n").unwrap_or(name);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_lists_this_thread_and_says_what_it_blocks() {
+    fn the_kernel_lists_this_thread_and_its_blocked_signals() {
         let mut tasks = Vec::new();
         for_each(&mut [0; SCRATCH], |task| tasks.push(task)).unwrap();
         assert!(tasks.contains(&own()) && !tasks.contains(&0));

@@ -1,4 +1,4 @@
-//! One thread for a program to read: the lines of `question.rs`.
+//! One thread for a program to read, in the lines of `stack_query.rs`.
 //!
 //! No allocation, no lock, async-signal-safe.
 
@@ -8,31 +8,33 @@ use stackweave_core::{RawFrame, RawFrameKind};
 
 use crate::capture::stacks;
 use crate::platform::tasks;
-use crate::platform::thread_text::{Thread, write_reason_of_silence};
-use crate::question::Line;
+use crate::platform::thread_text::{Thread, write_missing_reply_reason};
 use crate::request::Capture;
 use crate::sources::{write_frame, write_parts};
+use crate::stack_query::ReplyLine;
 
-/// Writes a thread with all of its frames.
+/// Writes a thread with all its frames.
 pub(crate) fn write_thread_lines(out: &mut dyn Write, thread: &Thread) -> fmt::Result {
     let mut buffer = [0; 64];
-    write!(out, "{} {} ", Line::Thread.as_str(), thread.task)?;
+    write!(out, "{} {} ", ReplyLine::Thread.as_str(), thread.task)?;
     OneLine(out).write_str(tasks::name(thread.task, &mut buffer))?;
     out.write_char('\n')?;
-    if let Some(capture) = thread.answer {
+    if let Some(capture) = thread.reply {
         return write_stack(out, capture);
     }
-    write!(out, "{} ", Line::Silent.as_str())?;
-    write_reason_of_silence(out, thread)
+    write!(out, "{} ", ReplyLine::Silent.as_str())?;
+    write_missing_reply_reason(out, thread)
 }
 
 fn write_stack(out: &mut dyn Write, capture: Capture) -> fmt::Result {
-    let Some(stack) = capture.stack else { return writeln!(out, "{} no memory for its stack", Line::Cut.as_str()) };
+    let Some(stack) = capture.stack else {
+        return writeln!(out, "{} no memory for its stack", ReplyLine::Cut.as_str());
+    };
     for frame in stacks().frames(stack) {
         write_line(out, frame)?;
     }
     match capture.stop() {
-        Some(stop) => writeln!(out, "{} {stop}", Line::Cut.as_str()),
+        Some(stop) => writeln!(out, "{} {stop}", ReplyLine::Cut.as_str()),
         None => Ok(()),
     }
 }
@@ -40,21 +42,21 @@ fn write_stack(out: &mut dyn Write, capture: Capture) -> fmt::Result {
 fn write_line(out: &mut dyn Write, frame: RawFrame) -> fmt::Result {
     let word = match frame.kind() {
         RawFrameKind::Native(address) => {
-            let line = if address.is_exact() { Line::Exact } else { Line::Return };
+            let line = if address.is_exact() { ReplyLine::Exact } else { ReplyLine::Return };
             return writeln!(out, "{} {:x}", line.as_str(), address.address());
         }
-        RawFrameKind::Python { .. } => Line::Python,
-        RawFrameKind::Script { .. } => Line::Script,
-        RawFrameKind::Label(_) => Line::Label,
+        RawFrameKind::Python { .. } => ReplyLine::Python,
+        RawFrameKind::Script { .. } => ReplyLine::Script,
+        RawFrameKind::Label(_) => ReplyLine::Label,
     };
     write!(out, "{} ", word.as_str())?;
-    if word != Line::Python || !write_parts(frame, out)? {
+    if word != ReplyLine::Python || !write_parts(frame, out)? {
         write_frame(frame, &mut OneLine(out))?;
     }
     out.write_char('\n')
 }
 
-/// Writes control characters, a line's end for one, as U+FFFD.
+/// A writer that replaces control characters, including line ends, by U+FFFD.
 struct OneLine<'a>(&'a mut dyn Write);
 
 impl Write for OneLine<'_> {
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stays_on_its_line() {
+    fn a_text_does_not_break_its_line() {
         let mut out = String::new();
         OneLine(&mut out).write_str("a\nb\u{1f}\u{1f}c\t").unwrap();
         assert_eq!(out, "a\u{fffd}b\u{fffd}\u{fffd}c\u{fffd}");

@@ -11,15 +11,15 @@ use crate::platform::tasks::{self, Status};
 use crate::request::Capture;
 use crate::sources::write_frame;
 
-/// What is known of a thread.
+/// A thread and its reply.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) task: c_int,
-    pub(crate) answer: Option<Capture>,
-    /// Of a thread that has not answered.
+    pub(crate) reply: Option<Capture>,
+    /// The status of a thread that has not replied.
     pub(crate) status: Option<Status>,
     pub(crate) signal: c_int,
-    /// Whether it is the thread that dumps.
+    /// Whether this is the thread that dumps.
     pub(crate) is_own: bool,
 }
 
@@ -32,19 +32,19 @@ pub(crate) fn write_thread(
 ) -> fmt::Result {
     let mut buffer = [0; 64];
     write!(out, "\nThread {} \"{}\"", thread.task, tasks::name(thread.task, &mut buffer))?;
-    match thread.answer {
+    match thread.reply {
         Some(capture) => {
             write_heading(out, thread, capture)?;
             write_stack(out, capture, modules, limit)
         }
-        None => write_silence(out, thread),
+        None => write_missing_reply(out, thread),
     }
 }
 
 fn write_heading(out: &mut dyn fmt::Write, thread: &Thread, capture: Capture) -> fmt::Result {
     let is_python = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Python { .. });
     if thread.is_own {
-        out.write_str(", which asks")?;
+        out.write_str(", the calling thread")?;
     }
     if !capture.stack.is_some_and(|stack| stacks().frames(stack).any(is_python)) {
         out.write_str(", no Python frames")?;
@@ -74,17 +74,17 @@ fn write_stack(out: &mut dyn fmt::Write, capture: Capture, modules: &MappedModul
     }
 }
 
-fn write_silence(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
+fn write_missing_reply(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
     out.write_str(" has not answered: ")?;
-    write_reason_of_silence(out, thread)
+    write_missing_reply_reason(out, thread)
 }
 
-/// Why a thread has not answered, and the end of the line.
-pub(crate) fn write_reason_of_silence(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
+/// Writes why a thread has not replied, and ends the line.
+pub(crate) fn write_missing_reply_reason(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
     match thread.status {
         Some(Status { is_blocked: true, .. }) => writeln!(out, "it blocks signal {}", thread.signal),
         Some(Status { state: b'D', .. }) => out.write_str("it waits in the kernel, where no signal reaches it\n"),
         Some(Status { state: b'T' | b't', .. }) => out.write_str("it is stopped\n"),
-        _ => out.write_str("it had no time to\n"),
+        _ => out.write_str("it did not respond in time\n"),
     }
 }

@@ -1,6 +1,7 @@
 //! The thread of a watchdog.
 //!
-//! Once it is started, it allocates nothing and takes no lock but its own, which nobody holds while a dump is written.
+//! After its start, it allocates nothing and takes no lock except its own, which no thread holds while a dump is
+//! written.
 
 use core::ffi::c_int;
 use core::fmt::Write;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
-use crate::dump::{CantDump, DumpOptions};
+use crate::dump::{DumpError, DumpOptions};
 use crate::platform::all_threads::dump_all_threads;
 use crate::platform::dump_signal;
 use crate::platform::fd_writer::FdWriter;
@@ -22,7 +23,7 @@ use crate::watchdog::WatchdogOptions;
 #[derive(Debug)]
 pub(crate) struct WatchThread {
     shared: Arc<Shared>,
-    /// Where the thread is.
+    /// The process of the thread.
     process: u32,
 }
 
@@ -37,30 +38,30 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    /// `None`: it has dumped, and waits for a sign of life.
+    /// `None`: it has dumped, and waits for the next reset.
     deadline: Option<Instant>,
     is_cancelled: bool,
     has_ended: bool,
 }
 
 impl WatchThread {
-    pub(crate) fn start(fd: c_int, options: WatchdogOptions) -> Result<Self, CantDump> {
+    pub(crate) fn start(fd: c_int, options: WatchdogOptions) -> Result<Self, DumpError> {
         dump_signal::prepare_dumps()?;
-        // SAFETY: asks for a new descriptor.
+        // SAFETY: creates a new descriptor.
         let fd = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
         if fd < 0 {
-            return Err(CantDump::NotWritten(last_error()));
+            return Err(DumpError::NotWritten(last_error()));
         }
-        // SAFETY: new, and ours.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let state = State { deadline: deadline(&options), is_cancelled: false, has_ended: false };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let shared = Arc::new(Shared { options, fd, dumps: AtomicU64::new(0), state, changed });
         let watching = Arc::clone(&shared);
-        let _blocked = AllButDumps::block(dump_signal::signal()?);
-        // Not to be joined: a forked child could not.
+        let _blocked = BlockedSignals::block(dump_signal::signal()?);
+        // The thread is not joined, because a forked child could not join it.
         let thread = Builder::new().name("stackweave-dog".to_owned()).spawn(move || watching.watch());
-        thread.map_err(|_| CantDump::NoThread)?;
+        thread.map_err(|_| DumpError::NoThread)?;
         Ok(Self { shared, process: std::process::id() })
     }
 
@@ -91,7 +92,7 @@ impl WatchThread {
         self.is_here() && !self.shared.lock().is_cancelled
     }
 
-    /// Whether this is the process that has the thread. In a forked child the lock may be held for good.
+    /// Returns whether this is the process of the thread. In a forked child, the lock may be held forever.
     fn is_here(&self) -> bool {
         std::process::id() == self.process
     }
@@ -128,25 +129,25 @@ impl Shared {
     fn dump(&self) {
         let fd = self.fd.as_raw_fd();
         let mut out = FdWriter::new(fd);
-        let _ = writeln!(out, "Stackweave: no sign of life for {:?}", self.options.timeout);
+        let _ = writeln!(out, "Stackweave: watchdog not reset for {:?}", self.options.timeout);
         out.flush();
         let _ = dump_all_threads(fd, &DumpOptions { calling_thread: None, ..DumpOptions::default() });
         self.dumps.fetch_add(1, Ordering::Release);
         if self.options.exit {
-            // SAFETY: ends the process without running anything of it.
+            // SAFETY: ends the process without running any of its code.
             unsafe { libc::_exit(1) };
         }
     }
 }
 
-/// Blocks signals on this thread, and so on those that it starts, until it is dropped.
-struct AllButDumps {
+/// Blocks signals on this thread, and so on the threads that it starts, until it is dropped.
+struct BlockedSignals {
     before: libc::sigset_t,
 }
 
-impl AllButDumps {
+impl BlockedSignals {
     fn block(signal: c_int) -> Self {
-        // SAFETY: all-zero sets are valid ones, and places for others.
+        // SAFETY: all-zero sets are valid.
         let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (zeroed(), zeroed()) };
         // SAFETY: the sets are locals.
         unsafe {
@@ -158,9 +159,9 @@ impl AllButDumps {
     }
 }
 
-impl Drop for AllButDumps {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        // SAFETY: puts back what was there.
+        // SAFETY: restores the previous set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut()) };
     }
 }

@@ -1,6 +1,6 @@
-//! Threads that are somewhere known, and dumps read back.
+//! Threads at known locations, and a parser for dumps.
 
-#![expect(clippy::unwrap_used, reason = "what can't be had fails the test")]
+#![expect(clippy::unwrap_used, reason = "a failed preparation fails the test")]
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -10,32 +10,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, JoinHandle, yield_now};
 use std::time::{Duration, Instant};
 
-use stackweave_capture::{CantDump, DumpOptions, Dumped, dump_all_threads, prepare_dumps};
+use stackweave_capture::{DumpError, DumpOptions, DumpSummary, dump_all_threads, prepare_dumps};
 use stackweave_testkit::counting_allocator::requests;
 
 pub(crate) mod script;
 
-/// Threads are the process's, so tests that run in one process take turns.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+/// Threads are process-wide, so tests that run in one process take this lock.
+pub(crate) fn lock_tests() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     prepare_dumps().unwrap();
-    turn
+    lock
 }
 
-pub(crate) fn wait_for(mut is_so: impl FnMut() -> bool) {
-    while !is_so() {
+pub(crate) fn wait_for(mut condition: impl FnMut() -> bool) {
+    while !condition() {
         yield_now();
     }
 }
 
-/// A file without a name.
+/// A memory file.
 pub(crate) struct MemoryFile(std::fs::File);
 
 impl MemoryFile {
     pub(crate) fn new() -> Self {
         use std::os::fd::FromRawFd;
-        // SAFETY: makes a new descriptor, which is ours.
+        // SAFETY: creates a new descriptor, which has no other owner.
         Self(unsafe { std::fs::File::from_raw_fd(libc::memfd_create(c"dump".as_ptr(), 0)) })
     }
 
@@ -48,12 +48,12 @@ impl MemoryFile {
     }
 }
 
-pub(crate) fn dump(options: &DumpOptions) -> (Result<Dumped, CantDump>, String) {
+pub(crate) fn dump(options: &DumpOptions) -> (Result<DumpSummary, DumpError>, String) {
     let file = MemoryFile::new();
     (dump_all_threads(file.fd(), options), file.text())
 }
 
-/// The lines of each thread, by its name. Of threads with one name, the last.
+/// Returns the lines of each thread by its name. Of threads with the same name, returns the last.
 pub(crate) fn threads_in(text: &str) -> BTreeMap<String, Vec<String>> {
     let blocks = text.split("\n\n").skip(usize::from(text.starts_with("Stackweave")));
     let named = blocks.map(|block| {
@@ -66,7 +66,7 @@ pub(crate) fn threads_in(text: &str) -> BTreeMap<String, Vec<String>> {
     named.collect()
 }
 
-/// The offsets in this program among a thread's frames.
+/// Returns the offsets in this program of a thread's frames.
 pub(crate) fn native_offsets(lines: &[String]) -> Vec<u64> {
     let program = std::env::current_exe().unwrap();
     let program = program.file_name().unwrap().to_str().unwrap();
@@ -77,8 +77,8 @@ pub(crate) fn native_offsets(lines: &[String]) -> Vec<u64> {
     lines.iter().filter_map(offset).collect()
 }
 
-/// Where the function that threads sleep in is in this program, generously.
-pub(crate) fn asleep_in() -> (u64, u64) {
+/// Returns a generous range of offsets in this program for the function in which threads sleep.
+pub(crate) fn sleep_function_range() -> (u64, u64) {
     let address = sleep_in_a_known_function as *const () as u64;
     let modules = stackweave_unwind::modules();
     let (_, module) = modules.find(address).unwrap();
@@ -89,37 +89,37 @@ pub(crate) fn asleep_in() -> (u64, u64) {
 fn sleep_in_a_known_function(may_wake: &AtomicBool) {
     let long = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     while !may_wake.load(Ordering::SeqCst) {
-        // SAFETY: a whole timespec.
+        // SAFETY: a complete timespec.
         unsafe { libc::nanosleep(&raw const long, std::ptr::null_mut()) };
     }
 }
 
-/// A thread that sleeps until it is woken, and asserts then that it has not allocated meanwhile.
-pub(crate) struct Asleep {
+/// A thread that sleeps until it is woken, and then asserts that it has not allocated meanwhile.
+pub(crate) struct SleepingThread {
     may_wake: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-impl Asleep {
+impl SleepingThread {
     pub(crate) fn start(name: &str) -> Self {
         Self::start_with(name, false)
     }
 
-    /// One that blocks every signal.
-    pub(crate) fn start_deaf(name: &str) -> Self {
+    /// Starts a thread that blocks every signal.
+    pub(crate) fn start_blocking_signals(name: &str) -> Self {
         Self::start_with(name, true)
     }
 
-    fn start_with(name: &str, is_deaf: bool) -> Self {
+    fn start_with(name: &str, blocks_signals: bool) -> Self {
         let (may_wake, sleeps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (wakes, tells) = (Arc::clone(&may_wake), Arc::clone(&sleeps));
+        let (may_continue, is_asleep) = (Arc::clone(&may_wake), Arc::clone(&sleeps));
         let body = move || {
-            if is_deaf {
+            if blocks_signals {
                 block_all_signals();
             }
             let before = requests();
-            tells.store(true, Ordering::SeqCst);
-            sleep_in_a_known_function(&wakes);
+            is_asleep.store(true, Ordering::SeqCst);
+            sleep_in_a_known_function(&may_continue);
             assert_eq!(requests(), before, "a handler has allocated");
         };
         let thread = Builder::new().name(name.to_owned()).spawn(body).unwrap();
@@ -134,24 +134,24 @@ impl Asleep {
 }
 
 fn block_all_signals() {
-    // SAFETY: an all-zero set is a valid one.
+    // SAFETY: an all-zero set is valid.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is a local; the mask is this thread's own.
+    // SAFETY: the set is a local variable; the mask belongs to this thread.
     unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
     }
 }
 
-/// How many signals wait for this user's processes, as the kernel counts them.
+/// Returns the number of pending signals of this user's processes, as the kernel counts them.
 pub(crate) fn waiting_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("SigQ:\t")).unwrap();
     line.split('/').next().unwrap().parse().unwrap()
 }
 
-/// Whether a condition holds now or within half a minute.
-pub(crate) fn comes_true(condition: impl Fn() -> bool) -> bool {
+/// Returns whether a condition holds now or within half a minute.
+pub(crate) fn becomes_true(condition: impl Fn() -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(30);
     while !condition() {
         if Instant::now() > end {
@@ -176,7 +176,7 @@ struct InLoader {
 impl StuckInLoader {
     pub(crate) fn start() -> Self {
         unsafe extern "C" fn hang(_: *mut libc::dl_phdr_info, _: usize, state: *mut c_void) -> c_int {
-            // SAFETY: what is passed below.
+            // SAFETY: the state that is passed below.
             let state = unsafe { &*state.cast::<InLoader>() };
             state.is_inside.store(true, Ordering::SeqCst);
             wait_for(|| state.may_leave.load(Ordering::SeqCst));
@@ -186,7 +186,7 @@ impl StuckInLoader {
         let state = Arc::new(InLoader { is_inside: AtomicBool::new(false), may_leave: Arc::clone(&may_leave) });
         let inside = Arc::clone(&state);
         let body = move || {
-            // SAFETY: the callback fits, and the state outlives the call.
+            // SAFETY: the callback has the right signature, and the state outlives the call.
             unsafe { libc::dl_iterate_phdr(Some(hang), Arc::as_ptr(&inside).cast_mut().cast()) };
         };
         let thread = Builder::new().name("stuck in loader".to_owned()).spawn(body).unwrap();
@@ -200,7 +200,7 @@ impl StuckInLoader {
     }
 }
 
-/// A pipe that blocks whoever writes to it.
+/// A pipe that blocks every writer.
 pub(crate) struct FullPipe {
     reader: std::io::PipeReader,
     writer: std::io::PipeWriter,
@@ -209,7 +209,7 @@ pub(crate) struct FullPipe {
 impl FullPipe {
     pub(crate) fn new() -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
-        // SAFETY: fills the pipe without blocking, then lets it block.
+        // SAFETY: fills the pipe without blocking, and then makes it blocking again.
         unsafe {
             libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK);
             while libc::write(writer.as_raw_fd(), [0_u8; 4096].as_ptr().cast(), 4096) > 0 {}
@@ -222,7 +222,7 @@ impl FullPipe {
         self.writer.as_raw_fd()
     }
 
-    /// Reads in the background from now on.
+    /// Starts reading in the background.
     pub(crate) fn drain(self) {
         thread::spawn(move || {
             let mut reader = self.reader;
@@ -232,18 +232,18 @@ impl FullPipe {
     }
 }
 
-/// Whether a thread waits in `write`, whose number is 1.
+/// Returns whether a thread waits in the system call `write`, whose number is 1.
 pub(crate) fn is_in_write(task: c_int) -> bool {
     let call = std::fs::read_to_string(format!("/proc/self/task/{task}/syscall"));
     call.is_ok_and(|call| call.starts_with("1 "))
 }
 
-/// Whether it is so in a forked child.
-pub(crate) fn in_child(is_so: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child calls what it must be able to after a fork, and then ends at once.
+/// Returns the result of a condition in a forked child.
+pub(crate) fn in_child(condition: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child calls only functions that must work after a fork, and then ends immediately.
     unsafe {
         match libc::fork() {
-            0 => libc::_exit(i32::from(!is_so())),
+            0 => libc::_exit(i32::from(!condition())),
             child => {
                 let mut status = -1;
                 libc::waitpid(child, &raw mut status, 0) == child && status == 0
@@ -252,19 +252,19 @@ pub(crate) fn in_child(is_so: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// The signal that dumps use: the highest with a handler.
+/// Returns the signal of dumps: the highest with a handler.
 pub(crate) fn highest_handled_signal() -> c_int {
     let has_handler = |signal: &c_int| ![libc::SIG_DFL, libc::SIG_IGN].contains(&handler(*signal, None));
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(has_handler).unwrap()
 }
 
-/// Puts another handler in the place of one, and gives that.
+/// Replaces a handler, and returns the previous one.
 pub(crate) fn replace_handler(signal: c_int, with: usize) -> usize {
     handler(signal, Some(with))
 }
 
 fn handler(signal: c_int, new: Option<usize>) -> usize {
-    // SAFETY: all-zero actions are valid ones, and places for others.
+    // SAFETY: all-zero actions are valid.
     let (mut action, mut old): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
     action.sa_sigaction = new.unwrap_or_default();
     let action = if new.is_some() { &raw const action } else { std::ptr::null() };

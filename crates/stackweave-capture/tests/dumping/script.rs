@@ -1,12 +1,14 @@
-//! An interpreter whose one frame says its line.
+//! An interpreter with one frame, whose word is its line.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use stackweave_capture::{FrameSource, RawFrame, SourceStop};
-use stackweave_core::{RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer, write_place};
+use stackweave_core::{
+    RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalkResult, StackPointer, write_location,
+};
 
-/// The line; 0: nothing runs.
+/// The line; 0: no frame is running.
 pub(crate) static WORD: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) struct Interpreter;
@@ -16,11 +18,11 @@ impl FrameSource for Interpreter {
         SourceKind::Script
     }
 
-    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalkResult {
         let word = WORD.load(Ordering::SeqCst);
         walk.frames[0] = RawFrame::script(walk.source, word.into());
         walk.activations[0] = StackPointer(0);
-        SourceWalked { len: usize::from(word != 0), stop: SourceStop::EndOfStack, ..SourceWalked::default() }
+        SourceWalkResult { len: usize::from(word != 0), stop: SourceStop::EndOfStack, ..SourceWalkResult::default() }
     }
 
     fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
@@ -29,6 +31,6 @@ impl FrameSource for Interpreter {
 
     fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
         let RawFrameKind::Script { word, .. } = frame.kind() else { return Err(fmt::Error) };
-        write_place(out, &"a script", u32::try_from(word).ok(), &"word")
+        write_location(out, &"a script", u32::try_from(word).ok(), &"word")
     }
 }

@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys do to it.
+//! The state of the live view, and the actions of keys.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -7,32 +7,32 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stackweave_profile::live::FunctionRow;
 use stackweave_profile::{Measure, Pattern};
 
-use super::picture::{Picture, State, Wanted};
+use super::snapshot::{Snapshot, State, ViewOptions};
 
-/// What is to be done after a key.
+/// What to do after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Nothing,
     Quit,
-    /// The program is to be interrupted.
+    /// Interrupt the program.
     Interrupt,
-    /// Something else is wanted from the worker.
-    Ask,
+    /// Send the changed options to the worker.
+    UpdateOptions,
 }
 
-/// What comes first in the table.
+/// The column that the table is sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
-    Own,
+    SelfCost,
     Total,
     Calls,
 }
 
-/// What keys are for.
+/// What the keys do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Table,
-    /// A filter is being written.
+    /// A filter is being typed.
     Filter,
     Help,
 }
@@ -40,87 +40,87 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) title: String,
-    pub(super) picture: Picture,
+    pub(super) snapshot: Snapshot,
     pub(super) mode: Mode,
     pub(super) sort: Sort,
     pub(super) filter: String,
-    pub(super) wanted: Wanted,
-    /// Whether the user has chosen between calls and memory.
+    pub(super) options: ViewOptions,
+    /// Whether the user has switched between calls and memory.
     has_chosen: bool,
     /// The first row that is shown.
     pub(super) first: usize,
-    /// How many rows fit, when they were drawn last.
+    /// How many rows fitted when they were last drawn.
     pub(super) fitting: usize,
     pub(super) colour: bool,
-    /// Whether the program that is run by this command still runs; `None` if there is none.
+    /// Whether the program that this command runs is still running; `None` if it runs none.
     pub(super) program_runs: Option<bool>,
-    pub(super) printed: Vec<String>,
+    pub(super) output: Vec<String>,
 }
 
 impl App {
     pub(super) fn new(path: &Path, colour: bool, has_program: bool) -> Self {
         Self {
-            title: super::texts::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
-            picture: Picture::default(),
+            title: super::format::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
+            snapshot: Snapshot::default(),
             mode: Mode::Table,
-            sort: Sort::Own,
+            sort: Sort::SelfCost,
             filter: String::new(),
-            wanted: Wanted::default(),
+            options: ViewOptions::default(),
             has_chosen: false,
             first: 0,
             fitting: 1,
             colour,
             program_runs: has_program.then_some(true),
-            printed: Vec::new(),
+            output: Vec::new(),
         }
     }
 
-    pub(super) fn wanted(&self) -> Wanted {
-        self.wanted
+    pub(super) fn options(&self) -> ViewOptions {
+        self.options
     }
 
-    /// Shows a new picture. A recording of memory alone is shown as that.
-    pub(super) fn take(&mut self, picture: Option<Picture>) -> Action {
-        let Some(picture) = picture else { return Action::Nothing };
-        if self.wanted.is_paused {
+    /// Shows a new snapshot. A recording that has only memory is shown as memory.
+    pub(super) fn take(&mut self, snapshot: Option<Snapshot>) -> Action {
+        let Some(snapshot) = snapshot else { return Action::Nothing };
+        if self.options.is_paused {
             return Action::Nothing;
         }
-        self.picture = picture;
-        let shows_memory = self.picture.has_memory && !self.picture.has_calls;
-        if self.has_chosen || shows_memory == self.wanted.shows_memory {
+        self.snapshot = snapshot;
+        let shows_memory = self.snapshot.has_memory && !self.snapshot.has_calls;
+        if self.has_chosen || shows_memory == self.options.shows_memory {
             return Action::Nothing;
         }
-        self.wanted.shows_memory = shows_memory;
-        Action::Ask
+        self.options.shows_memory = shows_memory;
+        Action::UpdateOptions
     }
 
-    pub(super) fn printed(&mut self, lines: Option<Vec<String>>) {
+    pub(super) fn set_output(&mut self, lines: Option<Vec<String>>) {
         if let Some(lines) = lines {
-            self.printed = lines;
+            self.output = lines;
         }
     }
 
-    /// Whether nothing more will come.
+    /// Returns whether nothing more will be recorded.
     pub(super) fn is_over(&self) -> bool {
-        let has_ended = matches!(self.picture.state, State::Ended | State::Killed);
+        let has_ended = matches!(self.snapshot.state, State::Ended | State::Killed);
         let is_known = match self.program_runs {
             None => has_ended,
-            Some(runs) => !runs && (has_ended || self.picture.state == State::Waiting),
+            Some(runs) => !runs && (has_ended || self.snapshot.state == State::Waiting),
         };
-        is_known && self.picture.behind == 0
+        is_known && self.snapshot.behind == 0
     }
 
-    /// The rows that the filter lets through, in order.
+    /// Returns the rows that match the filter, sorted.
     pub(super) fn rows(&self) -> Vec<&FunctionRow> {
-        let all = if self.wanted.shows_memory { &self.picture.memory.rows } else { &self.picture.calls.rows };
+        let all = if self.options.shows_memory { &self.snapshot.memory.rows } else { &self.snapshot.calls.rows };
         let pattern = Some(&self.filter).filter(|text| !text.is_empty()).and_then(|text| text.parse::<Pattern>().ok());
         let is_shown =
             |row: &&FunctionRow| pattern.as_ref().is_none_or(|pattern| pattern.matches(row.function.names()));
         let mut rows: Vec<&FunctionRow> = all.iter().filter(is_shown).collect();
         match self.sort {
-            Sort::Own => rows.sort_by_key(|row| Reverse((row.cost.own, row.cost.total))),
-            Sort::Total => rows.sort_by_key(|row| Reverse((row.cost.total, row.cost.own))),
-            Sort::Calls => rows.sort_by_key(|row| Reverse((row.cost.calls, row.cost.own))),
+            Sort::SelfCost => rows.sort_by_key(|row| Reverse((row.cost.self_cost, row.cost.total))),
+            Sort::Total => rows.sort_by_key(|row| Reverse((row.cost.total, row.cost.self_cost))),
+            Sort::Calls => rows.sort_by_key(|row| Reverse((row.cost.calls, row.cost.self_cost))),
         }
         rows
     }
@@ -166,20 +166,20 @@ impl App {
     fn key_of_table(&mut self, code: KeyCode) -> Action {
         match code {
             KeyCode::Char('q') => return Action::Quit,
-            KeyCode::Char('s') => self.order_by(Sort::Own),
+            KeyCode::Char('s') => self.order_by(Sort::SelfCost),
             KeyCode::Char('t') => self.order_by(Sort::Total),
             KeyCode::Char('c' | 'b') => self.order_by(Sort::Calls),
             KeyCode::Char('/') => self.mode = Mode::Filter,
             KeyCode::Char('?') => self.mode = Mode::Help,
             KeyCode::Esc => self.filter.clear(),
-            KeyCode::Char('p' | ' ') => return self.ask(|wanted| wanted.is_paused ^= true),
-            KeyCode::Char('h') => return self.ask(|wanted| wanted.show_all ^= true),
-            KeyCode::Char('l') => return self.ask(|wanted| wanted.measure = Measure::LiveBytes),
-            KeyCode::Char('a') => return self.ask(|wanted| wanted.measure = Measure::AllocatedBytes),
-            KeyCode::Char('k') => return self.ask(|wanted| wanted.measure = Measure::PeakBytes),
-            KeyCode::Tab if self.picture.has_calls && self.picture.has_memory => {
+            KeyCode::Char('p' | ' ') => return self.update(|options| options.is_paused ^= true),
+            KeyCode::Char('h') => return self.update(|options| options.show_all ^= true),
+            KeyCode::Char('l') => return self.update(|options| options.measure = Measure::LiveBytes),
+            KeyCode::Char('a') => return self.update(|options| options.measure = Measure::AllocatedBytes),
+            KeyCode::Char('k') => return self.update(|options| options.measure = Measure::PeakBytes),
+            KeyCode::Tab if self.snapshot.has_calls && self.snapshot.has_memory => {
                 (self.has_chosen, self.first) = (true, 0);
-                return self.ask(|wanted| wanted.shows_memory ^= true);
+                return self.update(|options| options.shows_memory ^= true);
             }
             KeyCode::Down => self.first = self.first.saturating_add(1),
             KeyCode::Up => self.first = self.first.saturating_sub(1),
@@ -196,8 +196,8 @@ impl App {
         (self.sort, self.first) = (sort, 0);
     }
 
-    fn ask(&mut self, change: impl FnOnce(&mut Wanted)) -> Action {
-        change(&mut self.wanted);
-        Action::Ask
+    fn update(&mut self, change: impl FnOnce(&mut ViewOptions)) -> Action {
+        change(&mut self.options);
+        Action::UpdateOptions
     }
 }

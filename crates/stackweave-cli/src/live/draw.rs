@@ -1,4 +1,4 @@
-//! Draws the screen: what is recorded, how fast, a table, and what the program prints.
+//! Draws the live view: the rate of events, a table, and the output of the program.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -8,29 +8,29 @@ use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::app::{App, Mode};
 use super::draw_rows::{head, row};
-use super::picture::State;
-use super::texts::{bytes, clock, count, plural, short_count};
+use super::format::{bytes, clock, count, plural, short_count};
+use super::snapshot::State;
 
-/// The curve is shown on screens of at least this height, and what the program prints on these.
+/// The minimum heights of the screen for the curve and for the output of the program.
 const HEIGHT_WITH_CURVE: u16 = 14;
 const HEIGHT_WITH_OUTPUT: u16 = 18;
 const CURVE: u16 = 3;
 const OUTPUT: u16 = 5;
 
 const HELP: [&str; 14] = [
-    "s  sort by self: what a function took itself",
-    "t  sort by total: with all that it called",
+    "s  sort by self time",
+    "t  sort by total time, with callees",
     "c  sort by calls, or by blocks of memory",
     "/  show only functions that match: a part of a name, file or module",
-    "h  show the internals of the interpreter and of libraries, or hide them",
-    "Tab  calls or memory, if both are recorded",
+    "h  show or hide frames inside the interpreter and libraries",
+    "Tab  switch between calls and memory, if both are recorded",
     "l  memory that is live now",
-    "a  all memory that was allocated",
+    "a  all allocated memory",
     "k  memory that was live at the peak",
-    "p, space  stop refreshing, or go on",
+    "p, space  pause or resume",
     "arrows, Page Up, Page Down, Home, End  scroll",
     "Ctrl-C  interrupt the program",
-    "q  leave: the program goes on",
+    "q  quit; the program goes on",
     "any key closes this help",
 ];
 
@@ -46,11 +46,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
         return;
     }
     line(frame, &mut rest, figures(app));
-    if let Some(remark) = app.picture.remarks.first() {
+    if let Some(remark) = app.snapshot.remarks.first() {
         line(frame, &mut rest, Line::styled(format!(" {remark}"), app.paint(Color::Yellow)));
     }
     let height = frame.area().height;
-    if height >= HEIGHT_WITH_OUTPUT && !app.printed.is_empty() {
+    if height >= HEIGHT_WITH_OUTPUT && !app.output.is_empty() {
         draw_output(frame, &mut rest, app);
     }
     if height >= HEIGHT_WITH_CURVE {
@@ -60,66 +60,66 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
 }
 
 impl App {
-    /// A colour, where colours are wanted.
+    /// Returns a colour, if colours are enabled.
     pub(super) fn paint(&self, colour: Color) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 }
 
 fn title(app: &App) -> Line<'static> {
-    let (state, colour) = match (app.picture.state, app.program_runs) {
-        (State::Ended, Some(true)) => ("the recording has ended, the program runs on", Color::Yellow),
+    let (state, colour) = match (app.snapshot.state, app.program_runs) {
+        (State::Ended, Some(true)) => ("the recording has ended, the program is still running", Color::Yellow),
         (State::Ended, _) => ("ended", Color::Cyan),
-        (State::Killed, _) => ("killed: the recording has no end, and can be read all the same", Color::Red),
+        (State::Killed, _) => ("killed: the recording is truncated but readable", Color::Red),
         (_, Some(false)) => ("the program has ended", Color::Cyan),
         (State::Waiting, _) => ("waiting for the recording", Color::Yellow),
-        (State::Ring, _) => ("a ring: it is written when the program ends", Color::Yellow),
+        (State::Ring, _) => ("flight recorder: written when the program ends", Color::Yellow),
         (State::Recording, _) => ("recording", Color::Green),
     };
     let mut spans = vec![
         Span::styled(format!(" {} ", app.title), Style::new().add_modifier(Modifier::BOLD)),
         Span::styled(format!("● {state}"), app.paint(colour)),
-        Span::raw(format!("  {}", clock(app.picture.elapsed))),
+        Span::raw(format!("  {}", clock(app.snapshot.elapsed))),
     ];
-    if app.wanted.is_paused {
+    if app.options.is_paused {
         spans.push(Span::styled("  paused", app.paint(Color::Yellow)));
     }
-    if app.picture.behind > 0 {
-        let text = format!("  {} events behind", short_count(app.picture.behind));
+    if app.snapshot.behind > 0 {
+        let text = format!("  {} events behind", short_count(app.snapshot.behind));
         spans.push(Span::styled(text, app.paint(Color::Red)));
     }
     Line::from(spans)
 }
 
 fn figures(app: &App) -> Line<'static> {
-    let picture = &app.picture;
+    let snapshot = &app.snapshot;
     let mut parts = Vec::new();
-    if app.wanted.shows_memory {
-        let memory = &picture.memory;
+    if app.options.shows_memory {
+        let memory = &snapshot.memory;
         let about = if memory.is_estimated { "about " } else { "" };
         parts.push(format!("{about}{} live", bytes(memory.live_bytes)));
         parts.push(format!("peak {}", bytes(memory.peak_bytes)));
         parts.push(format!("{} live blocks", short_count(memory.live_blocks)));
         parts.push(format!("{} allocated", bytes(memory.allocated_bytes)));
     } else {
-        parts.push(format!("{} calls", count(picture.calls.begun)));
+        parts.push(format!("{} calls", count(snapshot.calls.begun)));
         parts.push(format!("{}/s", short_count(rate_now(app))));
     }
-    parts.push(plural(picture.threads, "thread"));
-    if picture.processes > 1 {
-        parts.push(plural(picture.processes, "process"));
+    parts.push(plural(snapshot.threads, "thread"));
+    if snapshot.processes > 1 {
+        parts.push(plural(snapshot.processes, "process"));
     }
-    parts.push(format!("{} events in {}", short_count(picture.events), bytes(picture.file_bytes)));
+    parts.push(format!("{} events in {}", short_count(snapshot.events), bytes(snapshot.file_bytes)));
     let mut spans = vec![Span::raw(format!(" {}", parts.join(" · ")))];
-    if picture.lost > 0 {
-        spans.push(Span::styled(format!(" · {} lost", short_count(picture.lost)), app.paint(Color::Red)));
+    if snapshot.lost > 0 {
+        spans.push(Span::styled(format!(" · {} lost", short_count(snapshot.lost)), app.paint(Color::Red)));
     }
     Line::from(spans)
 }
 
-/// Calls in the last second that is over.
+/// Returns the number of calls in the last complete second.
 fn rate_now(app: &App) -> u64 {
-    match app.picture.calls.rate.as_slice() {
+    match app.snapshot.calls.rate.as_slice() {
         [.., last, _] | [last] => *last,
         [] => 0,
     }
@@ -129,13 +129,15 @@ fn keys_line(app: &App) -> Line<'static> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     match app.mode {
         Mode::Filter => Line::raw(format!(" /{}▏  Enter keeps it, Esc shows all", app.filter)),
-        _ if app.is_over() => Line::styled(" that is all: q quits", Style::new().add_modifier(Modifier::BOLD)),
+        _ if app.is_over() => Line::styled(" recording ended: q quits", Style::new().add_modifier(Modifier::BOLD)),
         _ => {
             let filter = if app.filter.is_empty() { String::new() } else { format!(" only {}  ", app.filter) };
-            let tab = if app.picture.has_calls && app.picture.has_memory { "Tab calls/memory  " } else { "" };
-            let own = if app.wanted.shows_memory { "l live  a allocated  k peak  " } else { "" };
+            let tab = if app.snapshot.has_calls && app.snapshot.has_memory { "Tab calls/memory  " } else { "" };
+            let measures = if app.options.shows_memory { "l live  a allocated  k peak  " } else { "" };
             Line::styled(
-                format!(" {filter}{tab}{own}s self  t total  c calls  / filter  h internals  p pause  ? help  q quit"),
+                format!(
+                    " {filter}{tab}{measures}s self  t total  c calls  / filter  h internals  p pause  ? help  q quit"
+                ),
                 dim,
             )
         }
@@ -143,17 +145,17 @@ fn keys_line(app: &App) -> Line<'static> {
 }
 
 fn draw_curve(frame: &mut Frame<'_>, rest: &mut Rect, app: &App) {
-    let (label, values) = if app.wanted.shows_memory {
-        (" live memory", spread(&app.picture.memory.curve, rest.width.saturating_sub(2).into()))
+    let (label, values) = if app.options.shows_memory {
+        (" live memory", spread(&app.snapshot.memory.curve, rest.width.saturating_sub(2).into()))
     } else {
-        // The second that is under way is not over.
-        let rate = &app.picture.calls.rate;
+        // The current second is incomplete.
+        let rate = &app.snapshot.calls.rate;
         let is_under_way = !app.is_over() && rate.len() > 1;
         let over = &rate[..rate.len() - usize::from(is_under_way)];
         (" calls per second", spread(over, rest.width.saturating_sub(2).into()))
     };
     let highest = values.iter().copied().max().unwrap_or(0);
-    let most = if app.wanted.shows_memory { bytes(highest) } else { short_count(highest) };
+    let most = if app.options.shows_memory { bytes(highest) } else { short_count(highest) };
     line(frame, rest, Line::styled(format!("{label}, at most {most}"), Style::new().add_modifier(Modifier::DIM)));
     if let Some(area) = take_top(rest, CURVE) {
         let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -161,7 +163,7 @@ fn draw_curve(frame: &mut Frame<'_>, rest: &mut Rect, app: &App) {
     }
 }
 
-/// The values in at most so many columns, each the highest of those that it stands for.
+/// Reduces the values to a number of columns, each the highest of the values that it stands for.
 fn spread(values: &[u64], columns: usize) -> Vec<u64> {
     let each = values.len().div_ceil(columns.max(1)).max(1);
     values.chunks(each).map(|part| part.iter().copied().max().unwrap_or(0)).collect()
@@ -170,9 +172,9 @@ fn spread(values: &[u64], columns: usize) -> Vec<u64> {
 fn draw_output(frame: &mut Frame<'_>, rest: &mut Rect, app: &App) {
     let Some(area) = take_bottom(rest, OUTPUT) else { return };
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let shown = app.printed.len().saturating_sub(usize::from(OUTPUT) - 1);
-    let head = Line::styled(" output of the program (all of it is printed at the end)", dim);
-    let lines = app.printed[shown..].iter().map(|text| Line::raw(format!(" {text}")));
+    let shown = app.output.len().saturating_sub(usize::from(OUTPUT) - 1);
+    let head = Line::styled(" output of the program (printed in full at the end)", dim);
+    let lines = app.output[shown..].iter().map(|text| Line::raw(format!(" {text}")));
     frame.render_widget(Paragraph::new(std::iter::once(head).chain(lines).collect::<Vec<_>>()), area);
 }
 

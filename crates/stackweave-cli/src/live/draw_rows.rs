@@ -1,4 +1,4 @@
-//! The table: a line for each function.
+//! The rows of the table.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -6,9 +6,9 @@ use stackweave_profile::Measure;
 use stackweave_profile::live::FunctionRow;
 
 use super::app::{App, Sort};
-use super::texts::{place, printable, share, short_count, value};
+use super::format::{location, printable, share, short_count, value};
 
-/// Which columns fit.
+/// The columns that fit.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     bar: usize,
@@ -19,7 +19,7 @@ struct Columns {
 const VALUE: usize = 9;
 const SHARE: usize = 6;
 const CALLS: usize = 8;
-/// Shares from which on a row stands out.
+/// The shares from which on a row is highlighted.
 const HOT: f64 = 0.25;
 const WARM: f64 = 0.05;
 
@@ -40,16 +40,16 @@ impl Columns {
     }
 }
 
-/// What the rows count: they may still be those of another measure than the one that was asked for.
+/// Returns the measure of the rows, which may still be that of the previous option.
 fn measure(app: &App) -> Measure {
-    if !app.wanted.shows_memory {
+    if !app.options.shows_memory {
         return Measure::WallTime;
     }
-    app.picture.memory.measure.unwrap_or(app.wanted.measure)
+    app.snapshot.memory.measure.unwrap_or(app.options.measure)
 }
 
-/// What is counted, now and not at the end.
-const fn told(measure: Measure) -> &'static str {
+/// Returns the name of a measure during the recording.
+const fn label(measure: Measure) -> &'static str {
     match measure {
         Measure::LiveBytes => "live bytes",
         Measure::PeakBytes => "bytes live at the peak",
@@ -62,7 +62,7 @@ pub(super) fn head(app: &App, width: usize) -> Line<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let chosen = bold.add_modifier(Modifier::REVERSED);
     let style = |sort: Sort| if app.sort == sort { chosen } else { bold };
-    let mut spans = cell("self", VALUE, style(Sort::Own));
+    let mut spans = cell("self", VALUE, style(Sort::SelfCost));
     spans.push(Span::raw(" ".repeat(SHARE)));
     if columns.bar > 0 {
         spans.push(Span::raw(" ".repeat(columns.bar + 1)));
@@ -72,25 +72,25 @@ pub(super) fn head(app: &App, width: usize) -> Line<'static> {
         spans.push(Span::raw(" ".repeat(SHARE)));
     }
     if columns.has_calls {
-        let calls = if app.wanted.shows_memory { "blocks" } else { "calls" };
+        let calls = if app.options.shows_memory { "blocks" } else { "calls" };
         spans.extend(cell(calls, CALLS, style(Sort::Calls)));
     }
-    let what = if app.wanted.shows_memory {
-        format!("  function, by {}", told(measure(app)))
+    let text = if app.options.shows_memory {
+        format!("  function, by {}", label(measure(app)))
     } else {
         "  function".to_owned()
     };
-    spans.push(Span::styled(what, bold));
+    spans.push(Span::styled(text, bold));
     Line::from(spans)
 }
 
 pub(super) fn row(app: &App, row: &FunctionRow, width: usize) -> Line<'static> {
     let columns = Columns::of(width);
     let measure = measure(app);
-    let total = if app.wanted.shows_memory { app.picture.memory.total } else { app.picture.calls.total };
-    let (own, all) = (share(row.cost.own, total), share(row.cost.total, total));
+    let total = if app.options.shows_memory { app.snapshot.memory.total } else { app.snapshot.calls.total };
+    let (own, all) = (share(row.cost.self_cost, total), share(row.cost.total, total));
     let style = heat(app, own);
-    let mut spans = cell(&value(measure, row.cost.own), VALUE, style);
+    let mut spans = cell(&value(measure, row.cost.self_cost), VALUE, style);
     spans.extend(cell(&percent(own), SHARE, style));
     if columns.bar > 0 {
         spans.push(Span::raw(" "));
@@ -108,9 +108,9 @@ pub(super) fn row(app: &App, row: &FunctionRow, width: usize) -> Line<'static> {
     let name = cut(&printable(row.function.full_name()), left);
     let left = left.saturating_sub(name.chars().count() + 2);
     spans.push(Span::raw(format!("  {name}")));
-    let place = place(&row.function);
-    if !place.is_empty() && place.chars().count() <= left {
-        spans.push(Span::styled(format!("  {place}"), Style::new().add_modifier(Modifier::DIM)));
+    let location = location(&row.function);
+    if !location.is_empty() && location.chars().count() <= left {
+        spans.push(Span::styled(format!("  {location}"), Style::new().add_modifier(Modifier::DIM)));
     }
     Line::from(spans)
 }
@@ -123,7 +123,7 @@ fn heat(app: &App, share: f64) -> Style {
     }
 }
 
-/// On the right of its column.
+/// Aligns a text to the right of its column.
 fn cell(text: &str, width: usize, style: Style) -> Vec<Span<'static>> {
     let room = width.saturating_sub(text.chars().count());
     vec![Span::raw(" ".repeat(room)), Span::styled(text.to_owned(), style)]
@@ -133,12 +133,12 @@ fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
-/// A bar with eighths of a column.
+/// Draws a bar, in eighths of a column.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "of few columns"
+    reason = "a small number of columns"
 )]
 fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -151,7 +151,7 @@ fn bar(share: f64, width: usize) -> String {
     text + &" ".repeat(width.saturating_sub(used))
 }
 
-/// At most so many columns; the end of a name says more than its beginning.
+/// Cuts a text to a number of columns, and keeps the end of it, which is the more specific part of a name.
 fn cut(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

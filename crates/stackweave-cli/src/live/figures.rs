@@ -1,34 +1,34 @@
-//! What is known of one process, and the picture of all.
+//! The figures of each process, and the snapshot of all of them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stackweave_profile::live::{LiveCalls, LiveMemory, MemoryNow, NativeNames, function_rows};
 use stackweave_profile::{Measure, Profile, View};
-use stackweave_recording::file::Mode;
+use stackweave_recording::file::RecordingMode;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use super::follow::Files;
-use super::picture::{Picture, State, Wanted};
+use super::followed_files::Files;
 use super::processes;
+use super::snapshot::{Snapshot, State, ViewOptions};
 
-/// What the thread is called that a recorder's own events are of.
-const OWN_THREAD: &str = "stackweave";
+/// The thread that the events of recorders themselves are assigned to.
+const RECORDER_THREAD: &str = "stackweave";
 
 /// The figures of a process.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct ProcessFigures {
     calls: LiveCalls,
     memory: LiveMemory,
     pub(super) names: NativeNames,
 }
 
-impl Figures {
+impl ProcessFigures {
     pub(super) fn new(process: &ProcessRecording) -> Self {
         let (calls, memory) = (LiveCalls::new(process), LiveMemory::new(process));
         Self { calls, memory, names: NativeNames::default() }
     }
 
-    /// Takes in what is new. Where nothing is added any more, all of it; else without what may still move.
+    /// Adds new events: all of them if the file no longer grows; else without those that may still be reordered.
     pub(super) fn update(
         &mut self,
         process: &ProcessRecording,
@@ -44,7 +44,7 @@ impl Figures {
         if !has_recorder && !self.calls.has_memory() {
             return Ok(());
         }
-        // Threads are written one after the other, at least five times in a second: half a second ago all is there.
+        // Each thread is written at least five times per second: what is half a second old is complete.
         let latest = process.latest_ticks().unwrap_or(0);
         let half_a_second = process.start().ticks_per_second / 2;
         let complete = if is_all { u64::MAX } else { settled.min(latest.saturating_sub(half_a_second)) };
@@ -66,59 +66,63 @@ impl Figures {
     }
 }
 
-/// Makes the picture of all processes. Gives also the native frames of each that are to be named, as far as nobody has.
-pub(super) fn picture(files: &Files, wanted: Wanted, is_behind: bool) -> Result<(Picture, Vec<Vec<u32>>), ReadError> {
-    let mut picture = Picture { remarks: files.remark.iter().cloned().collect(), ..Picture::default() };
-    let (mut calls, mut memory) = (Profile::empty(Measure::WallTime), Profile::empty(wanted.measure));
+/// Makes the snapshot of all processes. Also returns the native frames of each that have no names yet.
+pub(super) fn snapshot(
+    files: &Files,
+    options: ViewOptions,
+    is_behind: bool,
+) -> Result<(Snapshot, Vec<Vec<u32>>), ReadError> {
+    let mut snapshot = Snapshot { remarks: files.remark.iter().cloned().collect(), ..Snapshot::default() };
+    let (mut calls, mut memory) = (Profile::empty(Measure::WallTime), Profile::empty(options.measure));
     let mut nameless = Vec::new();
     for (process, figures) in files.processes() {
         let mut frames = Vec::new();
-        count(&mut picture, process, figures);
+        count(&mut snapshot, process, figures);
         if is_behind {
-            picture.behind += figures.behind(process);
+            snapshot.behind += figures.behind(process);
         }
         if figures.has_memory(process) {
             let now = figures.memory.now(process)?;
-            add_memory(&mut picture, figures, &now);
-            if wanted.shows_memory {
-                merge(&mut memory, &now.profile(process, wanted.measure, &figures.names));
+            add_memory(&mut snapshot, figures, &now);
+            if options.shows_memory {
+                merge(&mut memory, &now.profile(process, options.measure, &figures.names));
                 frames = now.heaviest_frames(process);
             }
         }
-        if !wanted.shows_memory && figures.calls.calls() > 0 {
+        if !options.shows_memory && figures.calls.calls() > 0 {
             merge(&mut calls, &figures.calls.profile(process, &figures.names));
             frames.extend(figures.calls.frames());
         }
         nameless.push(figures.names.missing(process, frames));
     }
-    let view = View { show_all: wanted.show_all, ..View::default() };
-    picture.calls.total = calls.total();
-    picture.calls.rows = function_rows(&calls, &view);
-    picture.memory.total = memory.total();
-    picture.memory.rows = function_rows(&memory, &view);
-    picture.memory.measure = wanted.shows_memory.then_some(wanted.measure);
-    picture.file_bytes = files.followed.iter().map(|file| file.bytes).sum();
-    picture.state = state(files);
-    picture.elapsed = elapsed(files, picture.state);
-    picture.remarks.dedup();
-    Ok((picture, nameless))
+    let view = View { show_all: options.show_all, ..View::default() };
+    snapshot.calls.total = calls.total();
+    snapshot.calls.rows = function_rows(&calls, &view);
+    snapshot.memory.total = memory.total();
+    snapshot.memory.rows = function_rows(&memory, &view);
+    snapshot.memory.measure = options.shows_memory.then_some(options.measure);
+    snapshot.file_bytes = files.followed.iter().map(|file| file.bytes).sum();
+    snapshot.state = state(files);
+    snapshot.elapsed = elapsed(files, snapshot.state);
+    snapshot.remarks.dedup();
+    Ok((snapshot, nameless))
 }
 
-fn count(picture: &mut Picture, process: &ProcessRecording, figures: &Figures) {
-    picture.processes += 1;
-    picture.threads += process.dictionary().threads().filter(|thread| thread.name != OWN_THREAD).count();
-    picture.events += process.event_count();
-    picture.lost += process.missing().events_lost();
-    picture.has_calls |= figures.calls.calls() > 0;
-    picture.calls.begun += figures.calls.calls();
-    add_all(&mut picture.calls.rate, figures.calls.per_second());
+fn count(snapshot: &mut Snapshot, process: &ProcessRecording, figures: &ProcessFigures) {
+    snapshot.processes += 1;
+    snapshot.threads += process.dictionary().threads().filter(|thread| thread.name != RECORDER_THREAD).count();
+    snapshot.events += process.event_count();
+    snapshot.lost += process.missing().events_lost();
+    snapshot.has_calls |= figures.calls.calls() > 0;
+    snapshot.calls.begun += figures.calls.calls();
+    add_all(&mut snapshot.calls.rate, figures.calls.per_second());
     let damaged = |missing: &Missing| (!missing.damaged.is_empty()).then(|| missing.sentences());
-    picture.remarks.extend(damaged(figures.calls.missing()).into_iter().flatten());
+    snapshot.remarks.extend(damaged(figures.calls.missing()).into_iter().flatten());
 }
 
-fn add_memory(picture: &mut Picture, figures: &Figures, now: &MemoryNow) {
-    let (totals, memory) = (now.totals(), &mut picture.memory);
-    picture.has_memory = true;
+fn add_memory(snapshot: &mut Snapshot, figures: &ProcessFigures, now: &MemoryNow) {
+    let (totals, memory) = (now.totals(), &mut snapshot.memory);
+    snapshot.has_memory = true;
     memory.live_bytes += totals.figures.live_bytes;
     memory.live_blocks += totals.figures.live_blocks;
     memory.peak_bytes += totals.figures.peak_bytes;
@@ -126,7 +130,7 @@ fn add_memory(picture: &mut Picture, figures: &Figures, now: &MemoryNow) {
     memory.allocated_bytes += totals.figures.bytes;
     memory.is_estimated |= now.sample_every().is_some();
     add_all(&mut memory.curve, figures.memory.curve());
-    picture.remarks.extend(now.remarks().iter().cloned());
+    snapshot.remarks.extend(now.remarks().iter().cloned());
 }
 
 fn add_all(sums: &mut Vec<u64>, values: &[u64]) {
@@ -134,12 +138,12 @@ fn add_all(sums: &mut Vec<u64>, values: &[u64]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
 }
 
-fn merge(all: &mut Profile, of: &Profile) {
-    let same = all.merge(of);
+fn merge(all: &mut Profile, added: &Profile) {
+    let same = all.merge(added);
     debug_assert_eq!(same, Ok(()));
 }
 
-/// That of the program: the processes that it forks come and go.
+/// Returns the state of the program itself: forked processes begin and end meanwhile.
 fn state(files: &Files) -> State {
     let Some((process, _)) = files.processes().next() else { return State::Waiting };
     let start = process.start();
@@ -147,8 +151,8 @@ fn state(files: &Files) -> State {
     match (process.end(), start.mode) {
         (Some(_), _) => State::Ended,
         (None, _) if is_here && !processes::is_running(start.pid) => State::Killed,
-        (None, Mode::Ring) => State::Ring,
-        (None, Mode::Whole) => State::Recording,
+        (None, RecordingMode::Ring) => State::Ring,
+        (None, RecordingMode::Whole) => State::Recording,
     }
 }
 

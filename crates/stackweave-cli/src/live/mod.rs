@@ -1,19 +1,19 @@
-//! `stackweave live`: a recording while it is made.
+//! `stackweave live`: shows a recording while it is made.
 
 mod app;
 mod draw;
 mod draw_rows;
 mod figures;
-mod follow;
-mod naming;
-mod picture;
-mod printed;
+mod followed_files;
+mod format;
+mod native_naming;
 mod processes;
+mod program_output;
 mod signals;
+mod snapshot;
 mod terminal;
 #[cfg(test)]
 mod tests;
-mod texts;
 mod worker;
 
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::failure::Failure;
 use app::{Action, App};
-use printed::Printed;
+use program_output::ProgramOutput;
 use signals::Signals;
 use terminal::{Keys, Screen};
 use worker::Worker;
@@ -39,28 +39,28 @@ Examples:
 Keys: s self, t total, c calls; / filter, h internals, Tab calls or memory, p pause, ? help, q quit.
 A recording that keeps the last moments only (--ring) is written at its end: until then there is nothing to see.")]
 pub(crate) struct Live {
-    /// The recording: a file (.swv) that grows, or is not there yet. Those of forked processes beside it are taken in
+    /// The recording: a file (.swv) that grows, or does not exist yet. Files of forked processes beside it are included
     pub(crate) recording: PathBuf,
-    /// How often what is shown is made anew
+    /// Seconds between refreshes
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     pub(crate) refresh: f64,
-    /// The program that is run: Ctrl-C is for it
+    /// The program that this command runs, which gets Ctrl-C
     #[arg(long, value_name = "PID", hide = true)]
     pub(crate) program: Option<u32>,
-    /// The device and inode of an older file, which is replaced and not shown
+    /// The device and inode of an older file that will be replaced
     #[arg(long, value_name = "DEVICE:INODE", hide = true, value_parser = identity)]
     pub(crate) old: Option<(u64, u64)>,
-    /// Files with what it prints
+    /// Files with the output of the program
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) printed: Vec<PathBuf>,
 }
 
 fn identity(text: &str) -> Result<(u64, u64), String> {
     let numbers = text.split_once(':').and_then(|(device, inode)| Some((device.parse().ok()?, inode.parse().ok()?)));
-    numbers.ok_or_else(|| "two numbers are needed".to_owned())
+    numbers.ok_or_else(|| "write two numbers".to_owned())
 }
 
-/// The screen answers within this time.
+/// Keys are handled within this time.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
@@ -72,35 +72,35 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
     let keys = Keys::open()?;
     let mut screen = Screen::enter()?;
     let mut app = App::new(&arguments.recording, colour, arguments.program.is_some());
-    let mut printed = Printed::new(&arguments.printed);
+    let mut printed = ProgramOutput::new(&arguments.printed);
     let result = show((&mut screen, &keys), &mut app, &worker, (&signals, &mut printed, arguments.program));
     drop(screen);
     drop(worker);
     let signal = signals.caught();
     drop(signals);
-    // Whoever runs a program has its own way to end.
+    // Without a program, the view ends by the signal.
     if let (Some(signal), None) = (signal, arguments.program) {
         signals::end_by(signal);
     }
     result
 }
 
-/// Until the user, or a signal, ends it.
+/// Shows the view until the user or a signal ends it.
 fn show(
     (screen, keys): (&mut Screen, &Keys),
     app: &mut App,
     worker: &Worker,
-    (signals, printed, program): (&Signals, &mut Printed, Option<u32>),
+    (signals, printed, program): (&Signals, &mut ProgramOutput, Option<u32>),
 ) -> Result<(), Failure> {
-    let mut looked: Option<Instant> = None;
+    let mut last_update: Option<Instant> = None;
     while signals.caught().is_none() {
-        if looked.is_none_or(|at| at.elapsed() >= TICK) {
-            looked = Some(Instant::now());
+        if last_update.is_none_or(|at| at.elapsed() >= TICK) {
+            last_update = Some(Instant::now());
             app.program_runs = program.map(processes::is_running);
-            app.printed(printed.look());
+            app.set_output(printed.read_new());
         }
-        if app.take(worker.newest()?) == Action::Ask {
-            worker.ask(app.wanted());
+        if app.take(worker.newest()?) == Action::UpdateOptions {
+            worker.set_options(app.options());
         }
         screen.draw(app)?;
         let mut is_key = keys.are_there(TICK)?;
@@ -109,7 +109,7 @@ fn show(
                 Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
                     Action::Quit => return Ok(()),
                     Action::Interrupt => processes::interrupt_group(),
-                    Action::Ask => worker.ask(app.wanted()),
+                    Action::UpdateOptions => worker.set_options(app.options()),
                     Action::Nothing => {}
                 },
                 _ => {}
@@ -122,5 +122,5 @@ fn show(
 
 fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "write a number of seconds".to_owned())?;
-    if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("between 0.1 and 3600 seconds".to_owned()) }
+    if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("write a number from 0.1 to 3600".to_owned()) }
 }

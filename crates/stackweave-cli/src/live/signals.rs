@@ -1,4 +1,4 @@
-//! Signals that end the view: the terminal is given back first.
+//! Signals that end the view, after the terminal is restored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use signal_hook::{SigId, flag, low_level};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// Notes the signal that came last.
+/// Remembers the last signal.
 pub(super) struct Signals {
     caught: Arc<AtomicUsize>,
     watched: Vec<SigId>,
 }
 
 impl Signals {
-    /// With a program, an interrupt is for that.
+    /// Handles signals; with a program, interrupts are left to it.
     pub(super) fn watch(has_program: bool) -> Result<Self, Failure> {
         let caught = Arc::new(AtomicUsize::new(0));
         let mut watched = Vec::new();
@@ -45,7 +45,7 @@ impl Drop for Signals {
     }
 }
 
-/// Ends this process as the signal would have.
+/// Ends this process as the signal would.
 pub(super) fn end_by(signal: i32) {
     let _ = low_level::emulate_default_handler(signal);
 }

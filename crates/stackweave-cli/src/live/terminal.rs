@@ -1,4 +1,4 @@
-//! The terminal, taken for the time that something is drawn on it, and given back whatever happens.
+//! The terminal: prepared for drawing, and restored in every case.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -19,20 +19,20 @@ use super::app::App;
 use super::draw;
 use crate::failure::Failure;
 
-/// Whether colours are shown; `None` if there is no terminal to draw on.
+/// Returns whether to use colours; `None` if there is no terminal.
 pub(super) fn colour() -> Option<bool> {
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     (io::stdout().is_terminal() || io::stderr().is_terminal()).then_some(!is_plain)
 }
 
-/// Standard output; if that goes elsewhere, standard error.
+/// Returns standard output; if it is not a terminal, standard error.
 fn output() -> Box<dyn Write> {
     if io::stdout().is_terminal() { Box::new(io::stdout()) } else { Box::new(io::stderr()) }
 }
 
-/// What is drawn on. The terminal is as it was before once this is dropped, and before a panic is told.
+/// The terminal while the view is shown. It is restored when this is dropped, and before a panic is reported.
 pub(super) struct Screen {
-    /// Never dropped: it would show the cursor, as `leave` does, and panic where the terminal is gone.
+    /// Never dropped: that would show the cursor, as `leave` does, and panic if the terminal is closed.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Box<dyn Write>>>>,
 }
 
@@ -61,14 +61,14 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         leave();
-        // A hook can't be changed while a panic is under way.
+        // The panic hook can't be changed during a panic.
         if !std::thread::panicking() {
             let _ = panic::take_hook();
         }
     }
 }
 
-/// Where keys come from, as crossterm chooses it: standard input, or else the terminal that this process belongs to.
+/// The source of keys, as crossterm chooses it: standard input, or else the controlling terminal of this process.
 pub(super) struct Keys {
     own_terminal: Option<File>,
 }
@@ -79,21 +79,20 @@ impl Keys {
         Ok(Self { own_terminal: own_terminal.transpose().map_err(failure)? })
     }
 
-    /// Whether there is something to be read, for which it waits so long. Fails when the terminal is gone: crossterm would
-    /// look for keys there without an end.
+    /// Waits up to this time for a key. Fails if the terminal is closed, where crossterm would read for ever.
     pub(super) fn are_there(&self, time: Duration) -> Result<bool, Failure> {
         let stdin = io::stdin();
         let terminal: BorrowedFd<'_> = self.own_terminal.as_ref().map_or_else(|| stdin.as_fd(), AsFd::as_fd);
         let mut terminal = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
         let time = Timespec::try_from(time).map_err(Failure::new)?;
         match poll(&mut terminal, Some(&time)) {
-            // A signal; of a new size for one, which is asked for anyway.
+            // A signal, such as of a new window size, which is queried at each drawing.
             Err(Errno::INTR) | Ok(0) => return Ok(false),
             Err(error) => return Err(failure(error.into())),
             Ok(_) => {}
         }
         if terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-            return Err(Failure::new("the terminal is gone"));
+            return Err(Failure::new("the terminal is closed"));
         }
         event::poll(Duration::ZERO).map_err(failure)
     }
@@ -104,7 +103,7 @@ fn leave() {
     let _ = execute!(output(), LeaveAlternateScreen, Show);
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
 pub(super) fn failure(error: io::Error) -> Failure {
     Failure::new(format!("can't draw on the terminal: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The screen, cell by cell, and what keys do to it.
+//! Tests of the screen, cell by cell, and of keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use stackweave_profile::{CallStatistics, FrameKind, Function, Measure, Origin};
 
 use super::app::{Action, App};
 use super::draw::draw;
-use super::picture::{Picture, State};
+use super::snapshot::{Snapshot, State};
 
-fn row(name: &str, own: i64, total: i64, calls: u64) -> FunctionRow {
+fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
     let function = Function {
         kind: FrameKind::Python,
         name: name.into(),
@@ -26,11 +26,14 @@ fn row(name: &str, own: i64, total: i64, calls: u64) -> FunctionRow {
         first_line: Some(7),
         origin: Origin::Program,
     };
-    FunctionRow { function, cost: CallStatistics { calls, primitive_calls: calls, own, total, total_of_all: total } }
+    FunctionRow {
+        function,
+        cost: CallStatistics { calls, primitive_calls: calls, self_cost: self_time, total, total_of_all: total },
+    }
 }
 
-fn picture() -> Picture {
-    let mut picture = Picture {
+fn snapshot() -> Snapshot {
+    let mut snapshot = Snapshot {
         state: State::Recording,
         elapsed: Duration::from_secs(83),
         file_bytes: 3 << 20,
@@ -38,33 +41,33 @@ fn picture() -> Picture {
         threads: 2,
         events: 2_469_134,
         has_calls: true,
-        ..Picture::default()
+        ..Snapshot::default()
     };
-    picture.calls.rows = vec![
+    snapshot.calls.rows = vec![
         row("parse", 300_000_000, 400_000_000, 12),
         row("main", 100_000_000, 1_000_000_000, 1),
         row("load", 600_000_000, 600_000_000, 1_234_567),
     ];
-    picture.calls.total = 1_000_000_000;
-    picture.calls.begun = 1_234_567;
-    picture.calls.rate = vec![100, 400_000, 800_000, 5];
-    picture
+    snapshot.calls.total = 1_000_000_000;
+    snapshot.calls.begun = 1_234_567;
+    snapshot.calls.rate = vec![100, 400_000, 800_000, 5];
+    snapshot
 }
 
-fn with_memory(mut picture: Picture) -> Picture {
-    picture.has_memory = true;
-    picture.memory.rows = vec![row("grow", 3 << 20, 3 << 20, 40), row("keep", 1 << 20, 4 << 20, 2)];
-    picture.memory.total = 4 << 20;
-    picture.memory.measure = Some(Measure::LiveBytes);
-    picture.memory.live_bytes = 4 << 20;
-    picture.memory.peak_bytes = 9 << 20;
-    picture.memory.curve = vec![1, 9, 4];
-    picture
+fn with_memory(mut snapshot: Snapshot) -> Snapshot {
+    snapshot.has_memory = true;
+    snapshot.memory.rows = vec![row("grow", 3 << 20, 3 << 20, 40), row("keep", 1 << 20, 4 << 20, 2)];
+    snapshot.memory.total = 4 << 20;
+    snapshot.memory.measure = Some(Measure::LiveBytes);
+    snapshot.memory.live_bytes = 4 << 20;
+    snapshot.memory.peak_bytes = 9 << 20;
+    snapshot.memory.curve = vec![1, 9, 4];
+    snapshot
 }
 
-fn app(picture: Picture) -> App {
+fn app(snapshot: Snapshot) -> App {
     let mut app = App::new(Path::new("/tmp/run.swv"), true, false);
-    app.take(Some(picture));
+    app.take(Some(snapshot));
     app
 }
 
@@ -94,7 +97,7 @@ fn type_in(app: &mut App, text: &str) {
     }
 }
 
-/// The names of the functions, from the top.
+/// Returns the names of the functions, from the top.
 fn functions(app: &mut App) -> Vec<String> {
     let names = ["parse", "main", "load", "grow", "keep"];
     let of = |line: &String| names.into_iter().find(|name| line.contains(&format!("{name}.py:7")));
@@ -102,8 +105,8 @@ fn functions(app: &mut App) -> Vec<String> {
 }
 
 #[test]
-fn the_most_important_stands_on_top() {
-    let lines = shown(&mut app(picture()));
+fn functions_with_the_highest_cost_are_on_top() {
+    let lines = shown(&mut app(snapshot()));
     assert_eq!(lines[0], " run.swv ● recording  1:23");
     assert_eq!(lines[1], " 1,234,567 calls · 800k/s · 2 threads · 2.47M events in 3.00 MiB");
     assert_eq!(lines[2], " calls per second, at most 800k");
@@ -114,8 +117,8 @@ fn the_most_important_stands_on_top() {
 }
 
 #[test]
-fn keys_sort() {
-    let mut app = app(picture());
+fn keys_change_the_order() {
+    let mut app = app(snapshot());
     assert_eq!(functions(&mut app), ["load", "parse", "main"]);
     press(&mut app, KeyCode::Char('t'));
     assert_eq!(functions(&mut app), ["main", "load", "parse"]);
@@ -126,8 +129,8 @@ fn keys_sort() {
 }
 
 #[test]
-fn a_filter_is_written_kept_and_forgotten() {
-    let mut app = app(picture());
+fn a_filter_is_typed_applied_and_removed() {
+    let mut app = app(snapshot());
     type_in(&mut app, "/maq");
     assert!(functions(&mut app).is_empty(), "q is a letter here");
     assert!(shown(&mut app).iter().any(|line| line.contains("nothing matches the filter")));
@@ -140,21 +143,21 @@ fn a_filter_is_written_kept_and_forgotten() {
 }
 
 #[test]
-fn a_pause_keeps_what_is_shown() {
-    let mut app = app(picture());
-    assert_eq!(press(&mut app, KeyCode::Char('p')), Action::Ask);
-    assert!(app.wanted().is_paused);
-    app.take(Some(Picture::default()));
+fn a_pause_keeps_the_snapshot() {
+    let mut app = app(snapshot());
+    assert_eq!(press(&mut app, KeyCode::Char('p')), Action::UpdateOptions);
+    assert!(app.options().is_paused);
+    app.take(Some(Snapshot::default()));
     assert_eq!(functions(&mut app).len(), 3);
     assert!(shown(&mut app)[0].contains("paused"));
-    assert_eq!(press(&mut app, KeyCode::Char(' ')), Action::Ask);
-    app.take(Some(Picture::default()));
+    assert_eq!(press(&mut app, KeyCode::Char(' ')), Action::UpdateOptions);
+    app.take(Some(Snapshot::default()));
     assert!(functions(&mut app).is_empty());
 }
 
 #[test]
-fn long_tables_scroll_and_stop_at_their_end() {
-    let mut long = picture();
+fn long_tables_scroll_to_their_end() {
+    let mut long = snapshot();
     long.calls.rows = (0..100).map(|number| row(&format!("f{number:02}"), 1000 - number, 1000, 1)).collect();
     let mut app = app(long);
     let first = |app: &mut App| {
@@ -176,32 +179,32 @@ fn long_tables_scroll_and_stop_at_their_end() {
 }
 
 #[test]
-fn memory_is_shown_where_there_is_nothing_else_and_on_demand() {
-    let mut alone = with_memory(picture());
+fn memory_is_shown_if_it_is_all_there_is_and_on_request() {
+    let mut alone = with_memory(snapshot());
     alone.has_calls = false;
     let mut app = App::new(Path::new("run.swv"), true, false);
-    assert_eq!(app.take(Some(alone)), Action::Ask);
+    assert_eq!(app.take(Some(alone)), Action::UpdateOptions);
     assert_eq!(functions(&mut app), ["grow", "keep"]);
     let lines = shown(&mut app);
     assert!(lines[1].starts_with(" 4.00 MiB live · peak 9.00 MiB"), "{lines:#?}");
     assert!(lines[2].contains("live memory, at most 9 B"));
     for (key, measure) in [('a', Measure::AllocatedBytes), ('k', Measure::PeakBytes), ('l', Measure::LiveBytes)] {
-        assert_eq!((press(&mut app, KeyCode::Char(key)), app.wanted().measure), (Action::Ask, measure));
+        assert_eq!((press(&mut app, KeyCode::Char(key)), app.options().measure), (Action::UpdateOptions, measure));
     }
 
-    let mut both = self::app(with_memory(picture()));
+    let mut both = self::app(with_memory(snapshot()));
     assert_eq!(functions(&mut both), ["load", "parse", "main"]);
-    assert_eq!(press(&mut both, KeyCode::Tab), Action::Ask);
+    assert_eq!(press(&mut both, KeyCode::Tab), Action::UpdateOptions);
     assert_eq!(functions(&mut both), ["grow", "keep"]);
-    assert_eq!(both.take(Some(with_memory(picture()))), Action::Nothing, "what was chosen stays");
+    assert_eq!(both.take(Some(with_memory(snapshot()))), Action::Nothing, "the choice is kept");
     press(&mut both, KeyCode::Tab);
     assert_eq!(functions(&mut both), ["load", "parse", "main"]);
 }
 
 #[test]
-fn without_colours_there_are_none() {
-    let mut coloured = app(picture());
-    let mut plain = app(picture());
+fn without_colours_no_cell_is_coloured() {
+    let mut coloured = app(snapshot());
+    let mut plain = app(snapshot());
     plain.colour = false;
     let colours = |buffer: &Buffer| buffer.content.iter().filter(|cell| cell.fg != Color::Reset).count();
     assert!(colours(&drawn(&mut coloured, 100, 24)) > 20);
@@ -211,52 +214,52 @@ fn without_colours_there_are_none() {
 }
 
 #[test]
-fn every_size_can_be_drawn() {
+fn every_screen_size_can_be_drawn() {
     for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (300, 80)] {
         for keys in ["", "?", "/x", "t"] {
-            let mut app = app(with_memory(picture()));
-            app.printed(Some(vec!["hello".to_owned(); 9]));
+            let mut app = app(with_memory(snapshot()));
+            app.set_output(Some(vec!["hello".to_owned(); 9]));
             keys.chars().for_each(|key| {
                 press(&mut app, KeyCode::Char(key));
             });
             assert_eq!(drawn(&mut app, width, height).area.width, width);
         }
     }
-    let small = lines(&drawn(&mut app(picture()), 40, 10));
+    let small = lines(&drawn(&mut app(snapshot()), 40, 10));
     assert!(small[3].contains("600 ms   60%  load  load.py:7"), "{small:#?}");
 }
 
 #[test]
-fn what_is_odd_is_said() {
-    let mut odd = picture();
-    odd.behind = 3_200_000;
-    odd.lost = 17;
-    odd.remarks = vec!["run.swv was cut: it is read from its beginning.".to_owned()];
-    let lines = shown(&mut app(odd));
+fn anomalies_are_shown() {
+    let mut unusual = snapshot();
+    unusual.behind = 3_200_000;
+    unusual.lost = 17;
+    unusual.remarks = vec!["run.swv was truncated: it is read from the start again.".to_owned()];
+    let lines = shown(&mut app(unusual));
     assert!(lines[0].ends_with("3.20M events behind") && lines[1].ends_with("17 lost"), "{lines:#?}");
-    assert!(lines[2].contains("was cut"));
+    assert!(lines[2].contains("was truncated"));
     let states = [
         (State::Waiting, "waiting for the recording"),
-        (State::Ring, "it is written when the program ends"),
+        (State::Ring, "written when the program ends"),
         (State::Killed, "killed"),
     ];
     for (state, words) in states {
-        assert!(shown(&mut app(Picture { state, ..picture() }))[0].contains(words));
+        assert!(shown(&mut app(Snapshot { state, ..snapshot() }))[0].contains(words));
     }
 }
 
 #[test]
-fn the_end_is_told_and_then_only_quitting_is_left() {
-    let mut app = app(Picture { state: State::Ended, ..picture() });
+fn after_the_end_only_quitting_is_offered() {
+    let mut app = app(Snapshot { state: State::Ended, ..snapshot() });
     let lines = shown(&mut app);
-    assert!(lines[0].contains("ended") && lines[23].contains("that is all: q quits"), "{lines:#?}");
+    assert!(lines[0].contains("ended") && lines[23].contains("recording ended: q quits"), "{lines:#?}");
     assert_eq!(press(&mut app, KeyCode::Char('q')), Action::Quit);
 }
 
 #[test]
-fn an_interrupt_is_for_the_program_while_it_runs() {
+fn an_interrupt_goes_to_the_program_while_it_runs() {
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(app(picture()).key(interrupt), Action::Quit);
+    assert_eq!(app(snapshot()).key(interrupt), Action::Quit);
     let mut running = App::new(Path::new("run.swv"), true, true);
     assert_eq!(running.key(interrupt), Action::Interrupt);
     running.program_runs = Some(false);
@@ -264,9 +267,9 @@ fn an_interrupt_is_for_the_program_while_it_runs() {
 }
 
 #[test]
-fn the_last_lines_of_the_program_are_shown() {
-    let mut app = app(picture());
-    app.printed(Some((0..20).map(|number| format!("line {number}")).collect()));
+fn the_last_lines_of_the_output_are_shown() {
+    let mut app = app(snapshot());
+    app.set_output(Some((0..20).map(|number| format!("line {number}")).collect()));
     let lines = shown(&mut app);
     let printed: Vec<&String> = lines.iter().filter(|line| line.starts_with(" line ")).collect();
     assert_eq!(printed, [" line 16", " line 17", " line 18", " line 19"]);

@@ -1,63 +1,63 @@
-//! Reads, counts and makes pictures, so that the screen never waits.
+//! A thread that reads and counts events and makes snapshots, so that the screen never blocks.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::figures::picture;
-use super::follow::Files;
-use super::naming::Naming;
-use super::picture::{Picture, Wanted};
+use super::figures::snapshot;
+use super::followed_files::Files;
+use super::native_naming::NativeNaming;
 use super::processes;
+use super::snapshot::{Snapshot, ViewOptions};
 use crate::failure::Failure;
 
-/// A picture may take this part of the time, not more.
+/// At most one part in this many of the time is spent on snapshots.
 const SHARE_OF_TIME: u32 = 10;
-/// While nothing is there, it is looked for so often.
+/// How often a missing file is looked for.
 const WAITING: Duration = Duration::from_millis(200);
 
-/// A thread of its own.
+/// The handle of the worker thread.
 #[derive(Debug)]
 pub(super) struct Worker {
-    wanted: Sender<Wanted>,
-    pictures: Receiver<Result<Picture, Failure>>,
+    options: Sender<ViewOptions>,
+    snapshots: Receiver<Result<Snapshot, Failure>>,
 }
 
 impl Worker {
     pub(super) fn start(path: &Path, old: Option<(u64, u64)>, refresh: Duration) -> Result<Self, Failure> {
-        let (wanted, asked) = channel();
-        let (show, pictures) = channel();
+        let (options, changes) = channel();
+        let (show, snapshots) = channel();
         let work = Work {
             files: Files::instead_of(path, old),
-            naming: Naming::start()?,
+            naming: NativeNaming::start()?,
             refresh,
-            wanted: Wanted::default(),
+            options: ViewOptions::default(),
             behind: false,
         };
         let run = move || {
             processes::yield_to_others();
-            work.run(&asked, &show);
+            work.run(&changes, &show);
         };
         thread::Builder::new().name("stackweave-live".into()).spawn(run).map_err(Failure::new)?;
-        Ok(Self { wanted, pictures })
+        Ok(Self { options, snapshots })
     }
 
-    /// Says what is shown from now on.
-    pub(super) fn ask(&self, wanted: Wanted) {
-        // A worker that has failed has said so.
-        let _ = self.wanted.send(wanted);
+    /// Changes the options of the view.
+    pub(super) fn set_options(&self, options: ViewOptions) {
+        // A worker that failed has reported it already.
+        let _ = self.options.send(options);
     }
 
-    /// The newest picture, if there is a new one.
-    pub(super) fn newest(&self) -> Result<Option<Picture>, Failure> {
+    /// Returns the newest snapshot, if there is a new one.
+    pub(super) fn newest(&self) -> Result<Option<Snapshot>, Failure> {
         let mut newest = None;
         loop {
-            match self.pictures.try_recv() {
-                Ok(picture) => newest = Some(picture?),
+            match self.snapshots.try_recv() {
+                Ok(snapshot) => newest = Some(snapshot?),
                 Err(TryRecvError::Empty) => return Ok(newest),
                 Err(TryRecvError::Disconnected) => {
-                    return Err(Failure::new("the recording can't be followed any more"));
+                    return Err(Failure::new("the recording can't be read any more"));
                 }
             }
         }
@@ -66,33 +66,34 @@ impl Worker {
 
 struct Work {
     files: Files,
-    naming: Naming,
+    naming: NativeNaming,
     refresh: Duration,
-    wanted: Wanted,
-    /// Whether there was more to read than there was time.
+    options: ViewOptions,
+    /// Whether there was more to read than time.
     behind: bool,
 }
 
 impl Work {
-    fn run(mut self, asked: &Receiver<Wanted>, show: &Sender<Result<Picture, Failure>>) {
+    fn run(mut self, changes: &Receiver<ViewOptions>, show: &Sender<Result<Snapshot, Failure>>) {
         loop {
             let made = self.round();
             let has_failed = made.is_err();
-            let (pause, picture) = match made {
-                Ok((pause, picture)) => (pause, picture.map(Ok)),
+            let (pause, snapshot) = match made {
+                Ok((pause, snapshot)) => (pause, snapshot.map(Ok)),
                 Err(failure) => (Duration::ZERO, Some(Err(failure))),
             };
-            let is_gone = picture.is_some_and(|picture| show.send(picture).is_err());
-            if has_failed || is_gone || !self.wait(asked, pause) {
+            let is_gone = snapshot.is_some_and(|snapshot| show.send(snapshot).is_err());
+            if has_failed || is_gone || !self.wait(changes, pause) {
                 return;
             }
         }
     }
 
-    /// Reads what is new, for no longer than a refresh, and makes a picture. Gives how long to rest then.
-    fn round(&mut self) -> Result<(Duration, Option<Picture>), Failure> {
+    /// Reads new events, for at most one refresh interval, and makes a snapshot. Returns how long to pause, and the
+    /// snapshot.
+    fn round(&mut self) -> Result<(Duration, Option<Snapshot>), Failure> {
         let began = Instant::now();
-        self.files.look()?;
+        self.files.read_new()?;
         let refresh = self.refresh;
         let mut goes_on = || began.elapsed() < refresh;
         for file in &mut self.files.followed {
@@ -103,39 +104,39 @@ impl Work {
         }
         self.behind = !goes_on();
         self.take_names();
-        if self.wanted.is_paused {
+        if self.options.is_paused {
             return Ok((self.refresh, None));
         }
         let drawing = Instant::now();
-        let (picture, nameless) = picture(&self.files, self.wanted, self.behind).map_err(Failure::new)?;
+        let (snapshot, nameless) = snapshot(&self.files, self.options, self.behind).map_err(Failure::new)?;
         for ((process, _), frames) in self.files.processes().zip(nameless) {
-            self.naming.ask(process, frames);
+            self.naming.request(process, frames);
         }
         let rest = drawing.elapsed() * SHARE_OF_TIME;
-        let pause = match picture.processes {
+        let pause = match snapshot.processes {
             0 => WAITING,
             _ if self.behind => Duration::ZERO,
             _ => self.refresh.saturating_sub(began.elapsed()).max(rest),
         };
-        Ok((pause, Some(picture)))
+        Ok((pause, Some(snapshot)))
     }
 
     fn take_names(&mut self) {
-        while let Some((start, names)) = self.naming.answer() {
+        while let Some((start, names)) = self.naming.reply() {
             if let Some(figures) = self.files.figures_of(&start) {
                 figures.names.add(names);
             }
         }
     }
 
-    /// Until it is time for the next round, or something else is wanted. Says whether somebody still looks.
-    fn wait(&mut self, asked: &Receiver<Wanted>, pause: Duration) -> bool {
-        match asked.recv_timeout(pause) {
-            Ok(wanted) => self.wanted = wanted,
+    /// Waits for the next round, or for changed options. Returns whether the view is still open.
+    fn wait(&mut self, changes: &Receiver<ViewOptions>, pause: Duration) -> bool {
+        match changes.recv_timeout(pause) {
+            Ok(options) => self.options = options,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return false,
         }
-        self.wanted = asked.try_iter().last().unwrap_or(self.wanted);
+        self.options = changes.try_iter().last().unwrap_or(self.options);
         true
     }
 }

@@ -1,32 +1,32 @@
-//! What changed, the greatest change first.
+//! A diff of two profiles as text, the greatest change first.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use stackweave_profile::{CallStatistics, Change, Children, Diff, DiffNode, FunctionDiff, NodeId};
 
-use crate::text::place::{name_and_path, name_and_place};
+use crate::text::location::{name_and_location, name_and_path};
 use crate::text::rows::{Cell, Layout, Row, write_rows};
 use crate::text::style::Style;
 use crate::text::table::Sort;
 use crate::text::values::{percentage, signed_value};
 
-/// What [`write_diff`] shows of a diff.
+/// The options of [`write_diff`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffOptions {
-    /// Whether paths are compared, as an indented tree, rather than functions.
+    /// Whether paths are compared, as an indented tree, instead of functions.
     pub by_path: bool,
-    /// Which cost of a function is compared: [`Sort::Total`], or else its own.
+    /// The compared cost of functions: [`Sort::Total`], or else the self cost.
     pub sort: Sort,
-    /// How many lines.
+    /// The maximum number of lines.
     pub limit: Option<usize>,
-    /// The least change, as a share of the greater whole, that a line is for.
+    /// Smaller changes, as a share of the greater total, have no line.
     pub min_share: f64,
-    /// How many columns a line may have.
+    /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// Whether the colours of a terminal are used.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Places are told as seen from this folder.
+    /// Locations are relative to this folder.
     pub folder: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ impl Default for DiffOptions {
     fn default() -> Self {
         Self {
             by_path: false,
-            sort: Sort::Own,
+            sort: Sort::SelfCost,
             limit: Some(30),
             min_share: 0.001,
             width: None,
@@ -44,7 +44,7 @@ impl Default for DiffOptions {
     }
 }
 
-/// Writes what each function, or each path, cost before and after, and by how much that changed.
+/// Writes the cost of each function, or each path, before and after, with the change.
 pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io::Result<()> {
     let whole = diff.total();
     let least = options.min_share * whole.before.abs().max(whole.after.abs());
@@ -59,8 +59,9 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
 }
 
 fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
-    let cost =
-        |side: Option<CallStatistics>| side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.own });
+    let cost = |side: Option<CallStatistics>| {
+        side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.self_cost })
+    };
     let change = |function: &FunctionDiff| diff.change(cost(function.before), cost(function.after));
     let mut changes: Vec<(&FunctionDiff, Change)> =
         diff.by_function().iter().map(|function| (function, change(function))).collect();
@@ -79,10 +80,10 @@ fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
     changes.into_iter().map(line).collect()
 }
 
-/// Levels below this are not indented further.
+/// Deeper levels are not indented further.
 const DEEPEST: usize = 100;
 
-/// The paths below which something changed, indented.
+/// Returns the paths below which a cost changed, indented.
 fn paths(diff: &Diff, least: f64) -> Vec<Row<4>> {
     let children = diff.children();
     let matters = changed_below(diff, least);
@@ -95,7 +96,7 @@ fn paths(diff: &Diff, least: f64) -> Vec<Row<4>> {
         }
         let node = diff.nodes()[id.index()];
         let functions = diff.functions();
-        let name = name_and_place(functions, functions.frame(node.frame));
+        let name = name_and_location(functions, functions.frame(node.frame));
         let mut row = row(diff, total(diff, id), &"  ".repeat(depth.min(DEEPEST)), name);
         mark(&mut row, node.before.is_some(), node.after.is_some());
         rows.push(row);
@@ -118,7 +119,7 @@ fn total_of(diff: &Diff, node: &DiffNode) -> Change {
     diff.change(node.before.map(|cost| cost.total), node.after.map(|cost| cost.total))
 }
 
-/// For each node, whether it or one below it changed by at least so much.
+/// Returns for each node whether it or one of its descendants changed by at least `least`.
 fn changed_below(diff: &Diff, least: f64) -> Vec<bool> {
     let nodes = diff.nodes();
     let mut matters = vec![false; nodes.len()];
@@ -132,7 +133,7 @@ fn changed_below(diff: &Diff, least: f64) -> Vec<bool> {
     matters
 }
 
-fn row(diff: &Diff, change: Change, guides: &str, (name, place): (String, String)) -> Row<4> {
+fn row(diff: &Diff, change: Change, guides: &str, (name, location): (String, String)) -> Row<4> {
     let difference = change.difference();
     let style = match difference {
         more if more > 0.0 => Style::Hot,
@@ -153,11 +154,11 @@ fn row(diff: &Diff, change: Change, guides: &str, (name, place): (String, String
         numbers: [plain(before), plain(after), (difference, style), (ratio, style)],
         guides: guides.to_owned(),
         name: plain(name),
-        place,
+        location,
     }
 }
 
-/// Says if it is in one of the profiles only.
+/// Marks a row of which only one of the profiles has the function.
 fn mark(row: &mut Row<4>, is_before: bool, is_after: bool) {
     if is_before != is_after {
         let (column, word) = if is_after { (0, "new") } else { (1, "gone") };

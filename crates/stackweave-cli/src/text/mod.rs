@@ -1,10 +1,10 @@
-//! Profiles as text for people.
+//! Profiles as text.
 
 mod diff;
 mod flame;
 mod heap;
+mod location;
 mod phases;
-mod place;
 mod rows;
 mod short_name;
 mod style;
@@ -20,6 +20,6 @@ pub use heap::{HeapOptions, HeapView, write_heap};
 pub use phases::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
 pub use short_name::shorten;
 pub use table::{Sort, TableOptions, sorted_functions, write_table};
-pub use timed_calls::{TimedPlace, timed_calls_table};
+pub use timed_calls::{PstatsKey, timed_calls_table};
 pub use tree::{TreeOptions, write_tree};
 pub use usage::{UsageLines, usage_frames, usage_tree_text};

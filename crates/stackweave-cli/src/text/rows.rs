@@ -1,48 +1,48 @@
-//! Lines of columns that stand under each other.
+//! Tables with aligned columns.
 
 use std::io::{self, Write};
 
 use crate::text::style::{Style, cut, cut_start, width};
 
-/// A cell and its style.
+/// A text with its style.
 pub(crate) type Cell = (String, Style);
 
-/// One line: numbers, aligned to the right, then what leads to a name, the name and its place.
+/// A row: numbers, aligned to the right, then the guides of a tree, the name and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<const N: usize> {
     pub(crate) numbers: [Cell; N],
     pub(crate) guides: String,
     pub(crate) name: Cell,
-    pub(crate) place: String,
+    pub(crate) location: String,
 }
 
 impl<const N: usize> Row<N> {
-    /// The same with the first columns only.
+    /// Returns the row with the first columns only.
     pub(crate) fn first<const M: usize>(self) -> Row<M> {
-        Row { numbers: first(self.numbers), guides: self.guides, name: self.name, place: self.place }
+        Row { numbers: first(self.numbers), guides: self.guides, name: self.name, location: self.location }
     }
 }
 
-/// The first of these; `M` is not greater than `N`.
+/// Returns the first `M` of these; `M` is not greater than `N`.
 pub(crate) fn first<T: Default, const N: usize, const M: usize>(all: [T; N]) -> [T; M] {
     let mut all = all.into_iter();
     core::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-/// How wide lines may be, and whether they have colours.
+/// The width of lines, and whether they have colours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) width: Option<usize>,
     pub(crate) colour: bool,
-    /// Whether the end of a place is what matters, rather than its beginning.
+    /// Whether the end of a location is kept if it is cut, instead of the beginning.
     pub(crate) are_paths: bool,
 }
 
-/// Names are not cut below this.
-const LEAST_NAME: usize = 20;
+/// Names are not cut to less than this.
+const MIN_NAME_WIDTH: usize = 20;
 const BETWEEN: &str = "  ";
 
-/// Writes the lines under their heads. A column that has nothing in it takes no room.
+/// Writes the rows under their headings. An empty column takes no space.
 pub(crate) fn write_rows<const N: usize>(
     out: &mut dyn Write,
     heads: [&str; N],
@@ -60,7 +60,7 @@ pub(crate) fn write_rows<const N: usize>(
         numbers: heads.map(|head| (head.to_owned(), Style::Head)),
         guides: String::new(),
         name: (name_head.to_owned(), Style::Head),
-        place: String::new(),
+        location: String::new(),
     };
     let mut line = String::new();
     for row in std::iter::once(&head).chain(rows) {
@@ -82,29 +82,29 @@ fn put_row<const N: usize>(line: &mut String, row: &Row<N>, widths: [usize; N], 
     }
     let numbers: usize = widths.iter().filter(|width| **width > 0).map(|width| width + BETWEEN.len()).sum();
     let left = layout.width.map(|width| width.saturating_sub(numbers));
-    let left = left.map(|left| left.saturating_sub(width(&row.guides)).max(LEAST_NAME));
-    let (name, place) = fitted(&row.name.0, &row.place, left, layout.are_paths);
+    let left = left.map(|left| left.saturating_sub(width(&row.guides)).max(MIN_NAME_WIDTH));
+    let (name, location) = fitted(&row.name.0, &row.location, left, layout.are_paths);
     Style::Dim.put(line, &row.guides, layout.colour);
     row.name.1.put(line, &name, layout.colour);
-    if !place.is_empty() {
+    if !location.is_empty() {
         line.push_str(BETWEEN);
-        Style::Dim.put(line, &place, layout.colour);
+        Style::Dim.put(line, &location, layout.colour);
     }
 }
 
-/// Name and place in so many columns: the place gives way first.
-fn fitted(name: &str, place: &str, columns: Option<usize>, is_path: bool) -> (String, String) {
-    let Some(columns) = columns else { return (name.to_owned(), place.to_owned()) };
+/// Fits name and location into a number of columns; the location is cut first.
+fn fitted(name: &str, location: &str, columns: Option<usize>, is_path: bool) -> (String, String) {
+    let Some(columns) = columns else { return (name.to_owned(), location.to_owned()) };
     let name = cut(name, columns);
     let left = columns.saturating_sub(width(&name) + BETWEEN.len());
-    let place = if left < 8.min(width(place)) {
+    let location = if left < 8.min(width(location)) {
         String::new()
     } else if is_path {
-        cut_start(place, left)
+        cut_start(location, left)
     } else {
-        cut(place, left)
+        cut(location, left)
     };
-    (name, place)
+    (name, location)
 }
 
 #[cfg(test)]
@@ -112,12 +112,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_under_each_other_and_long_names_are_cut() {
+    fn numbers_are_aligned_and_long_names_are_cut() {
         let row = |number: &str, name: &str| Row {
             numbers: [(number.to_owned(), Style::Plain)],
             guides: String::new(),
             name: (name.to_owned(), Style::Plain),
-            place: "/a/long/folder/file.py:10".to_owned(),
+            location: "/a/long/folder/file.py:10".to_owned(),
         };
         let rows = [row("1", "short"), row("1000", "a_name_that_is_much_too_long_for_this")];
         let mut out = Vec::new();

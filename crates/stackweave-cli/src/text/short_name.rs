@@ -1,10 +1,10 @@
-//! Long names of C++ and Rust, as tracebacks show them.
+//! Shortens long C++ and Rust names, for tracebacks.
 
 use std::borrow::Cow;
 
 const OPERATORS: [&str; 12] = ["<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "<", ">"];
 
-/// Returns a name of more than `width` letters without what its templates and parameters are, then without its outer scopes.
+/// Shortens a name of more than `width` letters: first removes template arguments and parameters, then outer scopes.
 pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     if name.chars().count() <= width {
         return Cow::Borrowed(name);
@@ -18,7 +18,7 @@ pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("...{end}"))
 }
 
-/// Each outermost pair of brackets after the first character, emptied; `operator<` and the like stay.
+/// Empties each outermost pair of brackets after the first character; `operator<` and the like stay.
 fn without_brackets(name: &str) -> String {
     let mut kept = String::new();
     let mut depth = 0u32;
@@ -51,7 +51,7 @@ fn without_brackets(name: &str) -> String {
     kept
 }
 
-/// The length of `operator<` and the like, where it begins here.
+/// Returns the length of `operator<` and the like at the start of the text.
 fn operator_at(name: &str) -> Option<usize> {
     let after = name.strip_prefix("operator")?;
     OPERATORS.iter().find(|symbol| after.starts_with(**symbol)).map(|symbol| "operator".len() + symbol.len())
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_shortened_where_they_are_long() {
+    fn long_names_are_shortened() {
         assert_eq!(shorten("short<int>(int)", 60), "short<int>(int)");
         assert_eq!(shorten("a::b<std::vector<int>>::c(d<e>, f) const", 30), "a::b<...>::c(...) const");
         assert_eq!(shorten("x::operator<<(std::ostream&, y<z> const&)", 30), "x::operator<<(...)");

@@ -1,6 +1,6 @@
-//! Colours of a terminal, and texts of a given width.
+//! Colours, and texts of a given width.
 
-/// How a piece of text is shown, if colours are wanted.
+/// The style of a text, if colours are enabled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     #[default]
@@ -13,7 +13,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// The style of a share of the whole: hot, warm, plain, or hardly worth a look.
+    /// Returns the style of a share of the total: hot, warm, plain, or dim for a negligible one.
     pub(crate) fn of_share(share: f64) -> Self {
         match share.abs() {
             share if share >= 0.25 => Self::Hot,
@@ -49,12 +49,12 @@ impl Style {
 
 pub(crate) use stackweave_core::printable;
 
-/// How many columns it takes, each character one.
+/// Returns the number of columns, one for each character.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text cut to so many columns, with a mark where it is cut: in the middle.
+/// Cuts the text to a number of columns in the middle, with a mark.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let length = width(text);
     if length <= columns {
@@ -65,7 +65,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
-/// The text cut to so many columns, of which the end is what matters.
+/// Cuts the text to a number of columns at the start, with a mark.
 pub(crate) fn cut_start(text: &str, columns: usize) -> String {
     let length = width(text);
     if length <= columns {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_to_their_width() {
+    fn texts_are_cut_to_a_width() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefgh", 5), "ab…gh");
         assert_eq!(cut("äöüäöü", 4), "äö…ü");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_written_only_if_they_are_wanted() {
+    fn colours_are_written_only_if_enabled() {
         let mut line = String::new();
         Style::Hot.put(&mut line, "a", false);
         Style::Plain.put(&mut line, "b", true);

@@ -1,4 +1,4 @@
-//! The functions that cost most.
+//! The table of functions.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -7,53 +7,53 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics, View};
 
-use crate::text::place::name_and_path;
+use crate::text::location::name_and_path;
 use crate::text::rows::{Cell, Layout, Row, first, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
 
-/// What comes first.
+/// The column that a table is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Sort {
-    /// What the function itself cost
+    /// Self cost
     #[default]
     #[value(name = "self")]
-    Own,
-    /// What it cost with all that it called
+    SelfCost,
+    /// Total cost, with callees
     Total,
-    /// How often it was called
+    /// Number of calls
     Calls,
-    /// By name
+    /// Name
     #[value(skip)]
     Name,
 }
 
-/// What [`write_table`] shows of a profile.
+/// The options of [`write_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
-    /// What comes first.
+    /// The column to sort by.
     pub sort: Sort,
-    /// How many functions.
+    /// The maximum number of functions.
     pub limit: Option<usize>,
-    /// How many columns a line may have.
+    /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// Which frames.
+    /// The visible frames.
     pub view: View,
-    /// Whether the colours of a terminal are used.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Places are told as seen from this folder.
+    /// Locations are relative to this folder.
     pub folder: Option<PathBuf>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { sort: Sort::Own, limit: Some(30), width: None, view: View::default(), colour: false, folder: None }
+        Self { sort: Sort::SelfCost, limit: Some(30), width: None, view: View::default(), colour: false, folder: None }
     }
 }
 
-/// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), own and total cost, and
-/// these for each call if it is of time.
+/// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), self and total cost,
+/// and these per call if they are times.
 pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
     let profile = profile.view(&options.view);
     let mut functions = sorted_functions(&profile, options.sort);
@@ -72,24 +72,24 @@ pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOption
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
-/// Every function of a profile and what it cost, in this order.
+/// Returns the functions of a profile with their costs, sorted.
 pub fn sorted_functions(profile: &Profile, by: Sort) -> Vec<(FunctionId, CallStatistics)> {
     let mut functions: Vec<(FunctionId, CallStatistics)> = Statistics::of(profile).functions().collect();
     let name = |id: FunctionId| profile.functions().function(id).full_name();
     match by {
-        Sort::Own => functions.sort_by_key(|(id, cost)| (Reverse((cost.own, cost.total)), *id)),
-        Sort::Total => functions.sort_by_key(|(id, cost)| (Reverse((cost.total, cost.own)), *id)),
-        Sort::Calls => functions.sort_by_key(|(id, cost)| (Reverse((cost.calls, cost.own)), *id)),
+        Sort::SelfCost => functions.sort_by_key(|(id, cost)| (Reverse((cost.self_cost, cost.total)), *id)),
+        Sort::Total => functions.sort_by_key(|(id, cost)| (Reverse((cost.total, cost.self_cost)), *id)),
+        Sort::Calls => functions.sort_by_key(|(id, cost)| (Reverse((cost.calls, cost.self_cost)), *id)),
         Sort::Name => functions.sort_by(|(a, _), (b, _)| name(*a).cmp(name(*b)).then(a.cmp(b))),
     }
     functions
 }
 
 fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> Row<7> {
-    let (own, own_share) = cost_and_share(profile, cost.own);
+    let (own, own_share) = cost_and_share(profile, cost.self_cost);
     let (total, total_share) = cost_and_share(profile, cost.total);
     let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
-    let (name, place) = name_and_path(profile.functions().function(id), folder);
+    let (name, location) = name_and_path(profile.functions().function(id), folder);
     Row {
         numbers: [
             (if profile.measure() == Measure::Calls { String::new() } else { calls(cost) }, Style::Plain),
@@ -97,16 +97,16 @@ fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&
             own_share,
             total,
             total_share,
-            each(cost.own, cost.calls),
+            each(cost.self_cost, cost.calls),
             each(cost.total, cost.primitive_calls),
         ],
         guides: String::new(),
         name: (name, Style::Plain),
-        place,
+        location,
     }
 }
 
-/// `total/primitive` under recursion.
+/// Formats calls as `total/primitive` under recursion.
 pub(crate) fn calls(cost: CallStatistics) -> String {
     let all = count_text(cost.calls);
     if cost.calls == cost.primitive_calls { all } else { format!("{all}/{}", count_text(cost.primitive_calls)) }
@@ -118,7 +118,7 @@ fn cost_and_share(profile: &Profile, cost: i64) -> (Cell, Cell) {
     ((profile.measure().text(float(cost)), style), (percentage(share), style))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn per_call(profile: &Profile, sum: i64, calls: u64) -> String {
     if calls == 0 { String::new() } else { profile.measure().text(float(sum) / calls as f64) }
 }

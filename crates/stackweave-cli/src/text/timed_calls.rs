@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use stackweave_profile::{TimedCalls, TimedFunction};
 
-/// A function as `pstats` knows it: file, line and name.
-pub type TimedPlace = (String, i64, String);
+/// A function as `pstats` identifies it: file, line and name.
+pub type PstatsKey = (String, i64, String);
 
-/// Returns the functions as `PyTorch` prints them, those that took longest first, and a line of sums. `places` are those of
-/// their numbers.
-pub fn timed_calls_table(calls: &TimedCalls, places: &[TimedPlace]) -> String {
+/// Returns the table that `PyTorch` prints: the functions with the longest total time first, and a line of sums.
+/// `functions` are indexed by the numbers of the calls.
+pub fn timed_calls_table(calls: &TimedCalls, functions: &[PstatsKey]) -> String {
     let line = "-".repeat(80);
     let mut text = format!(
         "\n=== Aggregate Timings (raw) ===\n{:>8} {:>8} {:>12} {:>12}  function\n{line}\n",
@@ -18,24 +18,24 @@ pub fn timed_calls_table(calls: &TimedCalls, places: &[TimedPlace]) -> String {
     );
     let mut rows: Vec<&(u32, TimedFunction)> = calls.functions().iter().collect();
     rows.sort_by_key(|(_, row)| Reverse(row.cost().total));
-    let (mut own_sum, mut total_sum) = (0.0, 0.0);
+    let (mut self_sum, mut total_sum) = (0.0, 0.0);
     for (function, row) in rows {
         let cost = row.cost();
-        let (own, total) = (milliseconds(cost.own), milliseconds(cost.total));
-        own_sum += own;
+        let (self_time, total) = (milliseconds(cost.self_cost), milliseconds(cost.total));
+        self_sum += self_time;
         total_sum += total;
-        let (file, line, name) = &places[*function as usize];
+        let (file, line, name) = &functions[*function as usize];
         let file = file.rsplit('/').next().unwrap_or_default();
         let (calls, primitive) = (cost.calls, cost.primitive_calls);
-        let _ = writeln!(text, "{calls:>8} {primitive:>8} {own:>10.2}ms {total:>10.2}ms  {name} ({file}:{line})");
+        let _ = writeln!(text, "{calls:>8} {primitive:>8} {self_time:>10.2}ms {total:>10.2}ms  {name} ({file}:{line})");
     }
-    let (timings, functions) = (calls.call_count(), calls.functions().len());
-    let _ = writeln!(text, "{line}\nTotal timings: {timings}, unique functions: {functions}");
-    let _ = write!(text, "Sum tottime: {own_sum:.2}ms, Sum cumtime: {total_sum:.2}ms");
+    let (timings, count) = (calls.call_count(), calls.functions().len());
+    let _ = writeln!(text, "{line}\nTotal timings: {timings}, unique functions: {count}");
+    let _ = write!(text, "Sum tottime: {self_sum:.2}ms, Sum cumtime: {total_sum:.2}ms");
     text
 }
 
-#[expect(clippy::cast_precision_loss, reason = "written with two digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to two digits")]
 fn milliseconds(ns: i64) -> f64 {
     ns as f64 / 1e6
 }
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_function_that_took_longest_is_first() {
+    fn the_function_with_the_longest_time_is_first() {
         let mut calls = TimedCalls::default();
-        let call = |function, own_ns, total_ns| TimedCall {
+        let call = |function, self_ns, total_ns| TimedCall {
             function,
             caller: None,
-            own_ns,
+            self_ns,
             total_ns,
             is_primitive: true,
             is_primitive_edge: true,

@@ -5,23 +5,23 @@ use std::io::{self, Write};
 
 use stackweave_profile::{Children, Measure, NodeId, Profile, View};
 
-use crate::text::place::name_and_place;
+use crate::text::location::name_and_location;
 use crate::text::rows::{Layout, Row, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::values::{count, percentage, share};
 
-/// What [`write_tree`] shows of a profile.
+/// The options of [`write_tree`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeOptions {
-    /// How many levels.
+    /// The maximum number of levels.
     pub max_depth: Option<usize>,
-    /// The least share of the whole, from 0 to 1, that a line of its own is for.
+    /// Paths with a smaller share of the total, from 0 to 1, have no line of their own.
     pub min_share: f64,
-    /// How many columns a line may have.
+    /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// Which frames.
+    /// The visible frames.
     pub view: View,
-    /// Whether the colours of a terminal are used.
+    /// Whether to use colours.
     pub colour: bool,
 }
 
@@ -31,7 +31,7 @@ impl Default for TreeOptions {
     }
 }
 
-/// Writes the tree: for each path its total and own cost, its share of the whole, its calls; the costliest first.
+/// Writes each path with its total and self cost, share and calls; those with the highest cost first.
 pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
     let profile = profile.view(&options.view);
     let mut lines = Lines { profile: &profile, children: profile.tree().children(), options, rows: Vec::new() };
@@ -41,7 +41,7 @@ pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions)
     write_rows(out, ["total", "share", "self", profile.measure().counted()], "function", &rows, layout)
 }
 
-/// Levels below this are not indented further.
+/// Deeper levels are not indented further.
 const DEEPEST: usize = 100;
 
 struct Lines<'a> {
@@ -51,8 +51,8 @@ struct Lines<'a> {
     rows: Vec<Row<4>>,
 }
 
-/// A line to come.
-enum Next {
+/// A line that is not written yet.
+enum PendingLine {
     Node { id: NodeId, depth: usize, before: String, branch: &'static str },
     Others { count: usize, total: i64, guides: String },
 }
@@ -63,7 +63,7 @@ impl Lines<'_> {
         self.push_children(NodeId::ROOT, 0, "", &mut waiting);
         while let Some(next) = waiting.pop() {
             match next {
-                Next::Node { id, depth, before, branch } => {
+                PendingLine::Node { id, depth, before, branch } => {
                     self.put_node(id, depth, &before, branch);
                     let below = match branch {
                         _ if depth >= DEEPEST => "",
@@ -73,19 +73,19 @@ impl Lines<'_> {
                     };
                     self.push_children(id, depth + 1, &format!("{before}{below}"), &mut waiting);
                 }
-                Next::Others { count, total, guides } => self.put_others(count, total, guides),
+                PendingLine::Others { count, total, guides } => self.put_others(count, total, guides),
             }
         }
         let hidden = self.profile.without_frame();
         if hidden != 0 {
             let mut row = self.row(hidden, hidden, String::new());
-            row.name = ("(outside of what is shown)".to_owned(), Style::Dim);
+            row.name = ("(outside the visible frames)".to_owned(), Style::Dim);
             self.rows.push(row);
         }
     }
 
-    /// Puts what is below a node on the stack, so that the costliest is on top.
-    fn push_children(&self, id: NodeId, depth: usize, before: &str, waiting: &mut Vec<Next>) {
+    /// Pushes the callees of a node to the stack, the one with the highest cost on top.
+    fn push_children(&self, id: NodeId, depth: usize, before: &str, waiting: &mut Vec<PendingLine>) {
         let tree = self.profile.tree();
         let total = |id: &NodeId| tree.node(*id).cost.total;
         let is_deep = self.options.max_depth.is_some_and(|most| depth >= most);
@@ -96,7 +96,7 @@ impl Lines<'_> {
         if !small.is_empty() {
             let total = small.iter().map(total).fold(0, i64::saturating_add);
             let guides = if depth == 0 { String::new() } else { format!("{before}└─ ") };
-            waiting.push(Next::Others { count: small.len(), total, guides });
+            waiting.push(PendingLine::Others { count: small.len(), total, guides });
         }
         shown.sort_by_key(|id| (Reverse(total(id)), *id));
         let last = if small.is_empty() { shown.last().copied() } else { None };
@@ -106,20 +106,20 @@ impl Lines<'_> {
                 _ if Some(id) == last => "└─ ",
                 _ => "├─ ",
             };
-            waiting.push(Next::Node { id, depth, before: before.to_owned(), branch });
+            waiting.push(PendingLine::Node { id, depth, before: before.to_owned(), branch });
         }
     }
 
     fn put_node(&mut self, id: NodeId, depth: usize, before: &str, branch: &str) {
         let node = self.profile.tree().node(id);
         let guides = self.guides(depth, format!("{before}{branch}"));
-        let mut row = self.row(node.cost.total, node.cost.own, guides);
+        let mut row = self.row(node.cost.total, node.cost.self_cost, guides);
         if self.profile.measure() != Measure::Calls {
             row.numbers[3].0 = count_text(node.cost.calls);
         }
         let functions = self.profile.functions();
-        let (name, place) = name_and_place(functions, functions.frame(node.frame));
-        (row.name.0, row.place) = (name, place);
+        let (name, location) = name_and_location(functions, functions.frame(node.frame));
+        (row.name.0, row.location) = (name, location);
         self.rows.push(row);
     }
 
@@ -145,23 +145,23 @@ impl Lines<'_> {
             ],
             guides,
             name: (String::new(), if style == Style::Hot { Style::Head } else { Style::Plain }),
-            place: String::new(),
+            location: String::new(),
         }
     }
 
-    /// What leads to a name; very deep levels are told by their number.
+    /// Returns the guides before a name; very deep levels are numbered instead.
     fn guides(&self, depth: usize, guides: String) -> String {
         let most = self.options.width.map_or(usize::MAX, |width| width / 2);
         if depth <= DEEPEST && width(&guides) <= most { guides } else { format!("[{depth}] ") }
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(crate) const fn float(value: i64) -> f64 {
     value as f64
 }
 
-/// Nothing for none: a frame that only stood above others.
+/// Formats a number of calls; nothing for 0, as of a frame that only had callees.
 #[expect(clippy::cast_precision_loss, reason = "counts beyond 2^53 do not happen")]
 pub(crate) fn count_text(calls: u64) -> String {
     if calls == 0 { String::new() } else { count(calls as f64) }

@@ -1,11 +1,11 @@
-//! Memory by stack, as the Python package prints it: tables of stacks, and who called whom.
+//! Memory by stack, as the Python package prints it: tables of stacks, and call trees.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use stackweave_profile::usage::{StackUsage, UsageNode, UsageTree, seen_frames, without_insides};
+use stackweave_profile::usage::{StackUsage, UsageNode, UsageTree, collapsed_modules, visible_frames};
 use stackweave_profile::{Frame, Measure};
 
 use crate::text::short_name::shorten;
@@ -14,34 +14,34 @@ use crate::text::values::{percentage, share};
 
 const WIDEST_NAME: usize = 44;
 const INDENT: &str = "                               ";
-/// What has a smaller share of the whole is not in the text of a tree.
-const LEAST_SHARE: f64 = 0.01;
+/// Smaller shares of the total are left out of a tree.
+const MIN_SHARE: f64 = 0.01;
 
-/// What a table shows of stacks.
+/// The options of a table of stacks.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageLines<'a> {
-    /// The bytes that shares are of.
+    /// The total, for shares.
     pub total: i64,
-    /// How many places.
+    /// The maximum number of stacks.
     pub limit: usize,
-    /// How many frames of each.
+    /// The maximum number of frames of a stack.
     pub depth: usize,
-    /// Files are shown as seen from here.
+    /// Files are relative to this folder.
     pub folder: Option<&'a Path>,
 }
 
-/// What is shown of a stack: rows that look the same are one.
-type Place<'a> = (Vec<String>, &'a str);
+/// The text of a stack and its note: stacks with equal texts are one row.
+type StackText<'a> = (Vec<String>, &'a str);
 
 impl UsageLines<'_> {
-    /// Returns the places that have most, each stack with what there is to note about it.
+    /// Returns the lines of the stacks with the most memory, each stack with its note.
     pub fn of(&self, rows: &[(StackUsage, String)]) -> Vec<String> {
-        let places = self.places(rows);
+        let merged = self.merged(rows);
         let mut lines = Vec::new();
-        if !places.is_empty() {
+        if !merged.is_empty() {
             lines.push(format!("{:>10} {:>7} {:>10}  where", "bytes", "share", "blocks"));
         }
-        for ((frames, notes), [bytes, blocks]) in places.iter().take(self.limit) {
+        for ((frames, notes), [bytes, blocks]) in merged.iter().take(self.limit) {
             let share = if self.total == 0 { String::new() } else { percentage(share(*bytes, self.total)) };
             let first = frames.first().map_or("no stack", |first| first);
             let blocks = Measure::Allocations.text(float(*blocks));
@@ -53,34 +53,34 @@ impl UsageLines<'_> {
                 lines.push(format!("{INDENT}and {}", more(callers.len() + 1 - self.depth, "caller")));
             }
         }
-        let rest = places.get(self.limit..).unwrap_or_default();
+        let rest = merged.get(self.limit..).unwrap_or_default();
         if !rest.is_empty() {
             let bytes = rest.iter().fold(0_i64, |sum, (_, [bytes, _])| sum.saturating_add(*bytes));
-            lines.push(format!("{:>10} in {}", size(bytes), more(rest.len(), "place")));
+            lines.push(format!("{:>10} in {}", size(bytes), more(rest.len(), "stack")));
         }
         lines
     }
 
-    fn places<'a>(&self, rows: &'a [(StackUsage, String)]) -> Vec<(Place<'a>, [i64; 2])> {
-        let mut known: HashMap<Place<'a>, usize> = HashMap::new();
-        let mut places: Vec<(Place<'a>, [i64; 2])> = Vec::new();
+    fn merged<'a>(&self, rows: &'a [(StackUsage, String)]) -> Vec<(StackText<'a>, [i64; 2])> {
+        let mut known: HashMap<StackText<'a>, usize> = HashMap::new();
+        let mut merged: Vec<(StackText<'a>, [i64; 2])> = Vec::new();
         for (usage, notes) in rows {
             let frames = usage_frames(&usage.frames, self.folder);
-            let at = *known.entry((frames, notes)).or_insert_with_key(|place| {
-                places.push((place.clone(), [0; 2]));
-                places.len() - 1
+            let at = *known.entry((frames, notes)).or_insert_with_key(|stack| {
+                merged.push((stack.clone(), [0; 2]));
+                merged.len() - 1
             });
-            let sums = &mut places[at].1;
+            let sums = &mut merged[at].1;
             *sums = [sums[0].saturating_add(usage.bytes), sums[1].saturating_add(usage.blocks)];
         }
-        places.sort_by_key(|(_, sums)| Reverse(*sums));
-        places
+        merged.sort_by_key(|(_, sums)| Reverse(*sums));
+        merged
     }
 }
 
-/// Returns the frames of a stack that say who wanted memory, in words.
+/// Returns the visible frames of a stack as text, without frames inside the interpreter and libraries.
 pub fn usage_frames(stack: &[Arc<Frame>], folder: Option<&Path>) -> Vec<String> {
-    without_insides(seen_frames(stack)).into_iter().map(|frame| frame_text(frame, folder)).collect()
+    collapsed_modules(visible_frames(stack)).into_iter().map(|frame| frame_text(frame, folder)).collect()
 }
 
 fn frame_text(frame: &Frame, folder: Option<&Path>) -> String {
@@ -97,10 +97,10 @@ fn frame_text(frame: &Frame, folder: Option<&Path>) -> String {
     }
 }
 
-/// Returns a line for each function of a tree that has a share of the whole which is worth it, below its caller.
+/// Returns a line for each function of a tree with a share that is not negligible, below its caller.
 pub fn usage_tree_text(tree: &UsageTree, at: usize, measure: &str) -> String {
     let top = &tree.nodes()[at];
-    let least = float(top.total) * LEAST_SHARE;
+    let least = float(top.total) * MIN_SHARE;
     let mut lines = vec![format!("{:>10}  {measure}", size(top.total))];
     let below = |node: &UsageNode, depth: usize| -> Vec<(usize, usize)> {
         node.children.iter().rev().map(|child| (*child, depth)).collect()
@@ -134,10 +134,10 @@ fn size(bytes: i64) -> String {
     Measure::LiveBytes.text(float(bytes))
 }
 
-/// `1 more caller`, `2,000 more callers`.
-fn more(number: usize, what: &str) -> String {
+/// Formats `1 more caller`, `2,000 more callers`.
+fn more(number: usize, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
-    format!("{} more {what}{ending}", Measure::Allocations.text(float(i64::try_from(number).unwrap_or(i64::MAX))))
+    format!("{} more {noun}{ending}", Measure::Allocations.text(float(i64::try_from(number).unwrap_or(i64::MAX))))
 }
 
 #[cfg(test)]
@@ -185,23 +185,23 @@ mod tests {
     }
 
     #[test]
-    fn the_table_shows_who_has_most() {
+    fn the_table_starts_with_the_stack_with_the_most_memory() {
         let table = UsageLines { total: 750, limit: 2, depth: 3, folder: Some(Path::new("/srv/app")) };
         let expected = [
-            "     bytes   share     blocks  where",
+            "     bytes   share     blocks  allocated by",
             "     600 B   80.0%          2  inflate  [libz.so.1]",
             "                               by parse  app.py:10",
             "                               by load  app.py:20",
             "                               and 1 more caller",
             "     100 B   13.3%      1,001  main  app.py:30  (calloc)",
-            "      50 B in 1 more place",
+            "      50 B in 1 more stack",
         ];
         assert_eq!(table.of(&rows()), expected);
         assert!(table.of(&[]).is_empty());
     }
 
     #[test]
-    fn the_tree_has_a_line_for_each_function() {
+    fn the_tree_has_one_line_per_function() {
         let rows: Vec<StackUsage> = rows().into_iter().map(|(usage, _)| usage).collect();
         let expected = "     750 B  peak
      700 B    main  /srv/app/app.py:30

@@ -1,4 +1,4 @@
-//! The command as its users meet it: arguments in, text and an exit status out.
+//! The command as its users run it: arguments in, text and an exit status out.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use stackweave_recording::{Options, Recorder};
 
 use crate::common::{Recorded, STACKS, frame, line, text};
 
-/// Notes as tracers write them.
+/// Records notes like the tracers.
 fn record_notes(path: &Path, demoted: &[&str]) {
     let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
     let [demotion, note] = [events::DEMOTED, events::TRACE_NOTE].map(|kind| recorder.register(kind).unwrap());
@@ -24,24 +24,24 @@ fn record_notes(path: &Path, demoted: &[&str]) {
 }
 
 #[test]
-fn info_tells_what_a_tracer_has_noted() {
+fn info_shows_the_notes_of_a_tracer() {
     let recorded = Recorded::new().with("plain.swv", 1);
     record_notes(&recorded.path("three.swv"), &["a", "b", "c"]);
     record_notes(&recorded.path("many.swv"), &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     let trace = |name: &str| -> Vec<String> {
-        let (said, _) = recorded.said(&["info", name]);
-        said.lines().filter_map(|line| line.strip_prefix("  trace ")).map(|line| line.trim().to_owned()).collect()
+        let (printed, _) = recorded.printed(&["info", name]);
+        printed.lines().filter_map(|line| line.strip_prefix("  trace ")).map(|line| line.trim().to_owned()).collect()
     };
     let counts = ["12 repairs", "1000000 events dropped"];
     assert_eq!(trace("three.swv"), ["3 functions were demoted: a, b, c", counts[0], counts[1]]);
     let many = "10 functions were demoted: a, b, c, d, e, f, g, h, and 2 more";
     assert_eq!(trace("many.swv"), [many, counts[0], counts[1]]);
     assert!(trace("plain.swv").is_empty());
-    let (json, _) = recorded.said(&["info", "--json", "three.swv"]);
+    let (json, _) = recorded.printed(&["info", "--json", "three.swv"]);
     assert!(json.contains(r#""3 functions were demoted: a, b, c""#), "{json}");
 }
 
-/// A program that takes three blocks, gives one back, and has a block on a device.
+/// Records a program that allocates three blocks, frees one, and has a block on a device.
 fn record_memory(path: &Path, size: u64) {
     let mut options = Options::new(path);
     options.extra.insert("recorder".to_owned(), "memory".to_owned());
@@ -63,22 +63,22 @@ fn record_memory(path: &Path, size: u64) {
 }
 
 #[test]
-fn heap_tells_who_took_memory() {
+fn heap_shows_who_allocated_memory() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);
-    let (said, _) = recorded.said(&["heap", "a.swv"]);
-    assert!(line(&said, "  peak ").join(" ").starts_with("peak 68.0 KiB in 2 blocks, after "), "{said}");
-    assert_eq!(line(&said, "  not freed "), ["not", "freed", "4.10", "KiB", "in", "2", "blocks"]);
-    let peak = said.find("Live at the peak").unwrap();
-    let first = said[peak..].lines().nth(2).unwrap();
-    assert!(first.contains("64.0 KiB") && first.contains("step  train.py"), "{said}");
-    assert!(said.contains("devices     2 have memory too"), "{said}");
-    let (leaks, _) = recorded.said(&["heap", "a.swv", "--view", "leaks", "-n", "1"]);
+    let (printed, _) = recorded.printed(&["heap", "a.swv"]);
+    assert!(line(&printed, "  peak ").join(" ").starts_with("peak 68.0 KiB in 2 blocks, after "), "{printed}");
+    assert_eq!(line(&printed, "  not freed "), ["not", "freed", "4.10", "KiB", "in", "2", "blocks"]);
+    let peak = printed.find("Live at the peak").unwrap();
+    let first = printed[peak..].lines().nth(2).unwrap();
+    assert!(first.contains("64.0 KiB") && first.contains("step  train.py"), "{printed}");
+    assert!(printed.contains("devices     2 have memory too"), "{printed}");
+    let (leaks, _) = recorded.printed(&["heap", "a.swv", "--view", "leaks", "-n", "1"]);
     assert!(leaks.contains("load") && leaks.contains("(1 more, with 100 B)"), "{leaks}");
-    let (device, _) = recorded.said(&["heap", "a.swv", "--device", "2"]);
+    let (device, _) = recorded.printed(&["heap", "a.swv", "--device", "2"]);
     assert!(device.starts_with("Memory of device 2") && device.contains("1.00 MiB in 1 block,"), "{device}");
     for view in ["peak", "temporary", "sizes", "threads", "tags", "time"] {
-        assert!(recorded.said(&["heap", "a.swv", "--view", view]).0.lines().count() > 1, "{view}");
+        assert!(recorded.printed(&["heap", "a.swv", "--view", view]).0.lines().count() > 1, "{view}");
     }
     let trace = Recorder::start(Options::new(recorded.path("trace.swv")), &STACKS, Arc::new(NoNames)).unwrap();
     trace.begin(frame("epoch"));
@@ -90,7 +90,7 @@ fn heap_tells_who_took_memory() {
 }
 
 #[test]
-fn sums_have_no_parts_of_the_time_and_samples_are_estimates() {
+fn totals_have_no_time_range_and_samples_are_estimates() {
     let recorded = Recorded::new();
     let record = |name: &str, extra: &[(&str, &str)]| {
         let mut options = Options::new(recorded.path(name));
@@ -100,20 +100,20 @@ fn sums_have_no_parts_of_the_time_and_samples_are_estimates() {
     };
     record("sums.swv", &[("recorder", "memory"), ("memory.mode", "aggregate")]);
     record("few.swv", &[("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "2048")]);
-    let (_, remarks) = recorded.said(&["top", "few.swv"]);
+    let (_, remarks) = recorded.printed(&["top", "few.swv"]);
     assert!(remarks.contains("estimated, from a sample of one allocation in 2.00 KiB"), "{remarks}");
-    let said = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
-    assert!(said.contains("only sums, and no history"), "{said}");
-    let said = recorded.failure(&["heap", "sums.swv"]);
-    assert!(said.contains("no figures: the recording ended before the first were written"), "{said}");
-    let said = recorded.failure(&["heap", "few.swv"]);
-    assert!(said.contains("no allocations are in the recording"), "{said}");
-    let (_, remarks) = recorded.said(&["top", "sums.swv", "--from", "1s"]);
-    assert!(remarks.contains("only sums of memory"), "{remarks}");
+    let printed = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
+    assert!(printed.contains("totals and no history"), "{printed}");
+    let printed = recorded.failure(&["heap", "sums.swv"]);
+    assert!(printed.contains("no figures: the recording ended before the first were written"), "{printed}");
+    let printed = recorded.failure(&["heap", "few.swv"]);
+    assert!(printed.contains("no allocations are in the recording"), "{printed}");
+    let (_, remarks) = recorded.printed(&["top", "sums.swv", "--from", "1s"]);
+    assert!(remarks.contains("Only totals of memory"), "{remarks}");
 }
 
 #[test]
-fn a_recording_of_devices_alone_is_told_by_every_command() {
+fn every_command_shows_a_recording_that_has_only_device_memory() {
     let recorded = Recorded::new();
     let mut options = Options::new(recorded.path("a.swv"));
     let extra = [("recorder", "memory"), ("device.1.name", "Toy 9000"), ("device.1.total", "1048576")];
@@ -126,14 +126,20 @@ fn a_recording_of_devices_alone_is_told_by_every_command() {
     host.record(take, &[0x1000, 4096, stack, 1, 0, 0]);
     host.record(failed, &[frame("out of memory").to_bits(), 1 << 30, stack, 1, 0, 0, 77]);
     assert_eq!(host.stop().error, None);
-    let (said, _) = recorded.said(&["heap", "a.swv"]);
-    assert!(said.starts_with("Memory of device 1  over") && said.contains("Device 1  Toy 9000, 1.00 MiB"), "{said}");
-    let (said, _) = recorded.said(&["heap", "a.swv", "--view", "devices"]);
-    assert!(said.contains("4.00 KiB in use, 8.00 KiB reserved") && said.contains("1.00 GiB  77 B  step "), "{said}");
+    let (printed, _) = recorded.printed(&["heap", "a.swv"]);
+    assert!(
+        printed.starts_with("Memory of device 1  over") && printed.contains("Device 1  Toy 9000, 1.00 MiB"),
+        "{printed}"
+    );
+    let (printed, _) = recorded.printed(&["heap", "a.swv", "--view", "devices"]);
+    assert!(
+        printed.contains("4.00 KiB in use, 8.00 KiB reserved") && printed.contains("1.00 GiB  77 B  step "),
+        "{printed}"
+    );
     let none = recorded.failure(&["heap", "a.swv", "--device", "0"]);
     assert!(none.contains("no memory of a device 0"), "{none}");
-    let (said, _) = recorded.said(&["heap", "--json", "a.swv"]);
-    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let (printed, _) = recorded.printed(&["heap", "--json", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     let device = &json["device_memory"][0];
     assert_eq!(
         (&json["device"], &device["total"], &device["peak"]["reserved"]),
@@ -142,61 +148,61 @@ fn a_recording_of_devices_alone_is_told_by_every_command() {
     let failed = &device["out_of_memory"][0];
     assert_eq!((&failed["free"], &failed["stack"][0]["function"]), (&77.into(), &"step".into()));
     for command in ["top", "tree", "flame"] {
-        let (said, remarks) = recorded.said(&[command, "a.swv"]);
-        assert!(said.contains("step") && said.contains("4.00 KiB"), "{command}: {said}");
-        assert!(remarks.contains("this is that of device 1"), "{command}: {remarks}");
+        let (printed, remarks) = recorded.printed(&[command, "a.swv"]);
+        assert!(printed.contains("step") && printed.contains("4.00 KiB"), "{command}: {printed}");
+        assert!(remarks.contains("this is the memory of device 1"), "{command}: {remarks}");
     }
-    let (said, _) = recorded.said(&["diff", "a.swv", "a.swv"]);
-    assert!(said.contains("4.00 KiB"), "{said}");
+    let (printed, _) = recorded.printed(&["diff", "a.swv", "a.swv"]);
+    assert!(printed.contains("4.00 KiB"), "{printed}");
     record_memory(&recorded.path("b.swv"), 1 << 16);
-    let (said, _) = recorded.said(&["heap", "b.swv", "--view", "devices"]);
-    assert!(said.starts_with("Device 2\n"), "{said}");
+    let (printed, _) = recorded.printed(&["heap", "b.swv", "--view", "devices"]);
+    assert!(printed.starts_with("Device 2\n"), "{printed}");
 }
 
 #[test]
 fn heap_writes_json() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);
-    let (said, _) = recorded.said(&["heap", "--json", "a.swv"]);
-    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let (printed, _) = recorded.printed(&["heap", "--json", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["totals"]["peak_bytes"], 69_632);
     assert_eq!(json["peak"][0]["stack"][0]["function"], "step");
     assert_eq!(json["leaks"][0]["bytes"], 4096);
     assert_eq!(json["devices"], serde_json::json!([-1, 2]));
     assert_eq!((&json["estimated"], &json["threads"][0]["name"]), (&false.into(), &"trainer".into()));
     assert_eq!(json["sizes"][0]["most"], 128);
-    let (said, _) = recorded.said(&["heap", "--json", "--view", "sizes", "a.swv"]);
-    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert!(json.get("peak").is_none() && json.get("sizes").is_some(), "{said}");
+    let (printed, _) = recorded.printed(&["heap", "--json", "--view", "sizes", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert!(json.get("peak").is_none() && json.get("sizes").is_some(), "{printed}");
 }
 
 #[test]
-fn measures_of_memory_are_those_of_all_commands() {
+fn every_command_shows_measures_of_memory() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);
     record_memory(&recorded.path("b.swv"), 1 << 20);
     for (measure, expected) in [("peak", "68.0 KiB"), ("live", "4.10 KiB"), ("temporary", "64.0 KiB")] {
-        let (said, _) = recorded.said(&["tree", "a.swv", "--measure", measure]);
-        assert!(said.contains(expected), "{measure}: {said}");
+        let (printed, _) = recorded.printed(&["tree", "a.swv", "--measure", measure]);
+        assert!(printed.contains(expected), "{measure}: {printed}");
     }
-    let (said, _) = recorded.said(&["top", "a.swv"]);
-    assert!(said.lines().nth(1).unwrap().contains("64.0 KiB"), "{said}");
-    let (said, _) = recorded.said(&["top", "a.swv", "--device", "2"]);
-    assert!(said.contains("1.00 MiB"), "{said}");
-    let (_, remarks) = recorded.said(&["tree", "a.swv", "b.swv"]);
-    assert!(remarks.contains("never there at once"), "{remarks}");
-    let (said, _) = recorded.said(&["diff", "a.swv", "b.swv", "--measure", "peak"]);
-    assert!(line(&said, "step").join(" ").starts_with("64.0 KiB 1.00 MiB +960 KiB"), "{said}");
+    let (printed, _) = recorded.printed(&["top", "a.swv"]);
+    assert!(printed.lines().nth(1).unwrap().contains("64.0 KiB"), "{printed}");
+    let (printed, _) = recorded.printed(&["top", "a.swv", "--device", "2"]);
+    assert!(printed.contains("1.00 MiB"), "{printed}");
+    let (_, remarks) = recorded.printed(&["tree", "a.swv", "b.swv"]);
+    assert!(remarks.contains("never live at once"), "{remarks}");
+    let (printed, _) = recorded.printed(&["diff", "a.swv", "b.swv", "--measure", "peak"]);
+    assert!(line(&printed, "step").join(" ").starts_with("64.0 KiB 1.00 MiB +960 KiB"), "{printed}");
 }
 
 #[test]
-fn info_tells_what_is_there_and_that_nothing_is_missing() {
+fn info_shows_the_contents_and_that_nothing_is_missing() {
     let recorded = Recorded::new().with("a.swv", 3);
-    let (said, _) = recorded.said(&["info", "a.swv"]);
-    assert!(said.starts_with("1 process, 11 events in "), "{said}");
-    assert_eq!(line(&said, "  missing "), ["missing", "nothing"]);
-    assert_eq!(line(&said, "trainer")[2..], ["trainer,", "11", "events"]);
-    let (json, _) = recorded.said(&["info", "--json", "a.swv"]);
+    let (printed, _) = recorded.printed(&["info", "a.swv"]);
+    assert!(printed.starts_with("1 process, 11 events in "), "{printed}");
+    assert_eq!(line(&printed, "  missing "), ["missing", "nothing"]);
+    assert_eq!(line(&printed, "trainer")[2..], ["trainer,", "11", "events"]);
+    let (json, _) = recorded.printed(&["info", "--json", "a.swv"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["events"], 11);
     assert_eq!(json["processes"][0]["pid"], std::process::id());
@@ -205,37 +211,37 @@ fn info_tells_what_is_there_and_that_nothing_is_missing() {
 }
 
 #[test]
-fn info_says_what_is_missing() {
+fn info_reports_what_is_missing() {
     let recorded = Recorded::new().with("a.swv", 3);
     let whole = std::fs::read(recorded.path("a.swv")).unwrap();
     std::fs::write(recorded.path("cut.swv"), &whole[..whole.len() - 5]).unwrap();
-    let (said, _) = recorded.said(&["info", "cut.swv"]);
-    assert!(said.contains("was not closed") && said.contains("ends inside a block"), "{said}");
-    let (_, remarks) = recorded.said(&["tree", "cut.swv"]);
+    let (printed, _) = recorded.printed(&["info", "cut.swv"]);
+    assert!(printed.contains("was not closed") && printed.contains("ends inside a block"), "{printed}");
+    let (_, remarks) = recorded.printed(&["tree", "cut.swv"]);
     assert!(remarks.contains("was not closed"), "{remarks}");
 }
 
 #[test]
-fn trees_and_tables_have_names_calls_and_places() {
+fn trees_and_tables_have_names_calls_and_locations() {
     let recorded = Recorded::new().with("a.swv", 3);
-    let (tree, _) = recorded.said(&["tree", "a.swv", "--min", "0"]);
+    let (tree, _) = recorded.printed(&["tree", "a.swv", "--min", "0"]);
     let names: Vec<usize> = ["epoch", "load", "step"].iter().map(|name| tree.find(name).unwrap()).collect();
     assert!(names[0] < names[1] && names[0] < names[2], "{tree}");
     assert!(line(&tree, "load").contains(&"3"), "{tree}");
-    let (top, _) = recorded.said(&["top", "a.swv", "--sort", "calls"]);
+    let (top, _) = recorded.printed(&["top", "a.swv", "--sort", "calls"]);
     assert!(top.find("load").unwrap() < top.find("epoch").unwrap(), "{top}");
     assert!(top.contains("train.py"), "{top}");
-    let (one, _) = recorded.said(&["top", "a.swv", "--only", "function:step"]);
+    let (one, _) = recorded.printed(&["top", "a.swv", "--only", "function:step"]);
     assert!(one.contains("step") && !one.contains("load"), "{one}");
-    let (bytes, _) = recorded.said(&["tree", "a.swv", "--measure", "bytes"]);
+    let (bytes, _) = recorded.printed(&["tree", "a.swv", "--measure", "bytes"]);
     assert!(bytes.contains("4.00 KiB") && bytes.contains("grow"), "{bytes}");
 }
 
 #[test]
-fn a_diff_shows_what_changed() {
+fn a_diff_shows_changes() {
     let recorded = Recorded::new().with("before.swv", 2).with("after.swv", 2000);
-    let (said, _) = recorded.said(&["diff", "before.swv", "after.swv"]);
-    assert!(said.contains("load"), "{said}");
+    let (printed, _) = recorded.printed(&["diff", "before.swv", "after.swv"]);
+    assert!(printed.contains("load"), "{printed}");
     let measures = recorded.failure(&["diff", "before.swv", "missing.swv"]);
     assert!(measures.contains("missing.swv"), "{measures}");
 }
@@ -243,26 +249,26 @@ fn a_diff_shows_what_changed() {
 #[test]
 fn merged_recordings_keep_their_processes() {
     let recorded = Recorded::new().with("a.swv", 3).with("b.swv", 4);
-    let (_, said) = recorded.said(&["merge", "a.swv", "b.swv", "-o", "all.swv"]);
-    assert!(said.contains("all.swv: 2 processes, 24 events"), "{said}");
-    let (tree, _) = recorded.said(&["tree", "all.swv", "--min", "0"]);
+    let (_, printed) = recorded.printed(&["merge", "a.swv", "b.swv", "-o", "all.swv"]);
+    assert!(printed.contains("all.swv: 2 processes, 24 events"), "{printed}");
+    let (tree, _) = recorded.printed(&["tree", "all.swv", "--min", "0"]);
     assert!(line(&tree, "load").contains(&"7"), "{tree}");
     let refused = recorded.failure(&["merge", "a.swv", "-o", "all.swv"]);
-    assert!(refused.contains("all.swv") && refused.contains("--force"), "{refused}");
-    recorded.said(&["merge", "a.swv", "-f", "-o", "all.swv"]);
-    assert!(recorded.said(&["info", "all.swv"]).0.starts_with("1 process, 11 events"));
+    assert!(refused.contains("all.swv") && refused.contains("--overwrite"), "{refused}");
+    recorded.printed(&["merge", "a.swv", "--overwrite", "-o", "all.swv"]);
+    assert!(recorded.printed(&["info", "all.swv"]).0.starts_with("1 process, 11 events"));
 }
 
 #[test]
 fn a_folder_is_a_recording() {
     let recorded = Recorded::new().with("a.swv", 3).with("b.swv", 4);
     std::fs::write(recorded.path("c.swv"), "none").unwrap();
-    let (said, _) = recorded.said(&["info", "."]);
-    assert!(said.starts_with("2 processes, 24 events") && said.contains("c.swv"), "{said}");
+    let (printed, _) = recorded.printed(&["info", "."]);
+    assert!(printed.starts_with("2 processes, 24 events") && printed.contains("c.swv"), "{printed}");
 }
 
 #[test]
-fn what_can_not_be_done_is_one_sentence() {
+fn failures_are_one_sentence() {
     let recorded = Recorded::new().with("a.swv", 1);
     std::fs::write(recorded.path("text.txt"), "some text\n").unwrap();
     std::fs::write(recorded.path("empty.swv"), "").unwrap();
@@ -270,13 +276,13 @@ fn what_can_not_be_done_is_one_sentence() {
         (&["info", "text.txt"][..], "text.txt"),
         (&["tree", "empty.swv"], "empty"),
         (&["top", "gone.swv"], "gone.swv"),
-        (&["tree", "a.swv", "--thread", "nobody"], "nobody"),
+        (&["tree", "a.swv", "--thread", "unknown"], "unknown"),
         (&["tree", "a.swv", "--process", "1"], "no process 1"),
         (&["tree", "a.swv", "--from", "2s", "--to", "1s"], "--from"),
         (&["merge", "a.swv", "-o", "no/such/folder.swv"], "folder.swv"),
     ] {
-        let said = recorded.failure(arguments);
-        assert!(said.starts_with("stackweave: ") && said.contains(word), "{said}");
+        let printed = recorded.failure(arguments);
+        assert!(printed.starts_with("stackweave: ") && printed.contains(word), "{printed}");
     }
     let wrong = recorded.run(&["tree"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -284,7 +290,7 @@ fn what_can_not_be_done_is_one_sentence() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let recorded = Recorded::new().with("a.swv", 1);
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
     command.args(["info", "--json"]).arg(recorded.path("a.swv")).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -294,7 +300,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
 
-/// A program that writes down how it was run, in the place of a Python; it finds the package if `status` is 0.
+/// Writes a script in place of a Python, which prints its arguments; it finds the package if `status` is 0.
 fn python(recorded: &Recorded, status: u8) -> PathBuf {
     let path = recorded.path("python");
     let script = format!("#!/bin/sh\n[ \"$1\" = -c ] && exit {status}\nprintf '%s|' \"$@\"\nexit 7\n");
@@ -304,13 +310,13 @@ fn python(recorded: &Recorded, status: u8) -> PathBuf {
 }
 
 #[test]
-fn programs_are_run_by_python_with_all_arguments() {
-    for command in ["trace", "memory", "dynamo"] {
-        is_run_by_python(command);
+fn python_runs_programs_with_all_arguments() {
+    for command in ["record", "trace", "memory", "dynamo"] {
+        assert_run_by_python(command);
     }
 }
 
-fn is_run_by_python(name: &str) {
+fn assert_run_by_python(name: &str) {
     let recorded = Recorded::new();
     let python = python(&recorded, 0);
     let path = python.to_str().unwrap();
@@ -330,11 +336,11 @@ fn is_run_by_python(name: &str) {
 }
 
 #[test]
-fn a_python_that_can_not_record_is_one_sentence() {
+fn a_python_without_the_package_is_reported_in_one_sentence() {
     let recorded = Recorded::new();
-    let said = recorded.failure(&["trace", "--python", "no/such/python", "s.py"]);
-    assert!(said.contains("can't run no/such/python: No such file") && said.contains("--python"), "{said}");
+    let printed = recorded.failure(&["trace", "--python", "no/such/python", "s.py"]);
+    assert!(printed.contains("can't run no/such/python: No such file") && printed.contains("--python"), "{printed}");
     let python = python(&recorded, 1);
-    let said = recorded.failure(&["trace", "--python", python.to_str().unwrap(), "s.py"]);
-    assert!(said.contains("has no package stackweave: install it there"), "{said}");
+    let printed = recorded.failure(&["trace", "--python", python.to_str().unwrap(), "s.py"]);
+    assert!(printed.contains("the package stackweave is not installed for"), "{printed}");
 }

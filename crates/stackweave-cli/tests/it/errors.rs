@@ -1,17 +1,17 @@
-//! What is wrong is one sentence, with what helps.
+//! Error messages: one sentence, with advice.
 
 use std::fs;
 use std::process::Command;
 
 use crate::common::{Recorded, text};
 
-/// The one sentence about wrong arguments.
+/// Returns the one sentence about wrong arguments.
 fn refusal(recorded: &Recorded, arguments: &[&str]) -> String {
     let output = recorded.run(arguments);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
-    let said = text(&output.stderr);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said.trim_end().to_owned()
+    let printed = text(&output.stderr);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    printed.trim_end().to_owned()
 }
 
 #[test]
@@ -48,36 +48,36 @@ fn wrong_arguments_are_one_sentence_with_the_help_of_the_command() {
             "--color can't be 'blue', only auto, always, never; see stackweave top --help",
         ),
     ] {
-        let said = refusal(&recorded, arguments);
-        assert!(said.contains(expected), "{arguments:?}: {said}");
+        let printed = refusal(&recorded, arguments);
+        assert!(printed.contains(expected), "{arguments:?}: {printed}");
     }
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_with_those_that_are() {
+fn a_missing_file_is_reported_with_similar_names_and_the_newest_recordings() {
     let recorded = Recorded::new().with("train.4242.swv", 1).with("other.swv", 1);
-    let said = recorded.failure(&["top", "trian.4242.swv"]);
-    assert!(said.ends_with("no such file or folder; did you mean train.4242.swv?"), "{said}");
-    let said = recorded.failure(&["tree", "x"]);
-    assert!(said.contains("; the newest recordings there: ") && said.contains("other.swv"), "{said}");
-    let said = recorded.failure(&["flame", "no/such/run.swv"]);
-    assert!(said.ends_with("; there is no folder no/such"), "{said}");
+    let printed = recorded.failure(&["top", "trian.4242.swv"]);
+    assert!(printed.ends_with("no such file or folder; did you mean train.4242.swv?"), "{printed}");
+    let printed = recorded.failure(&["tree", "x"]);
+    assert!(printed.contains("; the newest recordings there: ") && printed.contains("other.swv"), "{printed}");
+    let printed = recorded.failure(&["flame", "no/such/run.swv"]);
+    assert!(printed.ends_with("; there is no folder no/such"), "{printed}");
     fs::create_dir(recorded.path("empty")).unwrap();
-    let said = recorded.failure(&["info", "empty"]);
+    let printed = recorded.failure(&["info", "empty"]);
     assert!(
-        said.contains("holds no recordings")
-            && said.ends_with("; stackweave run -o empty/run.swv records a program to it"),
-        "{said}"
+        printed.contains("holds no recordings")
+            && printed.ends_with("; stackweave record -o empty/run.swv records a program to it"),
+        "{printed}"
     );
 }
 
 #[test]
-fn an_export_that_is_too_large_says_what_helps_and_leaves_nothing() {
+fn an_export_that_is_too_large_gives_advice_and_leaves_no_file() {
     let recorded = Recorded::new().with("a.swv", 50);
-    let helps = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
+    let advice = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
     for arguments in [&["export", "a.swv", "-o", "a.jsonl"][..], &["export", "a.swv", "-o", "a.parquet"]] {
-        let said = recorded.failure(&[arguments, &["--max-size", "200B"]].concat());
-        assert!(said.contains("is larger than its limit of 200 B") && said.ends_with(helps), "{said}");
+        let printed = recorded.failure(&[arguments, &["--max-size", "200B"]].concat());
+        assert!(printed.contains("is larger than its limit of 200 B") && printed.ends_with(advice), "{printed}");
         assert_eq!(fs::read_dir(recorded.path(".")).unwrap().count(), 1, "{arguments:?}");
         let output = recorded.run(&[arguments, &["--max-size", "none"]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -87,7 +87,7 @@ fn an_export_that_is_too_large_says_what_helps_and_leaves_nothing() {
 }
 
 #[test]
-fn other_files_are_told_with_their_readers() {
+fn files_of_other_programs_are_reported_with_their_readers() {
     let recorded = Recorded::new();
     for (name, start, reader) in [
         ("out.bin", &b"memray\0\x0b"[..], "memray reads it"),
@@ -96,69 +96,70 @@ fn other_files_are_told_with_their_readers() {
         ("trace.json", b"{\"traceEvents\": []}", "ui.perfetto.dev"),
         ("snapshot.pickle", b"\x80\x04\x95\x10", "memory_viz"),
         ("events.parquet", b"PAR1\0\0", "DuckDB"),
-        ("train.py", b"import os\n", "stackweave run records"),
+        ("train.py", b"import os\n", "stackweave record records"),
         ("run.html", b"<!doctype html>\n", "a browser shows it"),
         ("run.folded", b"a;b 3\n", "speedscope"),
     ] {
         fs::write(recorded.path(name), start).unwrap();
         for command in ["top", "info", "flame"] {
-            let said = recorded.failure(&[command, name]);
-            assert!(said.contains("this is no recording of Stackweave") && said.contains(reader), "{said}");
+            let printed = recorded.failure(&[command, name]);
+            assert!(printed.contains("this is no recording of Stackweave") && printed.contains(reader), "{printed}");
         }
     }
 }
 
 #[test]
-fn what_is_asked_of_a_recording_that_has_it_not_is_told_with_what_it_has() {
+fn unknown_threads_and_measures_are_reported_with_those_that_exist() {
     let recorded = Recorded::new().with("a.swv", 1);
-    let said = recorded.failure(&["top", "a.swv", "--thread", "nobody"]);
-    assert!(said.contains("there is no thread nobody, but trainer ("), "{said}");
-    let said = recorded.failure(&["flame", "a.swv", "--measure", "samples"]);
-    assert!(
-        said.ends_with("nothing here counts as samples: the recording is about wall time; --measure time shows it"),
-        "{said}"
-    );
-    let said = recorded.failure(&["flame", "a.swv", "--root", "nobody"]);
-    assert!(said.contains("--root") && said.contains("stackweave top lists"), "{said}");
+    let printed = recorded.failure(&["top", "a.swv", "--thread", "unknown"]);
+    assert!(printed.contains("there is no thread unknown; the recording has trainer ("), "{printed}");
+    let printed = recorded.failure(&["flame", "a.swv", "--measure", "samples"]);
+    assert!(printed.ends_with("the recording has no samples, but wall time; --measure time shows it"), "{printed}");
+    let printed = recorded.failure(&["flame", "a.swv", "--root", "unknown"]);
+    assert!(printed.contains("--root") && printed.contains("stackweave top lists"), "{printed}");
     let output = recorded.run(&["export", "a.swv", "--measure", "calls", "-o", "a.svg"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("leave out --measure"));
-    let said = recorded.failure(&["diff", "a.swv", "a.swv", "--shares", "--fail-above", "1"]);
-    assert!(said.contains("needs --only"), "{said}");
+    let printed = recorded.failure(&["diff", "a.swv", "a.swv", "--shares", "--fail-above", "1"]);
+    assert!(printed.contains("needs --only"), "{printed}");
 }
 
 #[test]
-fn what_can_not_be_written_is_told_before_anything_is_read() {
+fn outputs_that_can_not_be_written_are_reported_before_anything_is_read() {
     let recorded = Recorded::new().with("a.swv", 1);
     for arguments in [
         ["export", "a.swv", "-o", "no/such/a.svg"],
         ["report", "a.swv", "-o", "no/such/a.html"],
         ["merge", "a.swv", "-o", "no/such/b.swv"],
     ] {
-        let said = recorded.failure(&arguments);
+        let printed = recorded.failure(&arguments);
         assert!(
-            said.contains("can't write no/such/") && said.ends_with("there is no folder no/such; make it first"),
-            "{said}"
+            printed.contains("can't write no/such/")
+                && printed.ends_with("there is no folder no/such; create it first"),
+            "{printed}"
         );
     }
-    let said = recorded.failure(&["export", "a.swv", "-o", "/proc/a.svg"]);
-    assert!(said.contains("can't write /proc/a.svg") && said.ends_with("--output names another place"), "{said}");
+    let printed = recorded.failure(&["export", "a.swv", "-o", "/proc/a.svg"]);
+    assert!(
+        printed.contains("can't write /proc/a.svg") && printed.ends_with("choose another path with --output"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn help_is_short_and_has_examples() {
     let recorded = Recorded::new();
-    let (page, _) = recorded.said(&[]);
-    assert_eq!(page, recorded.said(&["--help"]).0);
-    assert_eq!(page, recorded.said(&["help"]).0);
-    for heading in ["Record:", "Look:", "Share:", "Find faults, set up:", "Options:"] {
+    let (page, _) = recorded.printed(&[]);
+    assert_eq!(page, recorded.printed(&["--help"]).0);
+    assert_eq!(page, recorded.printed(&["help"]).0);
+    for heading in ["Record:", "Inspect:", "Share:", "Diagnose, set up:", "Options:"] {
         assert!(page.contains(&format!("\n{heading}\n")), "{page}");
     }
     for command in
         ["info", "heap", "phases", "tree", "top", "flame", "diff", "report", "export", "merge", "completions"]
     {
-        let (help, _) = recorded.said(&["help", command]);
-        assert_eq!(help, recorded.said(&[command, "--help"]).0);
+        let (help, _) = recorded.printed(&["help", command]);
+        assert_eq!(help, recorded.printed(&[command, "--help"]).0);
         assert!(help.lines().next().unwrap().len() <= 100, "{help}");
         let examples = help.split_once("\nExamples:\n").unwrap().1;
         assert!((2..=4).contains(&examples.matches(&format!("stackweave {command}")).count()), "{help}");
@@ -172,8 +173,8 @@ fn help_that_can_not_be_written_is_a_failure() {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
         let output = command.args(arguments).stdout(full).output().unwrap();
-        let said = text(&output.stderr);
-        assert!(said.starts_with("stackweave: can't write to standard output: "), "{arguments:?}: {said}");
+        let printed = text(&output.stderr);
+        assert!(printed.starts_with("stackweave: can't write to standard output: "), "{arguments:?}: {printed}");
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is for programs: JSON, gates, completions.
+//! Output for programs: JSON, gates, completions.
 
 use std::process::Command;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::common::{Recorded, text};
 
 fn json_of(recorded: &Recorded, arguments: &[&str]) -> Value {
-    let (said, remarks) = recorded.said(arguments);
+    let (printed, remarks) = recorded.printed(arguments);
     assert_eq!(remarks, "");
-    serde_json::from_str(&said).unwrap()
+    serde_json::from_str(&printed).unwrap()
 }
 
 #[test]
@@ -57,45 +57,46 @@ fn trees_and_flames_are_nested() {
     assert_eq!((&root["value"], &root["total"]), (&json!(3), &json!(5)));
 }
 
-/// Ends with status 1 and one sentence, whatever else was printed.
+/// Runs a command that fails with status 1, and returns the last line of its error output.
 fn unchecked(recorded: &Recorded, arguments: &[&str]) -> String {
     let output = recorded.run(&[&["diff"], arguments].concat());
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
-    said.lines().last().unwrap_or_default().to_owned()
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {printed}");
+    printed.lines().last().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn a_gate_that_finds_nothing_to_check_fails() {
+fn a_gate_with_nothing_to_check_fails() {
     let recorded = Recorded::new().with("a.swv", 10).with("b.swv", 10);
     for gate in ["--fail-above", "--fail-above-each"] {
-        let said = unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5"]);
+        let printed = unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5"]);
         assert!(
-            said.starts_with("stackweave: the gate can't be checked, as nothing is selected in a.swv and b.swv"),
-            "{said}"
+            printed
+                .starts_with("stackweave: the gate can't be checked, because nothing is selected in a.swv and b.swv"),
+            "{printed}"
         );
         unchecked(&recorded, &["a.swv", "b.swv", "--from", "3600s", gate, "5"]);
         unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5", "--json"]);
     }
-    // Without a gate it is a question, and the answer is that there is nothing.
-    recorded.said(&["diff", "a.swv", "b.swv", "--only", "no_such_function"]);
+    // Without a gate, an empty selection is no failure.
+    recorded.printed(&["diff", "a.swv", "b.swv", "--only", "no_such_function"]);
 }
 
 #[test]
-fn what_is_new_has_grown_and_what_is_gone_is_not_checked() {
+fn new_functions_count_as_growth_and_missing_ones_can_not_be_checked() {
     let recorded = Recorded::new().with("none.swv", 0).with("some.swv", 10);
     let only = ["--only", "function:load", "--fail-above", "5", "--measure", "calls"];
     let grown = recorded.run(&[&["diff", "none.swv", "some.swv"], &only[..]].concat());
     assert_eq!(grown.status.code(), Some(3), "{}", text(&grown.stderr));
-    let said = unchecked(&recorded, &[&["some.swv", "none.swv"], &only[..]].concat());
-    assert!(said.contains("what is selected in some.swv is not in none.swv"), "{said}");
+    let printed = unchecked(&recorded, &[&["some.swv", "none.swv"], &only[..]].concat());
+    assert!(printed.contains("what is selected in some.swv is not in none.swv"), "{printed}");
 }
 
 #[test]
-fn a_gate_does_not_pass_what_is_cut() {
+fn a_gate_does_not_pass_truncated_recordings() {
     let recorded = Recorded::new().with("a.swv", 3000);
     let whole = std::fs::read(recorded.path("a.swv")).unwrap();
-    // Without its last block, which is the end; and within a block.
+    // Truncated before its last block, which is the end; and within a block.
     std::fs::write(recorded.path("unclosed.swv"), &whole[..whole.len() - 40]).unwrap();
     let mut damaged = whole.clone();
     let middle = whole.len() / 2;
@@ -104,18 +105,18 @@ fn a_gate_does_not_pass_what_is_cut() {
     for other in ["unclosed.swv", "damaged.swv"] {
         for sides in [["a.swv", other], [other, "a.swv"]] {
             let gate = ["--measure", "calls", "--fail-above", "1000"];
-            let said = unchecked(&recorded, &[&sides, &gate[..]].concat());
-            assert!(said.contains(&format!("{other} is incomplete: ")), "{said}");
-            assert!(said.ends_with("--allow-incomplete compares it all the same"), "{said}");
+            let printed = unchecked(&recorded, &[&sides, &gate[..]].concat());
+            assert!(printed.contains(&format!("{other} is incomplete: ")), "{printed}");
+            assert!(printed.ends_with("--allow-incomplete compares it anyway"), "{printed}");
             let allowed = recorded.run(&[&["diff", "--allow-incomplete"][..], &sides, &gate].concat());
             assert!(matches!(allowed.status.code(), Some(0 | 3)), "{}", text(&allowed.stderr));
         }
     }
-    recorded.said(&["diff", "a.swv", "a.swv", "--measure", "calls", "--fail-above", "0"]);
+    recorded.printed(&["diff", "a.swv", "a.swv", "--measure", "calls", "--fail-above", "0"]);
 }
 
 #[test]
-fn a_gate_fails_where_nobody_reads_the_table() {
+fn a_gate_fails_even_if_the_table_is_not_read() {
     let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -128,25 +129,25 @@ fn a_gate_fails_where_nobody_reads_the_table() {
 }
 
 #[test]
-fn a_gate_fails_with_a_status_of_its_own() {
+fn a_failed_gate_has_its_own_status() {
     let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
     let gate = |arguments: &[&str]| {
         let output = recorded.run(&[&["diff", "before.swv", "after.swv", "--measure", "calls"], arguments].concat());
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     };
-    let (status, table, said) = gate(&["--fail-above", "49"]);
+    let (status, table, printed) = gate(&["--fail-above", "49"]);
     assert_eq!(status, 3);
     assert_eq!(
-        said,
+        printed,
         "stackweave: calls grew by 50.0 %, from 12 to 18, and --fail-above allows 49 %; most in load (+6)\n"
     );
     assert!(table.contains("+50.0%"), "{table}");
     assert_eq!(gate(&["--fail-above", "50%"]).0, 0);
     assert_eq!(gate(&["--fail-above", "0", "--only", "function:step"]).0, 0);
-    let (status, _, said) = gate(&["--fail-above", "59", "--only", "function:load"]);
-    assert_eq!((status, said.contains("grew by 60.0 %, from 10 to 16")), (3, true), "{said}");
-    let (status, _, said) = gate(&["--fail-above-each", "49.9"]);
-    assert_eq!((status, said.contains("calls of load itself grew by 60.0 %, from 10 to 16")), (3, true), "{said}");
+    let (status, _, printed) = gate(&["--fail-above", "59", "--only", "function:load"]);
+    assert_eq!((status, printed.contains("grew by 60.0 %, from 10 to 16")), (3, true), "{printed}");
+    let (status, _, printed) = gate(&["--fail-above-each", "49.9"]);
+    assert_eq!((status, printed.contains("self calls of load grew by 60.0 %, from 10 to 16")), (3, true), "{printed}");
     assert_eq!(gate(&["--fail-above-each", "50"]).0, 0);
     let (status, json, _) = gate(&["--fail-above", "49", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -163,7 +164,7 @@ fn a_gate_fails_with_a_status_of_its_own() {
     assert_eq!((&json["paths"][1]["function"], &json["paths"][1]["callers"]), (&json!("load"), &json!(["epoch"])));
 }
 
-/// The words that bash would offer.
+/// Returns the words that bash would offer.
 fn offered(recorded: &Recorded, words: &[&str]) -> Vec<String> {
     let script = "compopt() { :; }; source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
                   _stackweave stackweave \"${@: -1}\" \"${@: -2:1}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
@@ -180,7 +181,7 @@ fn offered(recorded: &Recorded, words: &[&str]) -> Vec<String> {
 fn bash_completes_commands_options_values_and_files() {
     let recorded = Recorded::new().with("train.swv", 1);
     std::fs::write(recorded.path("train.py"), "").unwrap();
-    let script = recorded.said(&["completions", "bash"]).0;
+    let script = recorded.printed(&["completions", "bash"]).0;
     std::fs::write(recorded.path("completions.bash"), script).unwrap();
     assert_eq!(offered(&recorded, &["stackweave", "tr"]), ["trace", "tree"]);
     assert_eq!(offered(&recorded, &["stackweave", "diff", "--fail-above-"]), ["--fail-above-each"]);
@@ -192,7 +193,7 @@ fn bash_completes_commands_options_values_and_files() {
     assert!(
         offered(&recorded, &["stackweave", "export", "train.swv", "--output", "tr"]).contains(&"train.swv".to_owned())
     );
-    // Where nothing is offered, bash completes files: it is told to do so.
+    // Bash completes files if there is nothing to offer: the script enables that.
     for words in [["stackweave", "top", "tr"], ["stackweave", "trace", "tr"]] {
         let files = offered(&recorded, &words);
         assert!(files.iter().all(|word| word.is_empty() || word.starts_with("train.")), "{files:?}");
@@ -205,20 +206,20 @@ fn bash_completes_commands_options_values_and_files() {
 fn every_shell_has_completions_of_the_python_commands() {
     let recorded = Recorded::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let (script, _) = recorded.said(&["completions", shell]);
+        let (script, _) = recorded.printed(&["completions", shell]);
         assert!(script.contains("min-duration") && script.contains("fail-above"), "{shell}");
     }
 }
 
 #[test]
-fn a_command_of_python_has_help_without_a_python() {
+fn help_of_python_commands_needs_no_python() {
     let recorded = Recorded::new();
-    let (help, said) = recorded.said(&["trace", "--python", "no/such/python", "--help"]);
+    let (help, printed) = recorded.printed(&["trace", "--python", "no/such/python", "--help"]);
     assert!(
         help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration TIME"),
         "{help}"
     );
-    assert!(said.contains("can't run no/such/python") && said.contains("--python"), "{said}");
+    assert!(printed.contains("can't run no/such/python") && printed.contains("--python"), "{printed}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
     let output = command.args(["help", "memory"]).env("STACKWEAVE_PYTHON", "no/such/python").output().unwrap();
     assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss SIZE"));

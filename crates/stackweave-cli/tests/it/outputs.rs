@@ -1,4 +1,5 @@
-//! Commands that write: they destroy nothing that they did not create, and write to standard output if the path says so.
+//! Commands that write: they replace nothing that they did not create, and write to standard output if the path says
+//! so.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
@@ -9,62 +10,62 @@ use stackweave_recording::Recording;
 
 use crate::common::{Recorded, text};
 
-const PARQUET: [&str; 5] = ["export", "run.swv", "--format", "parquet", "--force"];
+const PARQUET: [&str; 5] = ["export", "run.swv", "--format", "parquet", "--overwrite"];
 
 fn parquet(output: &str) -> Vec<&str> {
     PARQUET.iter().copied().chain(["-o", output]).collect()
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path.display().to_string()) }
+        if path.is_dir() { paths.extend(files(&path)) } else { paths.push(path.display().to_string()) }
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 #[test]
-fn a_folder_of_something_else_is_not_replaced_by_force() {
+fn overwrite_does_not_replace_a_folder_with_other_contents() {
     let recorded = Recorded::new().with("run.swv", 3);
     fs::create_dir_all(recorded.path("precious/sub")).unwrap();
     fs::write(recorded.path("precious/sub/thesis.txt"), "years").unwrap();
     let before = files(&recorded.path("."));
     for output in ["precious", ".", "..", "./", "precious/..", "/", "run.swv"] {
-        let said = recorded.failure(&parquet(output));
-        assert!(said.contains("can't write ") && said.contains("name a new folder"), "{said}");
+        let printed = recorded.failure(&parquet(output));
+        assert!(printed.contains("can't write ") && printed.contains("name a new folder"), "{printed}");
         assert_eq!(files(&recorded.path(".")), before, "{output}");
     }
-    let said = recorded.failure(&["merge", "run.swv", "-o", "precious"]);
-    assert!(said.ends_with("(--force replaces only folders of earlier exports)"), "{said}");
-    let said = recorded.failure(&["merge", "run.swv", "-o", "precious", "--force"]);
-    assert!(said.contains("precious"), "{said}");
+    let printed = recorded.failure(&["merge", "run.swv", "-o", "precious"]);
+    assert!(printed.ends_with("(--overwrite replaces only folders of earlier exports)"), "{printed}");
+    let printed = recorded.failure(&["merge", "run.swv", "-o", "precious", "--overwrite"]);
+    assert!(printed.contains("precious"), "{printed}");
     assert_eq!(files(&recorded.path(".")), before);
 }
 
 #[test]
-fn an_older_export_is_replaced_by_force_and_only_if_it_is_alone() {
+fn overwrite_replaces_an_older_export_only_if_the_folder_has_nothing_else() {
     let recorded = Recorded::new().with("run.swv", 3).with("other.swv", 2);
-    recorded.said(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
+    recorded.printed(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
     let first = files(&recorded.path("data"));
-    let said = recorded.failure(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
-    assert!(said.contains("data is there already") && said.contains("--force replaces only"), "{said}");
-    recorded.said(&parquet("data"));
+    let printed = recorded.failure(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
+    assert!(printed.contains("data already exists") && printed.contains("--overwrite replaces only"), "{printed}");
+    recorded.printed(&parquet("data"));
     assert_eq!(files(&recorded.path("data")), first);
-    // A second machine's export, put beside the first.
-    recorded.said(&["export", "other.swv", "--format", "parquet", "-o", "second"]);
+    // The export of a second machine, beside the first.
+    recorded.printed(&["export", "other.swv", "--format", "parquet", "-o", "second"]);
     let part = fs::read_dir(recorded.path("second/events")).unwrap().next().unwrap().unwrap().file_name();
     fs::rename(recorded.path("second/events").join(&part), recorded.path("data/events").join(&part)).unwrap();
     let before = files(&recorded.path("data"));
-    let said = recorded.failure(&parquet("data"));
-    assert!(said.contains("the folder also holds events/process="), "{said}");
+    let printed = recorded.failure(&parquet("data"));
+    assert!(printed.contains("the folder also contains events/process="), "{printed}");
     assert_eq!(files(&recorded.path("data")), before);
 }
 
 #[test]
-fn a_device_is_written_through_with_and_without_force() {
+fn a_device_is_written_to_with_and_without_overwrite() {
     use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
     let recorded = Recorded::new().with("run.swv", 3);
     let device = recorded.path("null");
@@ -73,8 +74,8 @@ fn a_device_is_written_through_with_and_without_force() {
         return;
     }
     let is_device = || fs::symlink_metadata(&device).unwrap().file_type().is_char_device();
-    for force in [&[][..], &["--force"]] {
-        let with = |arguments: &[&str]| recorded.said(&[arguments, force].concat());
+    for overwrite in [&[][..], &["--overwrite"]] {
+        let with = |arguments: &[&str]| recorded.printed(&[arguments, overwrite].concat());
         with(&["export", "run.swv", "--format", "json", "-o", "null"]);
         with(&["report", "run.swv", "-o", "null"]);
         with(&["merge", "run.swv", "-o", "null"]);
@@ -86,23 +87,23 @@ fn a_device_is_written_through_with_and_without_force() {
 fn a_dash_is_standard_output() {
     let recorded = Recorded::new().with("run.swv", 3);
     for output in ["-", "/dev/stdout"] {
-        let (out, said) = recorded.said(&["export", "run.swv", "--format", "folded", "-o", output]);
+        let (out, printed) = recorded.printed(&["export", "run.swv", "--format", "folded", "-o", output]);
         assert!(out.contains("epoch (train.py);load (train.py) "), "{out}");
-        assert!(said.starts_with("Wrote standard output (folded, "), "{said}");
-        let (page, said) = recorded.said(&["report", "run.swv", "-o", output]);
-        assert!(page.starts_with("<!doctype html>") && said.starts_with("Wrote standard output"), "{said}");
+        assert!(printed.starts_with("Wrote standard output (folded, "), "{printed}");
+        let (page, printed) = recorded.printed(&["report", "run.swv", "-o", output]);
+        assert!(page.starts_with("<!doctype html>") && printed.starts_with("Wrote standard output"), "{printed}");
         let merged = recorded.run(&["merge", "run.swv", "-o", output]);
         assert!(merged.status.success());
         fs::write(recorded.path("merged.swv"), merged.stdout).unwrap();
         assert_eq!(Recording::open(&recorded.path("merged.swv")).unwrap().processes().len(), 1);
     }
     assert!(!recorded.path("-").exists());
-    let said = recorded.failure(&parquet("-"));
-    assert!(said.contains("it is no folder"), "{said}");
+    let printed = recorded.failure(&parquet("-"));
+    assert!(printed.contains("it is not a folder"), "{printed}");
 }
 
 #[test]
-fn standard_output_that_is_a_file_is_added_to() {
+fn standard_output_that_is_a_file_is_appended_to() {
     let recorded = Recorded::new().with("run.swv", 3);
     let path = recorded.path("out.txt");
     fs::write(&path, "kept\n").unwrap();
@@ -115,7 +116,7 @@ fn standard_output_that_is_a_file_is_added_to() {
 }
 
 #[test]
-fn nobody_who_reads_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let recorded = Recorded::new().with("run.swv", 3);
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
     command.args(["report", "run.swv", "-o", "-"]).current_dir(recorded.path("."));
@@ -128,8 +129,8 @@ fn nobody_who_reads_is_no_failure() {
 #[test]
 fn a_full_device_is_one_sentence() {
     let recorded = Recorded::new().with("run.swv", 3);
-    let said = recorded.failure(&["export", "run.swv", "--format", "json", "-o", "/dev/full"]);
-    assert!(said.contains("can't write /dev/full: No space left on device"), "{said}");
+    let printed = recorded.failure(&["export", "run.swv", "--format", "json", "-o", "/dev/full"]);
+    assert!(printed.contains("can't write /dev/full: No space left on device"), "{printed}");
     assert!(fs::symlink_metadata("/dev/full").unwrap().file_type().is_char_device());
 }
 
@@ -139,16 +140,16 @@ fn the_recording_itself_is_never_replaced() {
     let before = fs::read(recorded.path("run.swv")).unwrap();
     symlink("run.swv", recorded.path("link.swv")).unwrap();
     for output in ["run.swv", "./run.swv", "link.swv"] {
-        let said = recorded.failure(&["export", "run.swv", "--format", "json", "-o", output, "--force"]);
-        assert!(said.contains("is a recording that is read"), "{said}");
-        let said = recorded.failure(&["report", "run.swv", "-o", output, "--force"]);
-        assert!(said.contains("is a recording that is read"), "{said}");
+        let printed = recorded.failure(&["export", "run.swv", "--format", "json", "-o", output, "--overwrite"]);
+        assert!(printed.contains("is a recording that is read"), "{printed}");
+        let printed = recorded.failure(&["report", "run.swv", "-o", output, "--overwrite"]);
+        assert!(printed.contains("is a recording that is read"), "{printed}");
     }
     assert_eq!(fs::read(recorded.path("run.swv")).unwrap(), before);
 }
 
 #[test]
-fn what_is_written_is_its_owners_only_and_leaves_nothing_beside_it() {
+fn outputs_are_private_and_leave_no_other_files() {
     let recorded = Recorded::new().with("run.swv", 3);
     let run = |arguments: &str| {
         let script = format!("umask 0; exec {} {arguments}", env!("CARGO_BIN_EXE_stackweave"));
@@ -191,7 +192,7 @@ fn wrong_arguments_exit_with_2() {
     }
 }
 
-/// Runs commands in a folder of their own, which has little room and can be made read-only; `None` where that is not allowed.
+/// Runs commands in a folder on a small disk, which can be made read-only; `None` if mounting is not allowed.
 fn on_small_disk(recorded: &Recorded, commands: &str) -> Option<String> {
     fs::create_dir(recorded.path("disk")).unwrap();
     let script = format!(
@@ -209,20 +210,20 @@ fn on_small_disk(recorded: &Recorded, commands: &str) -> Option<String> {
 #[test]
 fn a_full_disk_leaves_what_was_there() {
     let recorded = Recorded::new().with("run.swv", 3_000);
-    let commands = "printf old > out.jsonl; stackweave export run.swv -o out.jsonl --force; echo status $?; cat out.jsonl; echo; ls -A
+    let commands = "printf old > out.jsonl; stackweave export run.swv -o out.jsonl --overwrite; echo status $?; cat out.jsonl; echo; ls -A
         stackweave export run.swv --format parquet -o data; echo status $?; ls -A; stackweave merge run.swv -o all.swv; echo status $?; ls -A";
-    let Some(said) = on_small_disk(&recorded, commands) else { return };
-    assert!(said.starts_with("status 1\nold\nout.jsonl\nrun.swv\n"), "{said}");
-    assert!(said.contains("can't write out.jsonl: No space left on device"), "{said}");
-    assert!(!said.contains(".part"), "{said}");
+    let Some(printed) = on_small_disk(&recorded, commands) else { return };
+    assert!(printed.starts_with("status 1\nold\nout.jsonl\nrun.swv\n"), "{printed}");
+    assert!(printed.contains("can't write out.jsonl: No space left on device"), "{printed}");
+    assert!(!printed.contains(".part"), "{printed}");
 }
 
 #[test]
 fn a_folder_that_can_not_be_written_is_one_sentence() {
     let recorded = Recorded::new().with("run.swv", 3);
     let commands = "printf old > out.json; mount -o remount,ro .
-        stackweave export run.swv -o out.json --force; echo status $?; cat out.json; echo; ls -A";
-    let Some(said) = on_small_disk(&recorded, commands) else { return };
-    assert!(said.starts_with("status 1\nold\nout.json\nrun.swv\n"), "{said}");
-    assert!(said.contains("can't write out.json: Read-only file system"), "{said}");
+        stackweave export run.swv -o out.json --overwrite; echo status $?; cat out.json; echo; ls -A";
+    let Some(printed) = on_small_disk(&recorded, commands) else { return };
+    assert!(printed.starts_with("status 1\nold\nout.json\nrun.swv\n"), "{printed}");
+    assert!(printed.contains("can't write out.json: Read-only file system"), "{printed}");
 }

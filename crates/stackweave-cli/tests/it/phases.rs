@@ -1,4 +1,4 @@
-//! `stackweave phases` as its users meet it.
+//! `stackweave phases` as its users run it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn code(name: &str) -> RawFrame {
     label(name, "/srv/model.py", 12).unwrap()
 }
 
-/// Two compilations, of which the second fails, on a clock of whole milliseconds.
+/// Records two compilations, of which the second fails, with times in whole milliseconds.
 fn record(path: &Path) {
     let mut options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(path) };
     options.extra.insert("timing".to_owned(), "1".to_owned());
@@ -59,46 +59,46 @@ fn recorded() -> Recorded {
 }
 
 #[test]
-fn runs_and_functions_are_shown_with_what_went_wrong() {
+fn runs_and_functions_are_shown_with_failures() {
     let recorded = recorded();
-    let (said, remarks) = recorded.said(&["phases", "compile.swv"]);
-    assert!(said.starts_with("Runs  2 runs, 120 ms, 1 failed\n"), "{said}");
-    assert!(said.contains(" 1    100 ms  done    forward  /srv/model.py:12\n"), "{said}");
-    assert!(said.contains("4 phases, 3 deep: tracing 50.0 ms (50.0%), lowering 20.0 ms (20.0%)"), "{said}");
-    assert!(said.contains("error: Unsupported: no"), "{said}");
+    let (printed, remarks) = recorded.printed(&["phases", "compile.swv"]);
+    assert!(printed.starts_with("Runs  2 runs, 120 ms, 1 failed\n"), "{printed}");
+    assert!(printed.contains(" 1    100 ms  done    forward  /srv/model.py:12\n"), "{printed}");
+    assert!(printed.contains("4 phases, 3 deep: tracing 50.0 ms (50.0%), lowering 20.0 ms (20.0%)"), "{printed}");
+    assert!(printed.contains("error: Unsupported: no"), "{printed}");
     let words = "2/1 30.0 ms 25.0% 30.0 ms 25.0% 15.0 ms 30.0 ms 100 150,000 attention /srv/model.py:12";
-    assert_eq!(line(&said, "attention").join(" "), words);
-    assert!(remarks.contains("1 pop was left out") && remarks.contains("left open when a phase around ended: tracing"));
-    let (runs, _) = recorded.said(&["phases", "--runs", "compile.swv"]);
+    assert_eq!(line(&printed, "attention").join(" "), words);
+    assert!(remarks.contains("1 pop was left out") && remarks.contains("left open when an outer phase ended: tracing"));
+    let (runs, _) = recorded.printed(&["phases", "--runs", "compile.swv"]);
     assert!(runs.starts_with("Runs") && !runs.contains("Phases"), "{runs}");
 }
 
 #[test]
-fn functions_are_ordered_limited_and_chosen() {
+fn functions_are_sorted_limited_and_filtered() {
     let recorded = recorded();
     let recorded = recorded.with("spans.swv", 3);
     let first = |name: &str, sort: &str| {
-        let (said, _) = recorded.said(&["phases", name, "--sort", sort, "-n", "1"]);
-        let lines: Vec<&str> = said.lines().rev().collect();
-        assert!(lines[0].ends_with(" more)"), "{said}");
+        let (printed, _) = recorded.printed(&["phases", name, "--sort", sort, "-n", "1"]);
+        let lines: Vec<&str> = printed.lines().rev().collect();
+        assert!(lines[0].ends_with(" more)"), "{printed}");
         ["epoch", "load", "forward"].into_iter().find(|name| lines[1].contains(name)).unwrap()
     };
     assert_eq!(["total", "calls"].map(|sort| first("spans.swv", sort)), ["epoch", "load"]);
     assert_eq!(["own", "self", "failed"].map(|sort| first("compile.swv", sort)), ["forward"; 3]);
-    let (part, _) = recorded.said(&["phases", "compile.swv", "--from", "150ms", "--hide", "function:forward"]);
+    let (part, _) = recorded.printed(&["phases", "compile.swv", "--from", "150ms", "--hide", "function:forward"]);
     assert!(part.contains("1 run, 20.0 ms") && part.contains("1 function, 20.0 ms"), "{part}");
-    let (one, _) = recorded.said(&["phases", "compile.swv", "--thread", "compiler", "--only", "function:lowering"]);
+    let (one, _) = recorded.printed(&["phases", "compile.swv", "--thread", "compiler", "--only", "function:lowering"]);
     assert!(one.contains("lowering") && !one.contains("attention"), "{one}");
-    let (none, remarks) = recorded.said(&["phases", "compile.swv", "--only", "function:nobody"]);
-    assert!(none.contains("0 functions") && remarks.contains("No phases here."), "{none} {remarks}");
+    let (none, remarks) = recorded.printed(&["phases", "compile.swv", "--only", "function:unknown"]);
+    assert!(none.contains("0 functions") && remarks.contains("No phases are selected."), "{none} {remarks}");
 }
 
 #[test]
-fn json_has_all_of_it() {
+fn json_has_all_phases_and_runs() {
     let recorded = recorded();
-    let (said, remarks) = recorded.said(&["phases", "--json", "-n", "1", "compile.swv"]);
+    let (printed, remarks) = recorded.printed(&["phases", "--json", "-n", "1", "compile.swv"]);
     assert_eq!(remarks, "");
-    let whole: Value = serde_json::from_str(&said).unwrap();
+    let whole: Value = serde_json::from_str(&printed).unwrap();
     let attention = whole["phases"].as_array().unwrap().iter().find(|row| row["function"] == "attention").unwrap();
     let expected = json!({
         "function": "attention", "file": "/srv/model.py", "line": 12,
@@ -125,22 +125,22 @@ fn json_has_all_of_it() {
     );
     assert_eq!((&whole["unmatched_pops"], &whole["left_open"], &whole["total"]), (&json!(1), &json!(1), &json!(0.12)));
     assert_eq!(whole["problems"].as_array().unwrap().len(), 2);
-    let (said, _) = recorded.said(&["phases", "--json", "--runs", "compile.swv"]);
-    let runs: Value = serde_json::from_str(&said).unwrap();
-    assert!(runs.get("phases").is_none() && runs["runs"].as_array().unwrap().len() == 2, "{said}");
+    let (printed, _) = recorded.printed(&["phases", "--json", "--runs", "compile.swv"]);
+    let runs: Value = serde_json::from_str(&printed).unwrap();
+    assert!(runs.get("phases").is_none() && runs["runs"].as_array().unwrap().len() == 2, "{printed}");
 }
 
 #[test]
-fn many_recordings_are_looked_at_together() {
+fn several_recordings_are_shown_together() {
     let recorded = recorded();
     record(&recorded.path("other.swv"));
-    let (said, _) = recorded.said(&["phases", "compile.swv", "other.swv"]);
-    assert!(said.starts_with("Runs  4 runs, 240 ms, 2 failed\n"), "{said}");
-    assert!(said.contains("4 functions, 240 ms in all"), "{said}");
+    let (printed, _) = recorded.printed(&["phases", "compile.swv", "other.swv"]);
+    assert!(printed.starts_with("Runs  4 runs, 240 ms, 2 failed\n"), "{printed}");
+    assert!(printed.contains("4 functions, 240 ms in total"), "{printed}");
 }
 
 #[test]
-fn what_can_not_be_done_is_one_sentence() {
+fn failures_are_one_sentence() {
     let recorded = recorded().with("spans.swv", 1);
     std::fs::write(recorded.path("text.txt"), "some text\n").unwrap();
     std::fs::write(recorded.path("empty.swv"), "").unwrap();
@@ -151,17 +151,17 @@ fn what_can_not_be_done_is_one_sentence() {
         (&["phases", "empty.swv"], "empty"),
         (&["phases", "gone.swv"], "gone.swv"),
         (&["phases", "nothing.swv"], "no phases were recorded; stackweave.Timing records those of a program"),
-        (&["phases", "spans.swv", "--runs"], "there are no runs here"),
-        (&["phases", "compile.swv", "--thread", "nobody"], "nobody"),
+        (&["phases", "spans.swv", "--runs"], "the recording has no runs"),
+        (&["phases", "compile.swv", "--thread", "unknown"], "unknown"),
         (&["phases", "compile.swv", "--from", "2s", "--to", "1s"], "--from"),
     ] {
-        let said = recorded.failure(arguments);
-        assert!(said.starts_with("stackweave: ") && said.contains(words), "{said}");
+        let printed = recorded.failure(arguments);
+        assert!(printed.starts_with("stackweave: ") && printed.contains(words), "{printed}");
     }
     for wrong in [&["phases"][..], &["phases", "compile.swv", "--sort", "size"], &["phases", "compile.swv", "-n", "x"]]
     {
         assert_eq!(recorded.run(wrong).status.code(), Some(2), "{wrong:?}");
     }
-    let (spans, _) = recorded.said(&["phases", "spans.swv"]);
+    let (spans, _) = recorded.printed(&["phases", "spans.swv"]);
     assert!(spans.starts_with("Phases  3 functions"), "{spans}");
 }

@@ -1,4 +1,4 @@
-//! `stackweave report`: one page, made anew at will, and never in the place of something else.
+//! `stackweave report`: one page, which replaces an older report and nothing else.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,15 +10,15 @@ use stackweave_export::is_report;
 use crate::common::{Recorded, text};
 
 #[test]
-fn a_report_is_made_anew() {
+fn an_older_report_is_replaced() {
     let recorded = Recorded::new().with("run.swv", 3);
     for _ in 0..2 {
-        let (out, said) = recorded.said(&["report", "run.swv"]);
+        let (out, printed) = recorded.printed(&["report", "run.swv"]);
         assert_eq!(out, "");
-        assert!(said.starts_with("Wrote run.html (report, ") && said.lines().count() == 1, "{said}");
+        assert!(printed.starts_with("Wrote run.html (report, ") && printed.lines().count() == 1, "{printed}");
         let whole = fs::canonicalize(recorded.path("run.html")).unwrap();
         let end = format!(". Open it in a browser: file://{}\n", whole.display());
-        assert!(said.ends_with(&end), "{said}");
+        assert!(printed.ends_with(&end), "{printed}");
     }
     assert!(is_report(&recorded.path("run.html")));
     let page = fs::read_to_string(recorded.path("run.html")).unwrap();
@@ -29,10 +29,10 @@ fn a_report_is_made_anew() {
 fn nothing_else_is_replaced() {
     let recorded = Recorded::new().with("run.swv", 3);
     fs::write(recorded.path("run.html"), "my page").unwrap();
-    let said = recorded.failure(&["report", "run.swv"]);
-    assert_eq!(said, "stackweave: run.html is there already; --force replaces it");
+    let printed = recorded.failure(&["report", "run.swv"]);
+    assert_eq!(printed, "stackweave: run.html already exists; --overwrite replaces it");
     assert_eq!(fs::read_to_string(recorded.path("run.html")).unwrap(), "my page");
-    recorded.said(&["report", "run.swv", "-f"]);
+    recorded.printed(&["report", "run.swv", "--overwrite"]);
     assert!(is_report(&recorded.path("run.html")));
 }
 
@@ -42,17 +42,17 @@ fn folders_parts_and_changes_are_shown() {
     fs::create_dir(recorded.path("many")).unwrap();
     crate::common::record(&recorded.path("many/1.swv"), 1);
     crate::common::record(&recorded.path("many/2.swv"), 2);
-    let (_, said) = recorded.said(&["report", "many", "before.swv", "--no-sources", "--title", "All of them"]);
-    assert!(said.starts_with("Wrote many.html"), "{said}");
-    recorded.said(&["report", "many", "--before", "before.swv", "-o", "change.html", "--thread", "trainer"]);
-    recorded.said(&["export", "many", "-o", "by-export.html", "--no-sources"]);
+    let (_, printed) = recorded.printed(&["report", "many", "before.swv", "--no-sources", "--title", "All of them"]);
+    assert!(printed.starts_with("Wrote many.html"), "{printed}");
+    recorded.printed(&["report", "many", "--before", "before.swv", "-o", "change.html", "--thread", "trainer"]);
+    recorded.printed(&["export", "many", "-o", "by-export.html", "--no-sources"]);
     assert!(["many.html", "change.html", "by-export.html"].iter().all(|name| is_report(&recorded.path(name))));
-    let said = recorded.failure(&["report", "many", "--thread", "nobody"]);
-    assert!(said.contains("there is no thread nobody"), "{said}");
-    let said = recorded.failure(&["report", "many", "--from", "2s", "--to", "1s"]);
-    assert!(said.contains("--from must be before --to"), "{said}");
-    let said = recorded.failure(&["report", "no-such.swv"]);
-    assert!(said.contains("no-such.swv"), "{said}");
+    let printed = recorded.failure(&["report", "many", "--thread", "unknown"]);
+    assert!(printed.contains("there is no thread unknown"), "{printed}");
+    let printed = recorded.failure(&["report", "many", "--from", "2s", "--to", "1s"]);
+    assert!(printed.contains("--from must be before --to"), "{printed}");
+    let printed = recorded.failure(&["report", "no-such.swv"]);
+    assert!(printed.contains("no-such.swv"), "{printed}");
 }
 
 fn opened(recorded: &Recorded, browser: &str) -> Output {
@@ -73,10 +73,13 @@ fn a_browser_opens_it() {
     while !recorded.path("opened").exists() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let told = fs::read_to_string(recorded.path("opened")).unwrap();
-    assert!(told.starts_with("--new-tab file:///") && told.ends_with("/run.html\n"), "{told}");
+    let arguments = fs::read_to_string(recorded.path("opened")).unwrap();
+    assert!(arguments.starts_with("--new-tab file:///") && arguments.ends_with("/run.html\n"), "{arguments}");
     let output = opened(&recorded, "/no/such/browser");
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("there is no browser to open file:///") && is_report(&recorded.path("run.html")), "{said}");
+    let printed = text(&output.stderr);
+    assert!(
+        printed.contains("there is no browser to open file:///") && is_report(&recorded.path("run.html")),
+        "{printed}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Colours, widths, and the end by Ctrl-C.
+//! Colours, widths, and Ctrl-C.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn with(recorded: &Recorded, arguments: &[&str], variables: &[(&str, &str)]) -> 
 }
 
 #[test]
-fn colours_are_there_only_if_they_are_wanted() {
+fn colours_are_used_only_if_enabled() {
     let recorded = Recorded::new().with("a.swv", 3);
     let has = |arguments: &[&str], variables: &[(&str, &str)]| with(&recorded, arguments, variables).contains('\u{1b}');
     for command in ["top", "tree", "flame"] {
@@ -37,7 +37,7 @@ fn colours_are_there_only_if_they_are_wanted() {
 }
 
 #[test]
-fn a_flame_graph_has_the_colours_that_the_terminal_has() {
+fn a_flame_graph_has_the_colours_of_the_terminal() {
     let recorded = Recorded::new().with("a.swv", 3);
     let drawn = |variables: &[(&str, &str)]| with(&recorded, &["flame", "a.swv"], variables);
     let force = ("CLICOLOR_FORCE", "1");
@@ -48,7 +48,7 @@ fn a_flame_graph_has_the_colours_that_the_terminal_has() {
 }
 
 #[test]
-fn a_flame_graph_is_as_wide_and_as_deep_as_asked() {
+fn a_flame_graph_has_the_requested_width_and_depth() {
     let recorded = Recorded::new().with("a.swv", 3);
     let drawn = with(&recorded, &["flame", "a.swv", "--measure", "calls", "--width", "50"], &[]);
     let expected = "\
@@ -63,11 +63,11 @@ fn a_flame_graph_is_as_wide_and_as_deep_as_asked() {
     assert_eq!(wide.lines().next().unwrap().chars().count(), 100);
 }
 
-/// So many that an export of each event takes a while.
+/// Enough events for an export that takes a while.
 const EVENTS: usize = 400_000;
 
 #[test]
-fn an_interrupt_ends_it_by_the_signal_and_leaves_nothing_half_written() {
+fn an_interrupt_ends_the_command_by_the_signal_without_a_half_written_file() {
     let recorded = Recorded::new();
     let writer =
         Recorder::start(Options::new(recorded.path("a.swv")), &crate::common::STACKS, std::sync::Arc::new(NoNames))
@@ -98,7 +98,7 @@ fn an_interrupt_ends_it_by_the_signal_and_leaves_nothing_half_written() {
     }
 }
 
-/// Whether the process has a file open for its output: one that has no name yet, or that lies in a folder which is not complete.
+/// Returns whether the process has its output open: a file without a name yet, or one in an unfinished folder.
 fn is_writing(process: u32, recorded: &Recorded) -> bool {
     let folder = std::fs::canonicalize(recorded.path(".")).unwrap();
     let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };

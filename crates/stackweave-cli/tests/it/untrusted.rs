@@ -1,12 +1,12 @@
-//! What a recording of somebody else may not do to the one who looks at it.
+//! Untrusted recordings can't harm the user who opens them.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use stackweave_testkit::folder::Folder;
-use stackweave_testkit::wild_recording::{HOSTILE_TEXTS, WildOptions, wild_recording_with};
+use stackweave_testkit::hostile_recording::{HOSTILE_TEXTS, HostileOptions, hostile_recording_with};
 
-/// What people look at, and what may go wrong.
+/// Commands, including ones that fail.
 const COMMANDS: &[&[&str]] = &[
     &["info", "x.swv"],
     &["top", "x.swv", "-n", "1000"],
@@ -20,9 +20,9 @@ const COMMANDS: &[&[&str]] = &[
     &["diff", "x.swv", "y.swv", "--fail-above", "0", "--measure", "calls", "--allow-incomplete"],
     &["top", "x.swv", "--thread", "none"],
     &["top", "x.swv", "--process", "1"],
-    &["report", "x.swv", "--force"],
-    &["merge", "x.swv", "y.swv", "-o", "merged.swv", "--force"],
-    &["export", "x.swv", "-o", "x.folded", "--force"],
+    &["report", "x.swv", "--overwrite"],
+    &["merge", "x.swv", "y.swv", "-o", "merged.swv", "--overwrite"],
+    &["export", "x.swv", "-o", "x.folded", "--overwrite"],
     &["export", "x.swv", "-o", "no such\u{1b}[2J/x.json"],
     &["top", "\u{1b}]0;t\u{7}\u{202e}.swv"],
     &["top", "x.swv", "--measure", "\u{1b}[31m\u{9b}"],
@@ -36,7 +36,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).env("RUST_BACKTRACE", "0").stdin(Stdio::null()).output().unwrap()
 }
 
-/// What of a text a terminal would obey; with colours, all but the codes for these.
+/// Returns the parts of a text that a terminal would obey; with `colours`, except the codes for colours.
 fn obeyed(text: &str, colours: bool) -> Vec<String> {
     let is_obeyed = |letter: char| {
         let is_direction = "\u{61c}\u{200e}\u{200f}".contains(letter)
@@ -53,8 +53,8 @@ fn obeyed(text: &str, colours: bool) -> Vec<String> {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_is_printed() {
-    let options = WildOptions {
+fn no_terminal_control_codes_are_printed() {
+    let options = HostileOptions {
         numbers: false,
         texts: HOSTILE_TEXTS.map(str::to_owned).to_vec(),
         names: true,
@@ -64,8 +64,8 @@ fn nothing_that_a_terminal_obeys_is_printed() {
     let folder = Folder::new();
     let (mut shown, mut found) = (0, Vec::new());
     for seed in 0..4 {
-        folder.write("x.swv", &wild_recording_with(seed, &options));
-        folder.write("y.swv", &wild_recording_with(seed + 100, &options));
+        folder.write("x.swv", &hostile_recording_with(seed, &options));
+        folder.write("y.swv", &hostile_recording_with(seed + 100, &options));
         for arguments in COMMANDS {
             for colours in ["never", "always"] {
                 let output = run(folder.path(), &[*arguments, &["--color", colours]].concat());
@@ -73,7 +73,7 @@ fn nothing_that_a_terminal_obeys_is_printed() {
                     let text = String::from_utf8(stream.clone()).unwrap();
                     shown += text.matches('\u{fffd}').count();
                     let obeyed = obeyed(&text, colours == "always");
-                    found.extend(obeyed.iter().map(|what| format!("seed {seed}: {arguments:?} {colours}: {what}")));
+                    found.extend(obeyed.iter().map(|code| format!("seed {seed}: {arguments:?} {colours}: {code}")));
                 }
                 assert!(matches!(output.status.code(), Some(0..=3)), "{arguments:?}: {}", output.status);
             }
@@ -84,9 +84,9 @@ fn nothing_that_a_terminal_obeys_is_printed() {
 }
 
 #[test]
-fn json_has_the_names_as_they_are_and_nothing_that_a_terminal_obeys() {
+fn json_has_the_original_names_without_terminal_control_codes() {
     let name = "\u{1b}]0;t\u{7}\u{202e}\u{9b}";
-    let options = WildOptions {
+    let options = HostileOptions {
         numbers: false,
         texts: vec![name.to_owned()],
         names: true,
@@ -94,7 +94,7 @@ fn json_has_the_names_as_they_are_and_nothing_that_a_terminal_obeys() {
         nested: 3,
     };
     let folder = Folder::new();
-    folder.write("x.swv", &wild_recording_with(1, &options));
+    folder.write("x.swv", &hostile_recording_with(1, &options));
     for command in ["info", "top", "tree", "heap", "phases"] {
         let output = run(folder.path(), &[command, "x.swv", "--json"]);
         let text = String::from_utf8(output.stdout).unwrap();
@@ -111,7 +111,7 @@ fn a_pipe_or_a_device_as_a_module_is_not_opened() {
     let folder = Folder::new();
     let pipe = folder.file("lib.so");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let options = WildOptions {
+    let options = HostileOptions {
         numbers: false,
         texts: vec!["a".to_owned()],
         names: false,
@@ -119,11 +119,15 @@ fn a_pipe_or_a_device_as_a_module_is_not_opened() {
         nested: 3,
     };
     for seed in 0..6 {
-        folder.write("x.swv", &wild_recording_with(seed, &options));
+        folder.write("x.swv", &hostile_recording_with(seed, &options));
         for command in ["top", "tree", "flame", "heap", "report"] {
             let output = run(folder.path(), &[command, "x.swv"]);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(matches!(output.status.code(), Some(0 | 1)), "{command}, seed {seed}: {}: {said}", output.status);
+            let printed = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                matches!(output.status.code(), Some(0 | 1)),
+                "{command}, seed {seed}: {}: {printed}",
+                output.status
+            );
         }
         std::fs::remove_file(folder.file("x.html")).unwrap();
     }

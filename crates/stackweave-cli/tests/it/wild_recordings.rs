@@ -1,20 +1,20 @@
-//! Recordings that keep to the format and have wild numbers in them cost every command a sentence at most: no crash, no
-//! hang, and no memory out of proportion to the file.
+//! Valid recordings with extreme numbers end each command with one sentence at most: no crash, no hang, and no memory
+//! out of proportion to the file.
 
 use std::env;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_testkit::folder::Folder;
+use stackweave_testkit::hostile_recording::hostile_recording;
 use stackweave_testkit::scale;
-use stackweave_testkit::wild_recording::wild_recording;
 
-/// How many of them one process goes through.
+/// How many recordings one process reads.
 const TOGETHER: u64 = 10;
-/// Address space of a process: most of it is what the test program itself maps.
+/// The address space of a process: most of it is mapped by the test program itself.
 const KILOBYTES: &str = "1500000";
 const SECONDS: &str = "300";
-/// What says to the child which recordings it is to go through.
+/// The variable with the first seed for a child process.
 const FIRST: &str = "STACKWEAVE_WILD_FIRST";
 
 const COMMANDS: &[&str] = &[
@@ -54,26 +54,26 @@ const COMMANDS: &[&str] = &[
     "export x.swv -o x.parquet",
 ];
 
-/// Runs a test of this program in a process of its own, with little memory and a limit of time.
+/// Runs a test of this program in a child process, with limits of memory and time.
 fn limited(first: u64) -> Output {
     let script = format!("ulimit -v {KILOBYTES}; exec timeout -k 5 {SECONDS} \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).arg(env::current_exe().unwrap());
     command
-        .args(["--exact", "wild_recordings::goes_through_some", "--nocapture", "--include-ignored"])
+        .args(["--exact", "wild_recordings::run_commands_on_some_recordings", "--nocapture", "--include-ignored"])
         .env(FIRST, first.to_string());
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap()
 }
 
-/// In the child: runs all commands on some recordings, and says what it is at.
+/// In the child: runs all commands on some recordings, and prints its progress.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
-fn goes_through_some() {
+fn run_commands_on_some_recordings() {
     let first: u64 = env::var(FIRST).unwrap().parse().unwrap();
     for seed in first..first + TOGETHER {
         let folder = Folder::new();
-        folder.write("x.swv", &wild_recording(seed));
-        folder.write("y.swv", &wild_recording(seed ^ 1));
+        folder.write("x.swv", &hostile_recording(seed));
+        folder.write("y.swv", &hostile_recording(seed ^ 1));
         env::set_current_dir(folder.path()).unwrap();
         for words in COMMANDS {
             eprintln!("AT seed {seed}: {words}");
@@ -88,11 +88,11 @@ fn goes_through_some() {
     eprintln!("ALL DONE");
 }
 
-/// What went wrong in a child: a line for each command that failed by more than a sentence.
+/// Returns the faults of a child: one line for each command that did not fail with a sentence.
 fn faults(output: &Output) -> Vec<String> {
     let error = String::from_utf8_lossy(&output.stderr);
-    let is_told = |line: &&str| line.contains("panicked at") || line.starts_with("FAULT");
-    let mut faults: Vec<String> = error.lines().filter(is_told).map(str::to_owned).collect();
+    let is_fault = |line: &&str| line.contains("panicked at") || line.starts_with("FAULT");
+    let mut faults: Vec<String> = error.lines().filter(is_fault).map(str::to_owned).collect();
     if !error.contains("ALL DONE") {
         let last = error.lines().rfind(|line| line.starts_with("AT ")).unwrap_or("at the beginning");
         faults.push(format!("{} {last}: {}", output.status, error.lines().last().unwrap_or_default()));
@@ -101,7 +101,7 @@ fn faults(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn no_command_fails_by_more_than_a_sentence() {
+fn every_command_fails_with_a_sentence_at_most() {
     // More with `STACKWEAVE_WILD=3000`.
     let recordings =
         env::var("STACKWEAVE_WILD").ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| scale(60, 240));
@@ -127,7 +127,7 @@ fn no_command_fails_by_more_than_a_sentence() {
 fn the_recordings_are_read() {
     let is_read = |seed: &u64| {
         let folder = Folder::new();
-        let path = folder.write("x.swv", &wild_recording(*seed));
+        let path = folder.write("x.swv", &hostile_recording(*seed));
         let recording = stackweave_recording::Recording::open(&path).unwrap();
         let of_process = |process: &stackweave_recording::ProcessRecording| {
             process.dictionary().frame_count() > 1 && process.dictionary().kinds().count() > 30

@@ -1,4 +1,5 @@
-//! What Python's allocators tell in every interpreter found, whatever stands before and behind them.
+//! What is recorded of Python's allocators in each installed interpreter, with other allocators before and after the
+//! hooks.
 
 use std::process::Command;
 
@@ -7,10 +8,10 @@ use stackweave_testkit::{child, in_each_python};
 
 const SECONDS: u32 = 300;
 
-in_each_python!(blocks_are_what_python_takes, check_blocks);
+in_each_python!(recorded_blocks_are_those_that_python_allocates, check_blocks);
 
 #[test]
-fn blocks_are_what_a_refused_python_takes() {
+fn recorded_blocks_are_those_that_a_refused_python_allocates() {
     refused_pythons().iter().filter(|python| python.minor >= 10).for_each(check_blocks);
 }
 

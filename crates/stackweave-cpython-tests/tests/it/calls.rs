@@ -1,4 +1,4 @@
-//! What each mechanism tells of calls in every interpreter found, beside what Python itself says.
+//! What each mechanism records of calls in each installed interpreter, compared with what Python itself reports.
 
 use std::process::{Command, Output};
 
@@ -14,7 +14,7 @@ fn run(python: &Python, name: &str, arguments: &[&str]) -> Output {
     child::run_for(&mut command, SECONDS)
 }
 
-in_each_python!(calls_are_what_python_says, check_calls);
+in_each_python!(recorded_calls_are_those_that_python_reports, check_calls);
 
 fn check_calls(python: &Python) {
     let output = run(python, "run_call_cases.py", &[]);
@@ -24,21 +24,21 @@ fn check_calls(python: &Python) {
     assert!(text.contains("cases 59"), "{}: {text}", python.version);
 }
 
-in_each_python!(an_interpreter_goes_away_while_calls_are_told, check_shutdown);
+in_each_python!(an_interpreter_shuts_down_while_calls_are_recorded, check_shutdown);
 
 fn check_shutdown(python: &Python) {
     for mechanism in MECHANISMS {
         let output = run(python, "calls_at_shutdown.py", &[mechanism]);
         let text = child::text(&output);
-        let is_there = mechanism == "3" || (mechanism == "1") == (python.minor >= 12);
-        let expected = if is_there { "told at the end" } else { "can't trace calls by" };
+        let is_available = mechanism == "3" || (mechanism == "1") == (python.minor >= 12);
+        let expected = if is_available { "recorded at the end" } else { "can't trace calls by" };
         assert!(text.contains(expected), "{} by {mechanism}: {text}", python.version);
         assert!(output.status.success(), "{} by {mechanism}: {text}", python.version);
     }
 }
 
 #[test]
-fn an_interpreter_whose_frames_cant_be_read_says_so() {
+fn an_interpreter_whose_frames_cant_be_read_reports_the_reason() {
     let refused = refused_pythons();
     for python in &refused {
         let output = run(python, "calls_refused.py", &[]);

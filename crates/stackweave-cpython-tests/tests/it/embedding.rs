@@ -1,4 +1,4 @@
-//! An interpreter inside this process: before it is initialised, after it is gone, and loaded for its host alone.
+//! An interpreter inside this process: before it is initialised, after it has ended, and loaded with local symbols.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -22,7 +22,7 @@ struct Library(*mut c_void);
 impl Library {
     fn open(path: &Path, mode: c_int) -> Self {
         let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-        // SAFETY: loading an interpreter runs nothing of it.
+        // SAFETY: loading an interpreter runs none of its code.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | mode) };
         assert!(!handle.is_null(), "{path:?} does not load");
         Self(handle)
@@ -45,7 +45,7 @@ fn walk() -> (usize, SourceStop) {
     (walked.len, walked.stop)
 }
 
-fn come_and_go(path: &Path, mode: c_int) {
+fn initialize_and_finalize(path: &Path, mode: c_int) {
     assert_eq!(Interpreter::find().err(), Some(Unavailable::NoInterpreter));
     let library = Library::open(path, mode);
     assert_eq!(walk(), (0, SourceStop::NotInitialized), "before");
@@ -72,10 +72,10 @@ fn come_and_go(path: &Path, mode: c_int) {
 
 type Hook = unsafe extern "C" fn(*const c_char, *mut c_void, *mut c_void) -> c_int;
 
-/// What `hook` has seen.
+/// The frames that `hook` has read.
 static SEEN: Mutex<Vec<RawFrame>> = Mutex::new(Vec::new());
 
-/// Notes the innermost frame when Python code says so.
+/// Stores the innermost frame when Python code raises the event.
 ///
 /// # Safety
 /// The interpreter calls it, with the GIL held.
@@ -92,7 +92,7 @@ unsafe extern "C" fn hook(event: *const c_char, _: *mut c_void, _: *mut c_void) 
     0
 }
 
-/// Code objects of an interpreter that is gone keep their names, and give theirs to none of the next.
+/// Code objects of an ended interpreter keep their names, and code objects of the next have other names.
 fn name_new_functions(run: extern "C" fn(*const c_char) -> c_int) {
     static LIVES: AtomicUsize = AtomicUsize::new(0);
     const FUNCTIONS: usize = 50;
@@ -114,7 +114,7 @@ for number in range({FUNCTIONS}):
     }
 }
 
-in_each_python!(an_embedded_interpreter_comes_and_goes, check_embedded);
+in_each_python!(an_embedded_interpreter_is_initialized_and_finalized_twice, check_embedded);
 
 fn check_embedded(python: &Python) {
     let Some(library) = &python.library else {
@@ -124,7 +124,7 @@ fn check_embedded(python: &Python) {
     for prefix in [HIDDEN, OPEN] {
         let role = format!("{prefix}{}", library.display());
         let mut command = child::command(&child::own_executable(), EMBEDS, &role);
-        // An interpreter looks for its library beside the executable, which is this test.
+        // An interpreter searches for its library beside the executable, which is this test.
         command.arg("--include-ignored").env("PYTHONHOME", &python.home);
         let output = child::run(&mut command);
         let text = child::text(&output);
@@ -133,11 +133,11 @@ fn check_embedded(python: &Python) {
 }
 
 #[test]
-#[ignore = "run by the tests of embedded interpreters, in a process of its own"]
+#[ignore = "run by the tests of embedded interpreters, in a separate process"]
 fn embeds_the_library_of_its_role() {
-    let role = child::role().expect("a parent that says which library");
+    let role = child::role().expect("the parent passes the library");
     match role.strip_prefix(HIDDEN) {
-        Some(library) => come_and_go(Path::new(library), libc::RTLD_LOCAL),
-        None => come_and_go(Path::new(&role[OPEN.len()..]), libc::RTLD_GLOBAL),
+        Some(library) => initialize_and_finalize(Path::new(library), libc::RTLD_LOCAL),
+        None => initialize_and_finalize(Path::new(&role[OPEN.len()..]), libc::RTLD_GLOBAL),
     }
 }

@@ -1,4 +1,4 @@
-//! The frames of every interpreter found, beside what Python itself says.
+//! The frames of each installed interpreter, compared with what Python itself reports.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn run(python: &Python, name: &str, arguments: &[&str]) -> String {
     text
 }
 
-in_each_python!(walks_equal_what_python_says, check_walks);
+in_each_python!(walks_equal_what_python_reports, check_walks);
 
 fn check_walks(python: &Python) {
     let text = run(python, "run_cases.py", &[]);
@@ -27,7 +27,7 @@ fn check_walks(python: &Python) {
     assert!(text.contains("at exit: 0 frames, interpreter "), "{}: {text}", python.version);
 }
 
-in_each_python!(a_daemon_thread_walks_while_the_interpreter_goes_away, check_daemon);
+in_each_python!(a_daemon_thread_walks_while_the_interpreter_shuts_down, check_daemon);
 
 fn check_daemon(python: &Python) {
     for _ in 0..5 {
@@ -36,7 +36,7 @@ fn check_daemon(python: &Python) {
 }
 
 #[test]
-fn a_refused_interpreter_gives_its_frames_by_the_public_api() {
+fn a_refused_interpreter_provides_its_frames_by_the_public_api() {
     let refused = refused_pythons();
     for python in &refused {
         let reason = python.refusal.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The line tables of a whole standard library, decoded, beside what its own interpreter says.
+//! The line tables of a whole standard library, compared with the positions that its own interpreter reports.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,8 +28,8 @@ impl<'a> Reader<'a> {
         usize::try_from(self.number()).unwrap()
     }
 
-    /// Minus one stands for nothing.
-    fn place(&mut self) -> Option<u32> {
+    /// Reads a number of a position. Minus one means none.
+    fn optional(&mut self) -> Option<u32> {
         u32::try_from(self.number()).ok()
     }
 }
@@ -40,11 +40,11 @@ fn dump(python: &Python, file: &Path) -> Vec<u8> {
     let output = child::run_for(&mut command, SECONDS);
     assert!(output.status.success(), "{}: {}", python.version, child::text(&output));
     let bytes = std::fs::read(file).expect("the script wrote it");
-    std::fs::remove_file(file).expect("it is ours");
+    std::fs::remove_file(file).expect("the test owns it");
     bytes
 }
 
-/// Compares every code object; how many code objects and instructions there were.
+/// Compares every code object. Returns how many code objects and instructions there were.
 fn compare(python: &Python, bytes: &[u8]) -> (usize, u32) {
     let columns = python.minor >= FIRST_WITH_COLUMNS;
     let format = if columns { LineTableFormat::Locations } else { LineTableFormat::Lines };
@@ -54,15 +54,15 @@ fn compare(python: &Python, bytes: &[u8]) -> (usize, u32) {
         let first_line = reader.number();
         let length = reader.length();
         let table = LineTable::new(reader.take(length), first_line, format);
-        let mut entries = table.entries().filter(|entry| entry.end > entry.start).peekable();
+        let mut ranges = table.ranges().filter(|range| range.end > range.start).peekable();
         let (mut start, mut last) = (0, (0, Position::default()));
         for _ in 0..reader.length() {
-            let end = reader.place().unwrap();
-            let [line, end_line, column, end_column] = [(); 4].map(|()| reader.place());
+            let end = reader.optional().unwrap();
+            let [line, end_line, column, end_column] = [(); 4].map(|()| reader.optional());
             let expected = Position { line, end_line, column, end_column };
             for instruction in (start..end).step_by(2) {
-                while entries.next_if(|entry| entry.end <= instruction).is_some() {}
-                let found = entries.peek().map_or_else(Position::default, |entry| entry.position);
+                while ranges.next_if(|range| range.end <= instruction).is_some() {}
+                let found = ranges.peek().map_or_else(Position::default, |range| range.position);
                 let found = if columns { found } else { Position { end_line: None, ..found } };
                 assert_eq!(found, expected, "{}: {table:?} at {instruction}", python.version);
                 instructions += 1;

@@ -1,6 +1,6 @@
-//! The tests of the `CPython` readers inside real interpreters, as one program.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
-#![allow(clippy::print_stdout, reason = "a test says what it skips and what it measured")]
+//! Tests of the `CPython` readers inside real interpreters, as one program.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot be set up must fail")]
+#![allow(clippy::print_stdout, reason = "tests print what they skip and measure")]
 
 mod allocators;
 mod calls;

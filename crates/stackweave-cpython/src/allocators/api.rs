@@ -1,4 +1,4 @@
-//! The interpreter's functions that get and set allocators, and their records: the same from 3.10 to 3.15.
+//! The interpreter's functions that get and set allocators, and their structs: the same from 3.10 to 3.15.
 
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -68,9 +68,9 @@ impl ArenaAllocator {
     }
 }
 
-/// What there is in a build without the GIL to have other threads wait.
+/// The functions by which a build without the GIL stops its other threads.
 #[derive(Clone, Copy, Debug)]
-struct World {
+struct StopTheWorld {
     this_interpreter: unsafe extern "C" fn() -> *mut c_void,
     stop: unsafe extern "C" fn(*mut c_void),
     start: unsafe extern "C" fn(*mut c_void),
@@ -86,24 +86,24 @@ pub(super) struct Api {
     free: [unsafe extern "C" fn(*mut c_void); 2],
     holds_gil: unsafe extern "C" fn() -> c_int,
     is_initialized: unsafe extern "C" fn() -> c_int,
-    world: Option<World>,
+    world: Option<StopTheWorld>,
 }
 
 impl Api {
     pub(super) fn find() -> Result<&'static Self, AllocatorError> {
-        static FOUND: OnceLock<Api> = OnceLock::new();
-        if let Some(found) = FOUND.get() {
-            return Ok(found);
+        static API: OnceLock<Api> = OnceLock::new();
+        if let Some(api) = API.get() {
+            return Ok(api);
         }
-        let found = Self::look_up()?;
-        Ok(FOUND.get_or_init(|| found))
+        let api = Self::look_up()?;
+        Ok(API.get_or_init(|| api))
     }
 
     fn look_up() -> Result<Self, AllocatorError> {
         let symbols = Symbols::find().ok_or(crate::Unavailable::NoInterpreter)?;
         // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
         unsafe {
-            let world = if is_free_threaded(symbols)? { Some(World::look_up(symbols)?) } else { None };
+            let world = if is_free_threaded(symbols)? { Some(StopTheWorld::look_up(symbols)?) } else { None };
             Ok(Self {
                 get: first_of(symbols, &[c"PyMem_GetAllocator"])?,
                 set: first_of(symbols, &[c"PyMem_SetAllocator"])?,
@@ -119,7 +119,7 @@ impl Api {
     }
 
     pub(super) fn holds_gil(&self) -> bool {
-        // SAFETY: both only read words, whoever asks.
+        // SAFETY: both functions only read words, and may be called by any thread.
         unsafe { (self.is_initialized)() != 0 && (self.holds_gil)() != 0 }
     }
 
@@ -131,15 +131,15 @@ impl Api {
     /// The GIL is held.
     pub(super) unsafe fn get(&self, domain: Domain) -> Allocator {
         let mut allocator = Allocator::NONE;
-        // SAFETY: it writes the record.
+        // SAFETY: the call writes the struct.
         unsafe { (self.get)(domain as c_int, &raw mut allocator) };
         allocator
     }
 
     /// # Safety
-    /// As for [`Api::get`], and the allocator's functions serve every block of the domain, for good.
+    /// As for [`Api::get`]; and the allocator's functions serve every block of the domain, for ever.
     pub(super) unsafe fn set(&self, domain: Domain, mut allocator: Allocator) {
-        // SAFETY: it copies the record; passed on to the caller.
+        // SAFETY: the call copies the struct; passed on to the caller.
         unsafe { (self.set)(domain as c_int, &raw mut allocator) };
     }
 
@@ -147,7 +147,7 @@ impl Api {
     /// The GIL is held.
     pub(super) unsafe fn get_arena(&self) -> ArenaAllocator {
         let mut allocator = ArenaAllocator::NONE;
-        // SAFETY: it writes the record.
+        // SAFETY: the call writes the struct.
         unsafe { (self.get_arena)(&raw mut allocator) };
         allocator
     }
@@ -155,27 +155,28 @@ impl Api {
     /// # Safety
     /// As for [`Api::set`], for arenas.
     pub(super) unsafe fn set_arena(&self, mut allocator: ArenaAllocator) {
-        // SAFETY: it copies the record; passed on to the caller.
+        // SAFETY: the call copies the struct; passed on to the caller.
         unsafe { (self.set_arena)(&raw mut allocator) };
     }
 
-    /// Takes a block of the domain, and gives it back.
+    /// Allocates a block of the domain, and frees it.
     ///
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn ask_for_a_block(&self, domain: Domain) {
+    pub(super) unsafe fn allocate_and_free(&self, domain: Domain) {
         let number = domain as usize - 1;
-        // SAFETY: passed on to the caller; a block that was not got may be given back, too.
+        // SAFETY: passed on to the caller; null may be freed, too.
         unsafe { (self.free[number])((self.malloc[number])(1)) };
     }
 
-    /// Runs `body` while no other thread calls an allocator: it may find one's function and another's context.
+    /// Runs `body` while no other thread calls an allocator: it could combine the function of one allocator with the
+    /// context of another.
     ///
     /// # Safety
     /// The GIL is held, or in a build without it the thread is attached.
     pub(super) unsafe fn alone<R>(&self, body: impl FnOnce() -> R) -> R {
         let Some(world) = &self.world else { return body() };
-        // SAFETY: the thread has an interpreter, whose threads go on after `body`, which neither waits nor panics.
+        // SAFETY: the thread has an interpreter, whose threads continue after `body`, which neither waits nor panics.
         unsafe {
             let interpreter = (world.this_interpreter)();
             (world.stop)(interpreter);
@@ -186,7 +187,7 @@ impl Api {
     }
 }
 
-impl World {
+impl StopTheWorld {
     /// # Safety
     /// The symbols are those of an interpreter.
     unsafe fn look_up(symbols: Symbols) -> Result<Self, AllocatorError> {

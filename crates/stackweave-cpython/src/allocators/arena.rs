@@ -1,7 +1,7 @@
-//! Before who gets arenas, in which the interpreter's small blocks lie, and other memory that is mapped for it: frames.
+//! Hooks the allocator of arenas, which hold the interpreter's small blocks, and of other memory that it maps: frames.
 //!
-//! An arena is asked for inside a call that has come to us already. If not, it is memory for frames; or somebody has put allocators
-//! back that were there before ours, as `tracemalloc.stop` does: then ours are put in again.
+//! An arena is allocated inside a call that has reached our hooks already. If not, it is memory for frames; or other
+//! code has restored allocators from before ours, as `tracemalloc.stop` does: then ours are installed again.
 
 use core::any::TypeId;
 use core::ffi::c_void;
@@ -11,12 +11,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use super::api::{Api, ArenaAllocator, FreeArena, Malloc};
 use super::{AllocatorObserver, Domain, chain};
 
-/// The newest of ours. Changed with the GIL held.
+/// The newest of our links. Changed with the GIL held.
 static NEWEST: AtomicPtr<ArenaLink> = AtomicPtr::new(ptr::null_mut());
-static IS_TELLING: AtomicBool = AtomicBool::new(false);
-static PUT_BACK: AtomicU64 = AtomicU64::new(0);
+static IS_RECORDING: AtomicBool = AtomicBool::new(false);
+static REINSTALLED: AtomicU64 = AtomicU64::new(0);
 
-/// One of our places in the chain, never freed nor changed.
+/// A link of ours in the chain of arena allocators, never freed or changed.
 #[derive(Debug)]
 struct ArenaLink {
     context: *mut c_void,
@@ -31,9 +31,9 @@ impl ArenaLink {
     }
 }
 
-/// How often, ever, our allocators were put in again because somebody had taken them out.
-pub(super) fn put_back() -> u64 {
-    PUT_BACK.load(Ordering::Relaxed)
+/// Returns how often our allocators were ever installed again because other code had removed them.
+pub(super) fn reinstallations() -> u64 {
+    REINSTALLED.load(Ordering::Relaxed)
 }
 
 fn ours<O: AllocatorObserver>(link: &'static ArenaLink) -> ArenaAllocator {
@@ -50,7 +50,7 @@ fn newest<O: AllocatorObserver>() -> Option<&'static ArenaLink> {
 /// # Safety
 /// As for [`chain::install`].
 pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api) {
-    // SAFETY: passed on to the caller; ours forward, so that they serve every arena that the others serve.
+    // SAFETY: passed on to the caller; our functions forward, so they serve every arena that the previous ones serve.
     unsafe {
         let now = api.get_arena();
         let link = newest::<O>().filter(|link| now.is(&link.previous()) || now.is(&ours::<O>(link)));
@@ -65,13 +65,13 @@ pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api) {
             api.set_arena(ours::<O>(link));
         }
     }
-    IS_TELLING.store(true, Ordering::Relaxed);
+    IS_RECORDING.store(true, Ordering::Relaxed);
 }
 
 /// # Safety
 /// As for [`chain::remove`].
 pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api) {
-    IS_TELLING.store(false, Ordering::Relaxed);
+    IS_RECORDING.store(false, Ordering::Relaxed);
     let Some(link) = newest::<O>() else { return };
     // SAFETY: passed on to the caller.
     unsafe {
@@ -86,11 +86,11 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api) {
 unsafe extern "C" fn allocate<O: AllocatorObserver>(context: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
-    if IS_TELLING.load(Ordering::Relaxed) && !O::is_inside() {
+    if IS_RECORDING.load(Ordering::Relaxed) && !O::is_in_event() {
         // SAFETY: the GIL is held.
-        unsafe { put_back_in::<O>() };
+        unsafe { reinstall::<O>() };
     }
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     unsafe { (link.allocate)(link.context, size) }
 }
 
@@ -99,23 +99,23 @@ unsafe extern "C" fn allocate<O: AllocatorObserver>(context: *mut c_void, size: 
 unsafe extern "C" fn free(context: *mut c_void, arena: *mut c_void, size: usize) {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     unsafe { (link.free)(link.context, arena, size) };
 }
 
 /// # Safety
-/// As for [`chain::put_on_top`].
+/// As for [`chain::install_first`].
 #[cold]
-unsafe fn put_back_in<O: AllocatorObserver>() {
+unsafe fn reinstall<O: AllocatorObserver>() {
     let Ok(api) = Api::find() else { return };
     // Other threads may be calling an allocator.
     if api.has_no_gil() {
         return;
     }
-    let mut was_out = false;
+    let mut was_removed = false;
     for domain in [Domain::Mem, Domain::Object] {
         // SAFETY: passed on to the caller.
-        was_out |= unsafe { chain::put_on_top::<O>(api, domain) };
+        was_removed |= unsafe { chain::install_first::<O>(api, domain) };
     }
-    PUT_BACK.fetch_add(u64::from(was_out), Ordering::Relaxed);
+    REINSTALLED.fetch_add(u64::from(was_removed), Ordering::Relaxed);
 }

@@ -1,8 +1,8 @@
-//! How our functions come into the chain of a domain's allocators, and out of it.
+//! Inserts our functions into the chain of a domain's allocators, and removes them.
 //!
-//! Others come and go as they like, and may put back what they found when they came: over us, or what was there before us.
-//! So a link forwards to the same for ever, and another one is made when something else is there; none of them can lead back
-//! to itself. They are leaked: a hundred bytes for each time that somebody has come in between.
+//! Other code also installs allocators and restores the ones that it found: over ours, or those from before ours. So a
+//! link always forwards to the same allocator, and a new link is created when another allocator is found; no link can
+//! lead back to itself. Links are leaked: a hundred bytes each time that other code has changed the chain.
 
 use core::any::TypeId;
 use core::ptr;
@@ -21,38 +21,38 @@ fn newest(domain: Domain) -> Option<&'static Link> {
     unsafe { link.as_ref() }
 }
 
-/// Has the domain's calls come to `O`, and nobody else of ours. The newest link is used again if it can be: if it is in the
-/// chain, wherever, or if the chain is what it was before it.
+/// Makes the domain's calls reach `O`, and no other observer of ours. The newest link is reused if possible: if it is
+/// anywhere in the chain, or if the chain is what it was before that link.
 ///
 /// # Safety
-/// The GIL is held, no other thread runs in a build without it, and this is not inside an allocator.
+/// The GIL is held, no other thread runs in a build without it, and the caller is not inside an allocator.
 pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
     if let Some(link) = newest(domain)
         && link.observer == TypeId::of::<O>()
         // SAFETY: passed on to the caller.
         && unsafe { is_in_chain(api, domain, link) }
     {
-        link.is_telling.store(true, Ordering::Relaxed);
+        link.is_recording.store(true, Ordering::Relaxed);
         return;
     }
     // SAFETY: passed on to the caller.
-    unsafe { put_on_top::<O>(api, domain) };
+    unsafe { install_first::<O>(api, domain) };
 }
 
-/// Has the domain's calls come to `O` first. A link of ours that lies deeper in the chain does no harm: the observer is
-/// inside already when it is called. Says whether that was not so.
+/// Makes the domain's calls reach `O` first. A link of ours deeper in the chain does no harm: the observer is in an
+/// event already when it is called. Returns whether `O` was not the first.
 ///
 /// # Safety
 /// The GIL is held, and no other thread runs in a build without it.
-pub(super) unsafe fn put_on_top<O: AllocatorObserver>(api: &Api, domain: Domain) -> bool {
-    // SAFETY: passed on to the caller; our functions forward, so that they serve every block that the others serve.
+pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &Api, domain: Domain) -> bool {
+    // SAFETY: passed on to the caller; our functions forward, so they serve every block that the previous ones serve.
     unsafe {
         let now = api.get(domain);
         let newest = newest(domain).filter(|link| link.observer == TypeId::of::<O>());
         if let Some(link) = newest {
             let ours = functions::allocator::<O>(domain, link);
             if now.is(&ours) || now.is(&link.previous.allocator()) {
-                link.is_telling.store(true, Ordering::Relaxed);
+                link.is_recording.store(true, Ordering::Relaxed);
                 if now.is(&ours) {
                     return false;
                 }
@@ -66,14 +66,15 @@ pub(super) unsafe fn put_on_top<O: AllocatorObserver>(api: &Api, domain: Domain)
     }
 }
 
-/// Nothing more is told. What was there before is put back, unless somebody has come after us, who may call us.
+/// Stops recording. Restores the previous allocators, unless other code has installed its own after ours: it may call
+/// us.
 ///
 /// # Safety
-/// As for [`put_on_top`].
+/// As for [`install_first`].
 pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
     let mut link = newest(domain);
     while let Some(each) = link {
-        each.is_telling.store(false, Ordering::Relaxed);
+        each.is_recording.store(false, Ordering::Relaxed);
         link = each.older;
     }
     let Some(link) = newest(domain) else { return };
@@ -85,14 +86,14 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
     }
 }
 
-/// Asks for a block, to see whether that comes to a link that does not tell.
+/// Returns whether a call reaches this link, which does not record: allocates a block to find out.
 ///
 /// # Safety
 /// As for [`install`].
 unsafe fn is_in_chain(api: &Api, domain: Domain, link: &Link) -> bool {
     link.was_called.store(false, Ordering::Relaxed);
     // SAFETY: passed on to the caller.
-    unsafe { api.ask_for_a_block(domain) };
+    unsafe { api.allocate_and_free(domain) };
     link.was_called.load(Ordering::Relaxed)
 }
 
@@ -101,7 +102,7 @@ fn new_link<O: AllocatorObserver>(domain: Domain, previous: Previous) -> &'stati
         previous,
         observer: TypeId::of::<O>(),
         older: newest(domain),
-        is_telling: AtomicBool::new(true),
+        is_recording: AtomicBool::new(true),
         was_called: AtomicBool::new(false),
     }));
     NEWEST[domain as usize - 1].store(link, Ordering::Release);

@@ -1,21 +1,21 @@
-//! Why Python's allocators can't be told of.
+//! The reasons why Python's allocators can't be recorded.
 
 use crate::unavailable::Unavailable;
 
-/// Why no hook was installed. Nothing has changed then.
+/// Why no hook was installed. Nothing was changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllocatorError {
     /// There is no interpreter, or it lacks a function.
     #[error("Python's allocators can't be recorded in this interpreter: {0}")]
     Python(#[from] Unavailable),
-    /// Hooks are installed already: there is one observer in a process.
+    /// Hooks are installed already: a process has one observer at a time.
     #[error("Python's allocators are recorded already")]
     AlreadyInstalled,
-    /// The interpreter shuts down, or this thread does not hold the GIL.
+    /// The interpreter is shutting down, or this thread does not hold the GIL.
     #[error("Python's allocators can't be recorded now: the interpreter is not running Python here")]
     NoGil,
-    /// A build without the GIL that offers no way to stop other threads while its allocators are exchanged.
+    /// A build without the GIL that has no way to stop other threads while its allocators are exchanged.
     #[error(
         "Python's allocators can't be recorded in this free-threaded build: it can't be stopped while they are exchanged"
     )]

@@ -1,7 +1,8 @@
-//! The functions that the interpreter calls for each block. Hot: they may not allocate, lock, nor call the interpreter; what
-//! the observer does is its own.
+//! The functions that the interpreter calls for each block. Hot: they may not allocate, lock, or call the interpreter,
+//! except for what the observer does.
 //!
-//! A link is never freed and what it forwards to never changes: whoever has copied our functions may call them for ever.
+//! A link is never freed, and what it forwards to never changes: code that has copied our functions may call them for
+//! ever.
 
 use core::any::TypeId;
 use core::ffi::c_void;
@@ -10,23 +11,23 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::api::{Allocator, Calloc, Free, Malloc, Realloc};
 use super::{AllocatorObserver, Domain, Function, Pointer};
 
-/// One of our places in the chain of a domain's allocators: the context of our functions.
+/// A link of ours in the chain of a domain's allocators: the context of our functions.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// What was there before. All of its functions are there.
+    /// The allocator before this one. It has all functions.
     pub(super) previous: Previous,
-    /// Whose functions have it as their context.
+    /// The observer whose functions have this link as their context.
     pub(super) observer: TypeId,
-    /// The link of this domain that was made before it.
+    /// The link of this domain that was created before this one.
     pub(super) older: Option<&'static Link>,
-    pub(super) is_telling: AtomicBool,
-    /// Set when it is called while it does not tell.
+    pub(super) is_recording: AtomicBool,
+    /// Set when the link is called while it does not record.
     pub(super) was_called: AtomicBool,
 }
 
-// SAFETY: what it forwards to are functions and their context, which the interpreter calls from every thread.
+// SAFETY: it forwards to functions and their context, which the interpreter calls from every thread.
 unsafe impl Send for Link {}
-// SAFETY: as above; nothing else of it changes but atomically.
+// SAFETY: as above; its other fields only change atomically.
 unsafe impl Sync for Link {}
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,7 @@ pub(super) struct Previous {
 }
 
 impl Previous {
-    /// None if the interpreter has no allocator: it always has.
+    /// Copies an allocator. `None` if it lacks a function, which no allocator of the interpreter does.
     pub(super) fn of(allocator: Allocator) -> Option<Self> {
         let Allocator { context, malloc, calloc, realloc, free } = allocator;
         Some(Self { context, malloc: malloc?, calloc: calloc?, realloc: realloc?, free: free? })
@@ -51,7 +52,7 @@ impl Previous {
     }
 }
 
-/// Our functions for a domain, before those that the link has.
+/// Returns our functions for a domain, which forward to those of the link.
 pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static Link) -> Allocator {
     let context = (&raw const *link).cast_mut().cast();
     match domain {
@@ -74,7 +75,7 @@ const fn domain(number: u8) -> Domain {
     if number == Domain::Mem as u8 { Domain::Mem } else { Domain::Object }
 }
 
-/// The link that a context is, and whether its observer is told.
+/// Returns the link of a context, and whether its observer records.
 ///
 /// # Safety
 /// The context is a link.
@@ -82,22 +83,22 @@ const fn domain(number: u8) -> Domain {
 unsafe fn link_of(context: *mut c_void) -> (&'static Link, bool) {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<Link>() };
-    let is_telling = link.is_telling.load(Ordering::Relaxed);
-    if !is_telling {
+    let is_recording = link.is_recording.load(Ordering::Relaxed);
+    if !is_recording {
         link.was_called.store(true, Ordering::Relaxed);
     }
-    (link, is_telling)
+    (link, is_recording)
 }
 
 /// # Safety
-/// The interpreter calls it, or who stands before us; the context is a link.
+/// The interpreter calls it, or another allocator in the chain; the context is a link.
 unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    let (link, is_telling) = unsafe { link_of(context) };
+    let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, malloc, .. } = link.previous;
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     let original = || unsafe { malloc(context, size) };
-    if is_telling { O::take(domain(DOMAIN), Function::Malloc, size, original) } else { original() }
+    if is_recording { O::allocate(domain(DOMAIN), Function::Malloc, size, original) } else { original() }
 }
 
 /// # Safety
@@ -108,12 +109,12 @@ unsafe extern "C" fn calloc<O: AllocatorObserver, const DOMAIN: u8>(
     size: usize,
 ) -> Pointer {
     // SAFETY: passed on to the caller.
-    let (link, is_telling) = unsafe { link_of(context) };
+    let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, calloc, .. } = link.previous;
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     let original = || unsafe { calloc(context, count, size) };
-    if is_telling {
-        O::take(domain(DOMAIN), Function::Calloc, count.saturating_mul(size), original)
+    if is_recording {
+        O::allocate(domain(DOMAIN), Function::Calloc, count.saturating_mul(size), original)
     } else {
         original()
     }
@@ -127,20 +128,20 @@ unsafe extern "C" fn realloc<O: AllocatorObserver, const DOMAIN: u8>(
     size: usize,
 ) -> Pointer {
     // SAFETY: passed on to the caller.
-    let (link, is_telling) = unsafe { link_of(context) };
+    let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, realloc, .. } = link.previous;
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     let original = || unsafe { realloc(context, old, size) };
-    if is_telling { O::exchange(domain(DOMAIN), old, size, original) } else { original() }
+    if is_recording { O::reallocate(domain(DOMAIN), old, size, original) } else { original() }
 }
 
 /// # Safety
 /// As for [`malloc`].
 unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, block: Pointer) {
     // SAFETY: passed on to the caller.
-    let (link, is_telling) = unsafe { link_of(context) };
+    let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, free, .. } = link.previous;
-    // SAFETY: the arguments are those that we got.
+    // SAFETY: the arguments are those that we received.
     let original = || unsafe { free(context, block) };
-    if is_telling && !block.is_null() { O::give_back(block, original) } else { original() }
+    if is_recording && !block.is_null() { O::free(block, original) } else { original() }
 }

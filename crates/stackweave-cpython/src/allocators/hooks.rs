@@ -1,4 +1,4 @@
-//! The life of the hooks.
+//! Installs and removes the hooks.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,17 +8,17 @@ use super::{AllocatorObserver, Domain, arena, chain};
 
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// What makes Python's allocators tell, until it is removed. There is one at a time in a process.
+/// Makes Python's allocators call an observer, until it is removed. A process has one at a time.
 #[derive(Debug)]
 pub struct AllocatorHooks {
     api: &'static Api,
     remove: unsafe fn(&Api),
     is_installed: bool,
-    put_back_before: u64,
+    reinstalled_before: u64,
 }
 
 impl AllocatorHooks {
-    /// Has the interpreter's allocators tell `O`. Blocks that were taken before may be given back later.
+    /// Makes the interpreter's allocators call `O`. Blocks that were allocated before may be freed later.
     ///
     /// # Safety
     /// The GIL is held.
@@ -30,7 +30,7 @@ impl AllocatorHooks {
         if IS_INSTALLED.swap(true, Ordering::AcqRel) {
             return Err(AllocatorError::AlreadyInstalled);
         }
-        // SAFETY: the GIL is held, and this is not inside an allocator.
+        // SAFETY: the GIL is held, and the caller is not inside an allocator.
         unsafe {
             api.alone(|| {
                 arena::install::<O>(api);
@@ -39,11 +39,11 @@ impl AllocatorHooks {
                 }
             });
         }
-        Ok(Self { api, remove: remove::<O>, is_installed: true, put_back_before: arena::put_back() })
+        Ok(Self { api, remove: remove::<O>, is_installed: true, reinstalled_before: arena::reinstallations() })
     }
 
-    /// Nothing more is told. What was there before is put back; where somebody has come after us, our functions stay and
-    /// forward.
+    /// Stops recording. Restores the previous allocators; where other code has installed its own after ours, our
+    /// functions stay and forward.
     ///
     /// # Safety
     /// The GIL is held.
@@ -55,10 +55,10 @@ impl AllocatorHooks {
         }
     }
 
-    /// How often they were put in again since they were installed, because somebody had put back what was there before them.
-    /// What was taken and given back in between was not told.
-    pub fn put_back(&self) -> u64 {
-        arena::put_back() - self.put_back_before
+    /// Returns how often the hooks were installed again, because other code had restored the allocators from before
+    /// them. What was allocated and freed in between was not recorded.
+    pub fn reinstallations(&self) -> u64 {
+        arena::reinstallations() - self.reinstalled_before
     }
 }
 

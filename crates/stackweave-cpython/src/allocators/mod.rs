@@ -1,8 +1,8 @@
-//! Python's own allocators, as the interpreter lets others stand before them: this is the contract.
+//! Hooks of Python's own allocators, by the interpreter's functions for that.
 //!
-//! Functions of ours are put before those of the domains `mem` and `object`, and before the one that gets arenas. They forward
-//! to what was there and replace nothing of it, so they do beside `PYTHONMALLOC`, debug hooks, `tracemalloc` and whoever else
-//! stands there, before or after them. The domain `raw` is left alone: it comes to `malloc`.
+//! Our functions are installed before those of the domains `mem` and `object`, and before the allocator of arenas. They
+//! forward to the previous allocators and replace none, so they work with `PYTHONMALLOC`, debug hooks, `tracemalloc`
+//! and any others, before or after ours. The domain `raw` is not hooked: it calls `malloc`.
 
 use core::ffi::c_void;
 
@@ -16,46 +16,47 @@ mod hooks;
 pub use error::AllocatorError;
 pub use hooks::AllocatorHooks;
 
-/// An address that an allocator gives, or null.
+/// An address that an allocator returns, or null.
 pub type Pointer = *mut c_void;
 
-/// Which of Python's allocators was asked.
+/// The allocator that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Domain {
-    /// `PyMem_Malloc` and its kin: buffers.
+    /// `PyMem_Malloc` and related functions: buffers.
     Mem = 1,
-    /// `PyObject_Malloc` and its kin: objects.
+    /// `PyObject_Malloc` and related functions: objects.
     Object = 2,
 }
 
-/// What it was asked for.
+/// The function that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the function that it is called")]
+#[expect(missing_docs, reason = "each is the function of that name")]
 pub enum Function {
     Malloc,
     Calloc,
     Realloc,
 }
 
-/// Who is told, on the thread that asks. The GIL is held, but for builds that have none; an exception may be set, and the
-/// garbage collector may be running: nothing of the interpreter's may be called but `original`, once.
+/// An observer of allocations, on the thread that allocates. The GIL is held, except in builds without one; an
+/// exception may be set, and the garbage collector may be running: the observer may call nothing of the interpreter but
+/// `original`, once.
 ///
-/// What `original` takes and gives back itself, from `malloc` or the system, is the allocator's own: an observer that hears of
-/// that, too, has to know that it is inside.
+/// What `original` itself allocates and frees, from `malloc` or the system, belongs to the allocator: an observer that
+/// also hooks those has to know that it is in an event ([`AllocatorObserver::is_in_event`]).
 ///
-/// All of it is to be inlined into the function that the interpreter calls: the caller of that one is who asks.
+/// All methods are to be inlined into the function that the interpreter calls, whose caller is the code that allocates.
 pub trait AllocatorObserver: 'static {
-    /// A block is asked for, which `original` takes; null if there is no room.
-    fn take(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
+    /// Handles an allocation by `original`, which returns null if there is no memory.
+    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
 
-    /// A block is given back by `original`. Not null.
-    fn give_back(block: Pointer, original: impl FnOnce());
+    /// Handles the free of a block by `original`. The block is not null.
+    fn free(block: Pointer, original: impl FnOnce());
 
-    /// A block, or null, is given back by `original`, and another one is taken, maybe at the same place; null if there is no
-    /// room: then the old one stays.
-    fn exchange(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
+    /// Handles a reallocation by `original`, which frees `old`, if that is not null, and allocates another block, maybe
+    /// at the same address; if there is no memory, it returns null, and `old` stays.
+    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
 
-    /// Whether the thread is in the middle of one of the above, or is one that nothing is told of.
-    fn is_inside() -> bool;
+    /// Returns whether the thread is in one of the methods above, or is never recorded.
+    fn is_in_event() -> bool;
 }

@@ -1,4 +1,4 @@
-//! The public functions that hooks are installed with. All need the GIL.
+//! The public functions with which hooks are installed. All need the GIL.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
@@ -39,19 +39,19 @@ unsafe impl Sync for Api {}
 
 static FOUND: OnceLock<Api> = OnceLock::new();
 
-/// The functions, if they have been looked for.
-pub(super) fn known() -> Option<&'static Api> {
+/// Returns the functions, if they were looked up before.
+pub(super) fn cached() -> Option<&'static Api> {
     FOUND.get()
 }
 
 impl Api {
     pub(super) fn find(interpreter: &Interpreter) -> Result<&'static Self, Unavailable> {
-        if let Some(found) = FOUND.get() {
-            return Ok(found);
+        if let Some(api) = FOUND.get() {
+            return Ok(api);
         }
         let symbols = interpreter.symbols;
         // SAFETY: the signatures are those of the documentation, the same in every version.
-        let found = unsafe {
+        let api = unsafe {
             Self {
                 system_object: first_of(symbols, &[c"PySys_GetObject"])?,
                 attribute: first_of(symbols, &[c"PyObject_GetAttrString"])?,
@@ -74,10 +74,10 @@ impl Api {
                 none: symbols.address(c"_Py_NoneStruct").ok_or(Unavailable::MissingFunction("_Py_NoneStruct"))?,
             }
         };
-        Ok(FOUND.get_or_init(|| found))
+        Ok(FOUND.get_or_init(|| api))
     }
 
-    /// A reference that is ours, or what the interpreter raised instead.
+    /// Takes over a reference, or returns the exception that the interpreter raised instead.
     ///
     /// # Safety
     /// The GIL is held; `object` is null, with an exception set, or a new reference.
@@ -89,7 +89,7 @@ impl Api {
         Ok(Reference { object, api: self })
     }
 
-    /// Another reference to a borrowed object.
+    /// Creates a reference to a borrowed object.
     ///
     /// # Safety
     /// The GIL is held, the object is alive.
@@ -120,7 +120,7 @@ impl Api {
         unsafe { self.own((self.import)(name.as_ptr())) }
     }
 
-    /// What an exception says, which is then gone.
+    /// Returns the text of the current exception, and clears it.
     ///
     /// # Safety
     /// The GIL is held.
@@ -129,12 +129,12 @@ impl Api {
         unsafe {
             let [kind, value, traceback] = self.fetch();
             let text = if value.is_null() { ptr::null_mut() } else { (self.to_text)(value) };
-            let said = self.read_text(text).unwrap_or_else(|| "an exception".to_owned());
+            let message = self.read_text(text).unwrap_or_else(|| "an exception".to_owned());
             for object in [text, kind, value, traceback] {
                 (self.decrement)(object);
             }
             (self.restore_error)(ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            said
+            message
         }
     }
 
@@ -145,8 +145,8 @@ impl Api {
             return None;
         }
         let mut length = 0;
-        // SAFETY: passed on to the caller; an object that is no `str` is refused with an exception. The text lives as
-        // long as the object.
+        // SAFETY: passed on to the caller; an object that is not a `str` is rejected with an exception. The text lives
+        // as long as the object.
         unsafe {
             let text = (self.as_text)(object, &raw mut length);
             if text.is_null() {
@@ -158,7 +158,7 @@ impl Api {
         }
     }
 
-    /// The items of a tuple, borrowed.
+    /// Returns the items of a tuple, borrowed.
     ///
     /// # Safety
     /// The GIL is held, `tuple` is a live tuple.
@@ -169,12 +169,12 @@ impl Api {
         (0..length).map(move |index| unsafe { (self.tuple_item)(tuple, index) })
     }
 
-    /// Does something while no exception is set, and puts back the one that was.
+    /// Runs `work` while no exception is set, and restores the one that was.
     ///
     /// # Safety
     /// The GIL is held.
     pub(super) unsafe fn without_error<R>(&self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: the GIL is held; what was taken is put back.
+        // SAFETY: the GIL is held; the exception that was fetched is restored.
         unsafe {
             let [kind, value, traceback] = self.fetch();
             let result = work();
@@ -194,7 +194,7 @@ impl Api {
     }
 }
 
-/// A reference of ours. Made and dropped with the GIL held.
+/// A reference of ours. Created and dropped with the GIL held.
 #[derive(Debug)]
 pub(super) struct Reference {
     object: Object,
@@ -236,7 +236,7 @@ impl Reference {
         unsafe { (self.api.as_number)(self.object) }
     }
 
-    /// Gives the reference to somebody else.
+    /// Passes the reference on to other code.
     pub(super) fn into_object(self) -> Object {
         let object = self.object;
         core::mem::forget(self);

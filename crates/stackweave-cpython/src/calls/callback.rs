@@ -1,5 +1,5 @@
-//! Objects that the interpreter calls, and that lead straight to a function of ours: what a `builtin_function` costs
-//! beside its work is left out.
+//! Objects that the interpreter calls, and that lead directly to a function of ours, without the overhead of a
+//! `builtin_function`.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::ptr;
@@ -9,11 +9,11 @@ use super::error::HookError;
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::Object;
 
-/// `vectorcallfunc`: what is called, the arguments, how many, the names of keywords. A thread that gives up the GIL in
-/// there, and can't have it back since the interpreter shuts down, is unwound by force.
+/// `vectorcallfunc`: the callee, the arguments, their number, the names of keywords. A thread that releases the GIL
+/// inside, and can't get it back because the interpreter shuts down, is unwound by force.
 pub(super) type Vectorcall = unsafe extern "C-unwind" fn(Object, *const Object, usize, Object) -> Object;
 
-/// An object: its header of two words, and the function.
+/// The size of an object: its header of two words, and the function.
 const SIZE: c_int = 24;
 const FUNCTION: usize = 16;
 
@@ -21,7 +21,7 @@ const CALL_SLOT: c_int = 50;
 const MEMBERS_SLOT: c_int = 72;
 const SIZE_MEMBER: c_int = 19;
 const READ_ONLY: c_int = 1;
-/// Has a vectorcall function; is made by nobody else; has a version tag, as all types.
+/// It has a vectorcall function; Python code can't create instances; it has a version tag, as all types.
 const FLAGS: c_uint = 1 << 11 | 1 << 7 | 1 << 18;
 
 /// `PyMemberDef`.
@@ -69,10 +69,10 @@ static MEMBERS: Members = Members([
     Member { name: ptr::null(), kind: 0, offset: 0, flags: 0, doc: ptr::null() },
 ]);
 
-/// The type of those objects.
+/// The type of the callback objects.
 #[derive(Debug)]
 pub(super) struct CallbackType {
-    itself: Reference,
+    type_object: Reference,
     allocate: unsafe extern "C" fn(Object, isize) -> Object,
     api: &'static Api,
 }
@@ -84,7 +84,7 @@ impl CallbackType {
         let symbols = interpreter.symbols;
         // SAFETY: the signatures are those of the documentation; the type copies the description.
         unsafe {
-            let make: unsafe extern "C" fn(*mut Spec) -> Object = first_of(symbols, &[c"PyType_FromSpec"])?;
+            let create: unsafe extern "C" fn(*mut Spec) -> Object = first_of(symbols, &[c"PyType_FromSpec"])?;
             let call: unsafe extern "C" fn(Object, Object, Object) -> Object =
                 first_of(symbols, &[c"PyVectorcall_Call"])?;
             let mut slots = [
@@ -99,19 +99,19 @@ impl CallbackType {
                 flags: FLAGS,
                 slots: slots.as_mut_ptr(),
             };
-            let itself = api.own(make(&raw mut spec))?;
-            Ok(Self { itself, allocate: first_of(symbols, &[c"PyType_GenericAlloc"])?, api })
+            let type_object = api.own(create(&raw mut spec))?;
+            Ok(Self { type_object, allocate: first_of(symbols, &[c"PyType_GenericAlloc"])?, api })
         }
     }
 
-    /// An object that calls this function.
+    /// Returns an object that calls this function.
     ///
     /// # Safety
     /// The GIL is held.
     pub(super) unsafe fn callback(&self, function: Vectorcall) -> Result<Reference, HookError> {
         // SAFETY: the GIL is held; the object is new, and large enough for the word behind its header.
         unsafe {
-            let callback = self.api.own((self.allocate)(self.itself.object(), 0))?;
+            let callback = self.api.own((self.allocate)(self.type_object.object(), 0))?;
             callback.object().byte_add(FUNCTION).cast::<Vectorcall>().write(function);
             Ok(callback)
         }

@@ -1,5 +1,5 @@
-//! Whether the frame evaluation hook is asked for every frame: early releases of 3.11 run a `__getitem__` that is often
-//! used without it.
+//! Checks whether the frame evaluation hook is called for every frame: early releases of 3.11 run a `__getitem__` that
+//! is often used without it.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use super::api::Api;
 use super::error::HookError;
 use super::eval_hook::{self, Evaluate};
-use super::frame::field;
+use super::live_frame::field;
 use crate::interpreter::Interpreter;
 use crate::public_api::Object;
 
@@ -40,7 +40,7 @@ static COUNTED: AtomicU64 = AtomicU64::new(0);
 /// The interpreter calls it.
 unsafe extern "C-unwind" fn count(state: u64, frame: u64, throw: c_int) -> Object {
     let offset = GLOBALS_OFFSET.load(Ordering::Relaxed) as usize;
-    // SAFETY: the frame is alive; what was there before takes the same arguments.
+    // SAFETY: the frame is alive; the previous function takes the same arguments.
     unsafe {
         if field::<u64>(frame, offset) == GLOBALS.load(Ordering::Relaxed) {
             COUNTED.fetch_add(1, Ordering::Relaxed);
@@ -49,17 +49,17 @@ unsafe extern "C-unwind" fn count(state: u64, frame: u64, throw: c_int) -> Objec
     }
 }
 
-/// Tries it, once.
+/// Runs the check, once.
 ///
 /// # Safety
 /// The GIL is held, no exception is set, and the functions of [`eval_hook`] are known.
 pub(super) unsafe fn sees_every_frame(interpreter: &Interpreter, api: &'static Api) -> Result<bool, HookError> {
-    static SEEN: OnceLock<bool> = OnceLock::new();
-    if let Some(seen) = SEEN.get() {
-        return Ok(*seen);
+    static RESULT: OnceLock<bool> = OnceLock::new();
+    if let Some(result) = RESULT.get() {
+        return Ok(*result);
     }
-    // SAFETY: passed on to the caller. What was there before is put back, unless somebody came after us.
-    let ran = unsafe {
+    // SAFETY: passed on to the caller. The previous function is restored, unless other code has installed its own.
+    let outcome = unsafe {
         let builtins = api.module(c"builtins")?;
         let globals = builtins.call(c"dict", &[])?;
         let (program, statement) = (api.text(PROGRAM)?, api.text(USE)?);
@@ -69,13 +69,13 @@ pub(super) unsafe fn sees_every_frame(interpreter: &Interpreter, api: &'static A
         COUNTED.store(0, Ordering::Relaxed);
         PREVIOUS.store(eval_hook::get(), Ordering::Relaxed);
         eval_hook::set(count as *mut c_void);
-        let ran = builtins.call(c"exec", &[&statement, &globals]);
+        let outcome = builtins.call(c"exec", &[&statement, &globals]);
         if eval_hook::get() == count as *mut c_void {
             eval_hook::set(PREVIOUS.load(Ordering::Relaxed));
         }
         let cleared = globals.call(c"clear", &[]);
-        ran.and(cleared)
+        outcome.and(cleared)
     };
-    ran?;
-    Ok(*SEEN.get_or_init(|| COUNTED.load(Ordering::Relaxed) == FRAMES))
+    outcome?;
+    Ok(*RESULT.get_or_init(|| COUNTED.load(Ordering::Relaxed) == FRAMES))
 }

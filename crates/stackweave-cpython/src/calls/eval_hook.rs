@@ -1,4 +1,4 @@
-//! The frame evaluation function of PEP 523, on 3.10 and 3.11: how it is put in, and taken out again.
+//! Installs and removes the frame evaluation function of PEP 523, on 3.10 and 3.11.
 
 use core::ffi::{c_int, c_void};
 use core::mem;
@@ -17,12 +17,13 @@ pub(super) const NEWEST: u8 = 11;
 /// A thread state, a frame, and whether an exception is thrown into it.
 pub(super) type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
 
-/// What ran frames before. Set before ours can be called, and kept: who came after us may call us for ever.
+/// The previous function. Set before ours can be called, and kept: code that was installed after ours may call us for
+/// ever.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// Ours, as long as somebody may call it.
+/// Our function, as long as other code may call it.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-pub(super) static IS_TELLING: AtomicBool = AtomicBool::new(false);
-/// How many evaluations run with the hook off, for want of stack.
+pub(super) static IS_RECORDING: AtomicBool = AtomicBool::new(false);
+/// How many evaluations run with the hook off, because the stack is nearly full.
 static ASIDE: AtomicU64 = AtomicU64::new(0);
 static STEPPED_ASIDE: AtomicU64 = AtomicU64::new(0);
 /// The interpreter's own function, if it is known.
@@ -33,14 +34,14 @@ static THIS_INTERPRETER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// `Py_GetRecursionLimit`.
 pub(super) static RECURSION_LIMIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// The hook, as long as it tells.
+/// The hook, as long as it records.
 #[derive(Debug)]
 pub(super) struct EvalHook {
     stepped_aside_before: u64,
 }
 
 impl EvalHook {
-    /// Without `may_miss`, only where the hook is asked for every frame.
+    /// Installs the hook. Without `may_miss`, it is installed only if it is called for every frame.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
@@ -71,8 +72,8 @@ impl EvalHook {
             evaluate::evaluate_3_11::<O> as Evaluate
         };
         // SAFETY: the GIL is held, and the functions are known.
-        unsafe { put_in(ours as *mut c_void)? };
-        IS_TELLING.store(true, Ordering::Relaxed);
+        unsafe { insert(ours as *mut c_void)? };
+        IS_RECORDING.store(true, Ordering::Relaxed);
         Ok(Self { stepped_aside_before: STEPPED_ASIDE.load(Ordering::Relaxed) })
     }
 
@@ -80,31 +81,32 @@ impl EvalHook {
         STEPPED_ASIDE.load(Ordering::Relaxed) - self.stepped_aside_before
     }
 
-    /// Whether somebody has put another function in place of ours that does not call it: the interpreter's own, or the one that was
-    /// there before us. Who was on before us, and puts back what it had found, does that. Any other function may call ours.
+    /// Returns whether other code has replaced our function by one that does not call it: the interpreter's own, or the
+    /// one from before ours. Code that was installed before us and restores what it found does that. Any other function
+    /// may call ours.
     ///
     /// # Safety
     /// The GIL is held.
-    #[expect(clippy::unused_self, reason = "the hook is the process's")]
-    pub(super) unsafe fn is_taken_out(&self) -> bool {
+    #[expect(clippy::unused_self, reason = "there is one hook in the process")]
+    pub(super) unsafe fn is_replaced(&self) -> bool {
         let (ours, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
-        // SAFETY: the GIL is held, and the functions are there.
+        // SAFETY: the GIL is held, and the functions are known.
         let now = unsafe { get() };
         let steps_aside = ASIDE.load(Ordering::Relaxed) > 0 && now == previous;
         now != ours && !steps_aside && (now == previous || now == DEFAULT.load(Ordering::Relaxed))
     }
 
-    /// What was there before is put back, unless somebody has come after us, who may call us.
+    /// Restores the previous function, unless other code has installed its own after ours: it may call us.
     ///
     /// # Safety
     /// The GIL is held.
     pub(super) unsafe fn remove(&mut self) {
-        IS_TELLING.store(false, Ordering::Relaxed);
+        IS_RECORDING.store(false, Ordering::Relaxed);
         let ours = OURS.load(Ordering::Relaxed);
-        // SAFETY: the GIL is held, and the functions are there.
+        // SAFETY: the GIL is held, and the functions are known.
         unsafe {
-            if self.is_taken_out() {
-                // Nobody calls ours any more: the next trace may begin anew.
+            if self.is_replaced() {
+                // No code calls ours any more: the next trace may start afresh.
                 OURS.store(ptr::null_mut(), Ordering::Relaxed);
             } else if get() == ours {
                 set(PREVIOUS.load(Ordering::Relaxed));
@@ -116,11 +118,12 @@ impl EvalHook {
     }
 }
 
-/// Has the interpreter call a function of ours, unless somebody may do so who came after us.
+/// Makes the interpreter call a function of ours, unless code that was installed after ours may still call an older
+/// one.
 ///
 /// # Safety
-/// The GIL is held, and `install` has found the functions.
-unsafe fn put_in(ours: *mut c_void) -> Result<(), HookError> {
+/// The GIL is held, and `install` has looked up the functions.
+unsafe fn insert(ours: *mut c_void) -> Result<(), HookError> {
     let (left, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
     // SAFETY: passed on to the caller.
     unsafe {
@@ -128,7 +131,7 @@ unsafe fn put_in(ours: *mut c_void) -> Result<(), HookError> {
         if left.is_null() {
             PREVIOUS.store(now, Ordering::Relaxed);
         } else if now != left && now != previous {
-            // Somebody has put a function over one of ours, and may call that.
+            // Other code has installed a function over one of ours, and may call that.
             return if left == ours { Ok(()) } else { Err(HookError::EvalHookBuried) };
         }
         OURS.store(ours, Ordering::Relaxed);
@@ -138,7 +141,7 @@ unsafe fn put_in(ours: *mut c_void) -> Result<(), HookError> {
 }
 
 /// # Safety
-/// The GIL is held, and `install` has found the functions.
+/// The GIL is held, and `install` has looked up the functions.
 pub(super) unsafe fn get() -> *mut c_void {
     // SAFETY: the signatures are those of the headers.
     unsafe {
@@ -167,18 +170,18 @@ unsafe fn this_interpreter() -> *mut c_void {
     }
 }
 
-/// Runs a frame as it would be without us.
+/// Runs a frame without us.
 ///
 /// # Safety
 /// The arguments are those of the interpreter.
 #[inline(always)]
 pub(super) unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
-    // SAFETY: what was there before takes the same arguments.
+    // SAFETY: the previous function takes the same arguments.
     unsafe { mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
 }
 
-/// Runs a frame with the hook off, so that deeper calls take no more of the C stack than without it. Other threads are
-/// not told of either meanwhile.
+/// Runs a frame with the hook off, so that deeper calls use no more of the C stack than without it. Calls of other
+/// threads are not recorded meanwhile either.
 ///
 /// # Safety
 /// The arguments are those of the interpreter.
@@ -196,7 +199,7 @@ pub(super) unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> Object 
         ASIDE.fetch_add(1, Ordering::Relaxed);
         let result = run(state, frame, throw);
         ASIDE.fetch_sub(1, Ordering::Relaxed);
-        if IS_TELLING.load(Ordering::Relaxed) && get() == previous {
+        if IS_RECORDING.load(Ordering::Relaxed) && get() == previous {
             set(ours);
         }
         result

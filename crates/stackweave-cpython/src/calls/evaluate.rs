@@ -1,32 +1,32 @@
-//! What the interpreter calls for each frame that is to run, on 3.10 and 3.11.
+//! The function that the interpreter calls to evaluate a frame, on 3.10 and 3.11.
 //!
-//! Hot file: no allocation, no lock, no Python code but the frame's own. A thread that is stopped in there when the
+//! Hot file: no allocation, no lock, no Python code but the frame's own. A thread that is stopped inside when the
 //! interpreter shuts down is unwound by force, so the functions have nothing to drop.
 
 use core::ffi::c_int;
 use core::mem;
 use core::sync::atomic::Ordering;
 
-use super::eval_hook::{IS_TELLING, RECURSION_LIMIT, run, step_aside};
-use super::evaluated::Evaluated;
-use super::frame::{Frame, field};
+use super::eval_hook::{IS_RECORDING, RECURSION_LIMIT, run, step_aside};
+use super::evaluated::EvaluatedFrame;
+use super::live_frame::{LiveFrame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
 use crate::public_api::Object;
 
 /// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
 const DEPTH_3_10: usize = 32;
 const HEADROOM_3_10: usize = 36;
-/// Below, the limit is not asked for. Where somebody has set a smaller one, a call that is refused is told as one that
-/// raises.
+/// At lower depths the limit is not read. If the program has set a smaller limit, a refused call is recorded as one
+/// that raises.
 const SHALLOW: c_int = 400;
-/// `tracing` of a thread state of both: not 0 inside a trace or profile function, which no mechanism tells of.
+/// `tracing` of a thread state of both: not 0 inside a trace or profile function, whose calls no mechanism records.
 const TRACING: usize = 44;
 /// `f_state` of a frame of 3.10.
 const STATE_3_10: usize = 108;
 /// `recursion_remaining` and `recursion_headroom` of a thread state of 3.11.
 const REMAINING_3_11: usize = 32;
 const HEADROOM_3_11: usize = 40;
-/// `gi_frame_state` of the generator that a frame of 3.11 is part of, so far before the frame.
+/// How far before the frame `gi_frame_state` of its generator is, on 3.11.
 const GENERATOR_STATE_BEFORE: u64 = 5;
 const SUSPENDED: i8 = -1;
 /// `co_flags` of generators, coroutines and asynchronous generators.
@@ -35,22 +35,23 @@ const MAKES_GENERATOR: u32 = 0x20 | 0x80 | 0x200;
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
-    // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on its thread.
+    // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on the frame's
+    // thread.
     unsafe {
-        if !is_telling(state) || is_refused_3_10(state) {
+        if !is_recording(state) || is_refused_3_10(state) {
             return run(state, frame, throw);
         }
-        let told = Frame::<10>::new(frame);
-        let entering = match (throw, told.unit()) {
+        let entered = LiveFrame::<10>::new(frame);
+        let entering = match (throw, entered.unit()) {
             (0, u32::MAX) => Entering::Call,
             (0, _) => Entering::Resume,
             _ => Entering::Throw,
         };
-        O::enter(entering, told);
+        O::enter(entering, entered);
         let result = run(state, frame, throw);
-        if IS_TELLING.load(Ordering::Relaxed) {
+        if IS_RECORDING.load(Ordering::Relaxed) {
             let is_suspended = field::<i8>(frame, STATE_3_10) == SUSPENDED;
-            O::leave(leaving(result, is_suspended), told);
+            O::leave(leaving(result, is_suspended), entered);
         }
         result
     }
@@ -59,14 +60,14 @@ pub(super) unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
-    // SAFETY: the frame is alive when this is called. One in a generator is so when it returns; of others only the
+    // SAFETY: the frame is alive when this is called. That of a generator is alive when it returns; of others only the
     // address is used then. This is a mechanism, on the thread of the frame.
     unsafe {
-        let about_to_run = Frame::<11>::new(frame);
+        let about_to_run = LiveFrame::<11>::new(frame);
         let is_in_generator = about_to_run.is_in_generator();
-        // A frame that is not yet in the generator that it will be part of only makes that.
-        let only_makes_generator = !is_in_generator && about_to_run.code_flags() & MAKES_GENERATOR != 0;
-        if !is_telling(state) || only_makes_generator || is_refused_3_11(state) {
+        // A frame that is not yet in its generator only creates that.
+        let only_creates_generator = !is_in_generator && about_to_run.code_flags() & MAKES_GENERATOR != 0;
+        if !is_recording(state) || only_creates_generator || is_refused_3_11(state) {
             return run(state, frame, throw);
         }
         if !stack_guard::has_room() {
@@ -79,12 +80,12 @@ pub(super) unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64
         } else {
             Entering::Call
         };
-        let told = Evaluated::entering(about_to_run, state);
-        O::enter(entering, told);
+        let entered = EvaluatedFrame::entering(about_to_run, state);
+        O::enter(entering, entered);
         let result = run(state, frame, throw);
-        if IS_TELLING.load(Ordering::Relaxed) {
+        if IS_RECORDING.load(Ordering::Relaxed) {
             let is_suspended = is_in_generator && field::<i8>(frame - GENERATOR_STATE_BEFORE, 0) == SUSPENDED;
-            O::leave(leaving(result, is_suspended), told.ended());
+            O::leave(leaving(result, is_suspended), entered.ended());
         }
         result
     }
@@ -93,9 +94,9 @@ pub(super) unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64
 /// # Safety
 /// The state is this thread's.
 #[inline(always)]
-unsafe fn is_telling(state: u64) -> bool {
+unsafe fn is_recording(state: u64) -> bool {
     // SAFETY: passed on to the caller.
-    IS_TELLING.load(Ordering::Relaxed) && unsafe { field::<c_int>(state, TRACING) } == 0
+    IS_RECORDING.load(Ordering::Relaxed) && unsafe { field::<c_int>(state, TRACING) } == 0
 }
 
 #[inline(always)]
@@ -109,7 +110,8 @@ fn leaving(result: Object, is_suspended: bool) -> Leaving {
     }
 }
 
-/// Whether the interpreter will refuse to run a frame, since the recursion is too deep: then it never begins.
+/// Returns whether the interpreter will refuse to run a frame because the recursion is too deep: then the frame never
+/// begins.
 ///
 /// # Safety
 /// The state is this thread's.
@@ -132,7 +134,7 @@ unsafe fn is_at_limit_3_10(state: u64, depth: c_int) -> bool {
     }
 }
 
-/// The same on 3.11, where the state knows what is left.
+/// As above on 3.11, where the state has the remaining depth.
 ///
 /// # Safety
 /// The state is this thread's.

@@ -1,15 +1,15 @@
-//! The frame that the evaluation hook of 3.11 tells of: before it is linked to its caller, and after it is gone.
+//! The frame that the evaluation hook of 3.11 passes on: before it is linked to its caller, and after it is freed.
 //!
 //! Hot file: no allocation, no lock; a few loads each.
 
 use super::CallFrame;
-use super::frame::Frame;
+use super::live_frame::LiveFrame;
 
-type Linked = Frame<11>;
+type LinkedFrame = LiveFrame<11>;
 
-/// A frame with what has to be known of it while, or after, the frame itself can't be asked.
+/// A frame, with copies of what is needed when the frame itself can't be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Evaluated {
+pub(super) struct EvaluatedFrame {
     address: u64,
     code: u64,
     unit: u32,
@@ -18,26 +18,26 @@ pub(super) struct Evaluated {
     state: u64,
 }
 
-impl Evaluated {
-    /// A frame that is about to run.
+impl EvaluatedFrame {
+    /// Creates a frame that is about to run.
     #[inline(always)]
-    pub(super) fn entering(frame: Linked, state: u64) -> Self {
+    pub(super) fn entering(frame: LinkedFrame, state: u64) -> Self {
         Self { state, ..Self::linked(frame) }
     }
 
-    /// A frame that has ended: its memory may be used for another.
+    /// Creates a frame that has ended: its memory may be used for another.
     #[inline(always)]
     pub(super) fn ended(self) -> Self {
         Self { unit: u32::MAX, has_ended: true, ..self }
     }
 
     #[inline(always)]
-    fn linked(frame: Linked) -> Self {
+    fn linked(frame: LinkedFrame) -> Self {
         Self { address: frame.address(), code: frame.code(), unit: frame.unit(), has_ended: false, state: 0 }
     }
 }
 
-impl CallFrame for Evaluated {
+impl CallFrame for EvaluatedFrame {
     #[inline(always)]
     fn address(self) -> u64 {
         self.address
@@ -52,10 +52,10 @@ impl CallFrame for Evaluated {
     fn caller(self) -> Option<Self> {
         let caller = if self.state == 0 {
             // SAFETY: a linked frame is on the stack of this thread.
-            unsafe { Linked::new(self.address) }.caller()
+            unsafe { LinkedFrame::new(self.address) }.caller()
         } else {
-            // SAFETY: the state is that of the thread that is told.
-            unsafe { Linked::first_shown(Linked::running(self.state)) }
+            // SAFETY: the state is that of the thread whose event this is.
+            unsafe { LinkedFrame::first_visible(LinkedFrame::running(self.state)) }
         };
         caller.map(Self::linked)
     }
@@ -64,13 +64,13 @@ impl CallFrame for Evaluated {
     fn caller_at(self, address: u64) -> Option<Self> {
         let caller = if self.state == 0 {
             // SAFETY: a linked frame is on the stack of this thread.
-            unsafe { Linked::new(self.address) }.caller_at(address)
+            unsafe { LinkedFrame::new(self.address) }.caller_at(address)
         } else {
-            // SAFETY: the state is that of the thread that is told; what it runs is a frame.
-            let running = unsafe { Linked::running(self.state) };
+            // SAFETY: the state is that of the thread whose event this is; what it runs is a frame.
+            let running = unsafe { LinkedFrame::running(self.state) };
             // Nothing runs where C calls Python on a thread that has no frame yet.
             // SAFETY: as above.
-            (running == address && address != 0).then(|| unsafe { Linked::new(address) })
+            (running == address && address != 0).then(|| unsafe { LinkedFrame::new(address) })
         };
         caller.map(Self::linked)
     }
@@ -82,6 +82,6 @@ impl CallFrame for Evaluated {
 
     #[inline(always)]
     fn locals(self) -> u64 {
-        if self.has_ended { 0 } else { self.address + const { Linked::LAYOUT.frame.locals as u64 } }
+        if self.has_ended { 0 } else { self.address + const { LinkedFrame::LAYOUT.frame.locals as u64 } }
     }
 }

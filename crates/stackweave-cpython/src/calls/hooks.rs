@@ -1,4 +1,4 @@
-//! The choice of a mechanism, and its life.
+//! Chooses a mechanism, and installs and removes its hooks.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use crate::interpreters::OtherInterpreters;
 use crate::source::PythonSource;
 use crate::unavailable::Unavailable;
 
-/// How the interpreter is made to tell of calls.
+/// How the interpreter reports calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// `sys.monitoring`: 3.12 and later.
     Monitoring,
     /// The frame evaluation function of PEP 523: 3.10 and 3.11, and not for native functions. Early releases of 3.11 do
-    /// not tell it of a `__getitem__` in Python that is often used; there it is only taken when asked for.
+    /// not call it for a `__getitem__` in Python that is often used; there it is only used if requested.
     EvalHook,
     /// The profile function of each thread.
     ProfileSlot,
@@ -37,12 +37,12 @@ impl fmt::Display for Mechanism {
     }
 }
 
-/// What is to be told, and how.
+/// Which calls are recorded, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HookOptions {
-    /// `None`: the cheapest that this version has.
+    /// `None`: the cheapest mechanism that this version has.
     pub mechanism: Option<Mechanism>,
-    /// Whether calls of native functions are told.
+    /// Whether calls of native functions are recorded.
     pub c_calls: bool,
 }
 
@@ -53,7 +53,7 @@ enum Installed {
     ProfileSlot(ProfileSlot),
 }
 
-/// What makes the interpreter tell of calls, until it is removed. There is one at a time in a process.
+/// Makes the interpreter report calls to an observer, until it is removed. A process has one at a time.
 #[derive(Debug)]
 pub struct Hooks {
     installed: Option<Installed>,
@@ -64,19 +64,19 @@ pub struct Hooks {
     others: OtherInterpreters,
 }
 
-// SAFETY: what it holds are references to Python's objects, which are used and dropped with the GIL held, by whatever
-// thread.
+// SAFETY: it holds references to Python's objects, which are used and dropped with the GIL held, by any thread.
 unsafe impl Send for Hooks {}
 
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
 impl Hooks {
-    /// Installs hooks that tell `O`. Frames that run already are not told as begun, but may be told as ended.
+    /// Installs hooks that call `O`. Frames that are running already are not reported as begun, but may be reported as
+    /// ended.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
     pub unsafe fn install<O: CallObserver>(source: &PythonSource, options: HookOptions) -> Result<Self, HookError> {
-        let interpreter = source.interpreter().ok_or_else(|| HookError::Frames(why_not_direct()))?;
+        let interpreter = source.interpreter().ok_or_else(|| HookError::Frames(no_direct_walk_reason()))?;
         if !interpreter.holds_gil() {
             return Err(HookError::NoGil);
         }
@@ -99,17 +99,18 @@ impl Hooks {
         Ok(Self { installed: Some(installed), mechanism, fallback, interpreter, api, others })
     }
 
-    /// The mechanism that tells.
+    /// Returns the mechanism that is used.
     pub fn mechanism(&self) -> Mechanism {
         self.mechanism
     }
 
-    /// Why it is not the one that is best for this version.
+    /// Returns why it is not the best mechanism for this version.
     pub fn fallback_reason(&self) -> Option<&HookError> {
         self.fallback.as_ref()
     }
 
-    /// How often, since the hooks were installed, the C stack was so nearly full that deeper calls were not told.
+    /// Returns how often, since the hooks were installed, deeper calls were not recorded because the C stack was nearly
+    /// full.
     pub fn stepped_aside(&self) -> u64 {
         match &self.installed {
             Some(Installed::EvalHook(hook)) => hook.stepped_aside(),
@@ -117,61 +118,62 @@ impl Hooks {
         }
     }
 
-    /// How many threads are not told of by now: the program has set profile functions of its own, or none.
+    /// Returns how many threads are not recorded now: the program has set profile functions of its own, or none.
     ///
     /// # Safety
     /// The GIL is held.
-    pub unsafe fn untold_threads(&self) -> u64 {
+    pub unsafe fn unrecorded_threads(&self) -> u64 {
         match &self.installed {
             // SAFETY: passed on to the caller.
-            Some(Installed::ProfileSlot(slot)) if self.interpreter.holds_gil() => unsafe { slot.untold_threads() },
+            Some(Installed::ProfileSlot(slot)) if self.interpreter.holds_gil() => unsafe { slot.unrecorded_threads() },
             _ => 0,
         }
     }
 
-    /// Whether somebody else has taken the frame evaluation hook out, so that calls are no longer seen.
+    /// Returns whether other code has replaced the frame evaluation hook, so that calls are no longer recorded.
     ///
     /// # Safety
     /// The GIL is held.
-    pub unsafe fn is_taken_out(&self) -> bool {
+    pub unsafe fn is_replaced(&self) -> bool {
         match &self.installed {
             // SAFETY: passed on to the caller.
-            Some(Installed::EvalHook(hook)) if self.interpreter.holds_gil() => unsafe { hook.is_taken_out() },
+            Some(Installed::EvalHook(hook)) if self.interpreter.holds_gil() => unsafe { hook.is_replaced() },
             _ => false,
         }
     }
 
-    /// How many other interpreters there have been since the hooks were installed. Their calls are not seen.
+    /// Returns how many other interpreters existed since the hooks were installed. Their calls are not recorded.
     pub fn other_interpreters(&self) -> u64 {
         self.others.until(&OtherInterpreters::now(self.interpreter))
     }
 
-    /// Tells again of what the observer has said [`Disable`](super::Verdict::Disable) to.
+    /// Enables the events again for which the observer has returned [`Disable`](super::Verdict::Disable).
     ///
     /// # Safety
     /// The GIL is held.
-    pub unsafe fn tell_all_again(&self) -> Result<(), HookError> {
+    pub unsafe fn enable_all_events(&self) -> Result<(), HookError> {
         match &self.installed {
             // SAFETY: passed on to the caller.
             Some(Installed::Monitoring(monitoring)) => unsafe {
-                self.api.without_error(|| monitoring.tell_all_again())
+                self.api.without_error(|| monitoring.enable_all_events())
             },
             _ => Ok(()),
         }
     }
 
-    /// Removes the hooks; nothing more is told, also if the interpreter is shutting down. Does nothing the second time.
+    /// Removes the hooks: nothing is reported any more, even if the interpreter is shutting down. A second call does
+    /// nothing.
     ///
     /// # Safety
-    /// The GIL is held, unless the interpreter is gone.
+    /// The GIL is held, unless the interpreter has ended.
     pub unsafe fn remove(&mut self) {
         let Some(mut installed) = self.installed.take() else { return };
         if !self.interpreter.holds_gil() {
-            // What was installed has gone with the interpreter.
+            // The hooks have ended with the interpreter.
             core::mem::forget(installed);
             return;
         }
-        // SAFETY: the GIL is held. References are dropped before it may be given up.
+        // SAFETY: the GIL is held. References are dropped before it may be released.
         unsafe {
             self.api.without_error(|| {
                 match &mut installed {
@@ -186,7 +188,7 @@ impl Hooks {
     }
 }
 
-fn why_not_direct() -> Unavailable {
+fn no_direct_walk_reason() -> Unavailable {
     match FrameReader::choose() {
         Ok(reader) => reader.fallback_reason().unwrap_or(Unavailable::SelfTestNotRun),
         Err(reason) => reason,

@@ -1,7 +1,7 @@
-//! Calls, as the interpreter tells of them: this is the contract, the mechanisms are beside it.
+//! The interface for observers of Python calls; the mechanisms are in the other files.
 //!
-//! Whoever observes is compiled into the functions that the interpreter calls, once for each version's frames: nothing is
-//! looked up on the way.
+//! An observer is compiled into the functions that the interpreter calls, once for each version's frames: nothing is
+//! looked up at run time.
 
 mod api;
 mod callback;
@@ -11,9 +11,9 @@ mod eval_check;
 mod eval_hook;
 mod evaluate;
 mod evaluated;
-mod frame;
 mod hooks;
-mod look;
+mod inspection;
+mod live_frame;
 mod monitoring;
 mod monitoring_callbacks;
 mod native;
@@ -31,88 +31,88 @@ mod thread_memory;
 pub use current_state::is_read_directly;
 pub use error::HookError;
 pub use hooks::{HookOptions, Hooks, Mechanism};
-pub use look::{FrameAt, known_code};
+pub use inspection::{StackFrame, known_code};
 pub use native::native_definition;
 
-/// How a frame comes to run.
+/// How a frame starts to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entering {
-    /// It begins.
+    /// A call begins.
     Call,
-    /// It goes on: a generator or a coroutine.
+    /// A generator or a coroutine continues.
     Resume,
-    /// It goes on with an exception that was thrown into it.
+    /// It continues with an exception that was thrown into it.
     Throw,
 }
 
-/// How a frame comes to an end, for now or for good.
+/// How a frame stops running, for now or for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
     /// It returns.
     Return,
-    /// It yields, and may go on later.
+    /// It yields, and may continue later.
     Yield,
-    /// An exception leaves it.
+    /// An exception propagates out of it.
     Raise,
 }
 
-/// What the observer wants to hear of the same again.
+/// Which further events the observer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything.
-    Tell,
-    /// Nothing more of this event at this place of this code object, if the mechanism can do without telling.
+    /// All events.
+    Record,
+    /// No more of this event at this instruction of this code object, if the mechanism can disable it.
     Disable,
 }
 
-/// A frame of the calling thread, as long as its event is told.
+/// A frame of the calling thread, during its event.
 pub trait CallFrame: Copy {
-    /// Its address: no other frame that is open, or suspended, has the same.
+    /// Returns the address: no other frame that is running or suspended has the same.
     fn address(self) -> u64;
 
-    /// The address of its code object.
+    /// Returns the address of the code object.
     fn code(self) -> u64;
 
-    /// The nearest frame around it that runs Python, whatever native code is in between.
+    /// Returns the nearest outer frame that runs Python, whatever native code is in between.
     fn caller(self) -> Option<Self>;
 
-    /// Its caller, if that is the frame at this address, which runs Python and is open. May say `None` for one that is behind
-    /// native code: cheaper than [`CallFrame::caller`].
+    /// Returns the caller, if that is the frame at this address, which runs Python and has not ended. May return `None`
+    /// if native code is in between. Cheaper than [`CallFrame::caller`].
     #[inline(always)]
     fn caller_at(self, address: u64) -> Option<Self> {
         self.caller().filter(|caller| caller.address() == address)
     }
 
-    /// The code unit that it stands at: half of `f_lasti`.
+    /// Returns the code unit of the current instruction: half of `f_lasti`.
     fn unit(self) -> u32;
 
-    /// The address of the first of its local variables, in the order of the code's names: one word each, from 3.14 on with
-    /// tag bits. 0 once the frame has ended.
+    /// Returns the address of the first local variable, in the order of the code's names: one word each, from 3.14 on
+    /// with tag bits. 0 once the frame has ended.
     fn locals(self) -> u64;
 }
 
-/// Who is told. The GIL is held, no exception of the observer's gets out, and an exception of the program's may be set.
+/// An observer of calls. The GIL is held, and an exception of the program may be set. The observer must not raise.
 pub trait CallObserver: 'static {
-    /// A frame begins to run.
+    /// Handles the start of a frame.
     ///
     /// # Safety
     /// Called by a mechanism, on the thread of the frame.
     unsafe fn enter<F: CallFrame>(entering: Entering, frame: F) -> Verdict;
 
-    /// A frame is about to end.
+    /// Handles the end of a frame, which still exists.
     ///
     /// # Safety
     /// Called by a mechanism, on the thread of the frame.
     unsafe fn leave<F: CallFrame>(leaving: Leaving, frame: F) -> Verdict;
 
-    /// A frame calls a native function: `callable` is the address of a `PyCFunctionObject` or of a
+    /// Handles the call of a native function by a frame: `callable` is the address of a `PyCFunctionObject` or of a
     /// `PyMethodDescrObject`.
     ///
     /// # Safety
     /// Called by a mechanism, on the thread of the frame.
     unsafe fn enter_native<F: CallFrame>(callable: u64, frame: F);
 
-    /// The native function that was called last is over.
+    /// Handles the end of the native function that was called last.
     ///
     /// # Safety
     /// Called by a mechanism, on the thread of the frame.

@@ -1,4 +1,4 @@
-//! `sys.monitoring`, from 3.12 on: which events, for which callbacks, under which tool id.
+//! Registers the callbacks of `sys.monitoring`, from 3.12 on.
 
 use core::ffi::{CStr, c_long};
 
@@ -11,18 +11,18 @@ use crate::interpreter::Interpreter;
 
 pub(super) const OLDEST: u8 = 12;
 
-/// Those that nobody has by convention come first; then those of coverage tools, debuggers and profilers.
+/// Ids without a conventional owner come first; then those of coverage tools, debuggers and profilers.
 const TOOL_IDS: [c_long; 6] = [3, 4, 5, 1, 0, 2];
 const TOOL: &CStr = c"stackweave";
 
 type Event = (&'static CStr, Vectorcall);
 
-/// What is registered.
+/// The registered tool and its callbacks.
 #[derive(Debug)]
 pub(super) struct Monitoring {
     module: Reference,
     tool: Reference,
-    /// Their numbers.
+    /// The numbers of its events.
     events: Vec<Reference>,
     api: &'static Api,
 }
@@ -37,13 +37,13 @@ impl Monitoring {
     ) -> Result<Self, HookError> {
         // SAFETY: passed on to the caller.
         unsafe {
-            let found = (api.system_object)(c"monitoring".as_ptr());
-            if found.is_null() {
+            let module = (api.system_object)(c"monitoring".as_ptr());
+            if module.is_null() {
                 return Err(HookError::Raised("sys.monitoring is not there".to_owned()));
             }
-            let monitoring = api.borrow(found);
+            let monitoring = api.borrow(module);
             callbacks::prepare(interpreter, api, &monitoring)?;
-            let tool = take_tool_id(api, &monitoring)?;
+            let tool = reserve_tool_id(api, &monitoring)?;
             let mut installed = Self { module: monitoring, tool, events: Vec::new(), api };
             let (events, native) = events_of::<O>(interpreter.layout.minor);
             let native = if c_calls { &native[..] } else { &[] };
@@ -78,20 +78,20 @@ impl Monitoring {
                 self.events.push(number);
             }
             self.module.call(c"set_events", &[&self.tool, &self.api.number(set)?])?;
-            self.tell_all_again()
+            self.enable_all_events()
         }
     }
 
-    /// Forgets what was disabled.
+    /// Enables the events again that were disabled.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
-    pub(super) unsafe fn tell_all_again(&self) -> Result<(), HookError> {
+    pub(super) unsafe fn enable_all_events(&self) -> Result<(), HookError> {
         // SAFETY: passed on to the caller.
         unsafe { self.module.call(c"restart_events", &[]).map(drop) }
     }
 
-    /// What fails at this is gone already.
+    /// Removes the callbacks and the tool id. A failure means that they were removed already.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
@@ -112,7 +112,7 @@ impl Monitoring {
 
 /// # Safety
 /// The GIL is held, and no exception is set.
-unsafe fn take_tool_id(api: &'static Api, monitoring: &Reference) -> Result<Reference, HookError> {
+unsafe fn reserve_tool_id(api: &'static Api, monitoring: &Reference) -> Result<Reference, HookError> {
     let mut names = Vec::new();
     // SAFETY: passed on to the caller.
     unsafe {
@@ -144,8 +144,8 @@ fn events<O: CallObserver, const MINOR: u8>() -> ([Event; 6], [Event; 3]) {
             (c"PY_START", callbacks::start::<O, MINOR>),
             (c"PY_RESUME", callbacks::resume::<O, MINOR>),
             (c"PY_THROW", callbacks::throw::<O, MINOR>),
-            (c"PY_RETURN", callbacks::give_back::<O, MINOR>),
-            (c"PY_YIELD", callbacks::give_one::<O, MINOR>),
+            (c"PY_RETURN", callbacks::returned::<O, MINOR>),
+            (c"PY_YIELD", callbacks::yielded::<O, MINOR>),
             (c"PY_UNWIND", callbacks::unwind::<O, MINOR>),
         ],
         [

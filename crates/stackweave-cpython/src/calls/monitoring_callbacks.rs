@@ -1,7 +1,7 @@
-//! What `sys.monitoring` calls: each event finds the frame that runs and tells the observer.
+//! The callbacks of `sys.monitoring`: each finds the running frame and calls the observer.
 //!
-//! Hot file: no allocation, no lock, no Python code; never an exception. The arguments are not looked at, but for those
-//! of native calls: the frame says all.
+//! Hot file: no allocation, no lock, no Python code; never an exception. Only the arguments of native calls are read:
+//! otherwise the frame is sufficient.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::api::{Api, Reference};
 use super::error::HookError;
-use super::frame::{Frame, field};
+use super::live_frame::{LiveFrame, field};
 use super::native::{self, OBJECT_TYPE, is_descriptor, is_function};
 use super::{CallObserver, Entering, Leaving, Verdict, current_state};
 use crate::interpreter::Interpreter;
@@ -24,11 +24,11 @@ const METHOD_FUNCTION: usize = 16;
 /// `None` and `DISABLE`: both live for ever, and are not counted.
 static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// What stands for the first argument of a call that has none.
+/// The object that replaces the first argument of a call that has none.
 static MISSING: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static METHOD_TYPE: AtomicU64 = AtomicU64::new(0);
 
-/// What the callbacks need to know.
+/// Stores what the callbacks need.
 ///
 /// # Safety
 /// The GIL is held, and no exception is set.
@@ -43,7 +43,7 @@ pub(super) unsafe fn prepare(
         interpreter.symbols.address(c"PyMethod_Type").ok_or(Unavailable::MissingFunction("PyMethod_Type"))?;
     METHOD_TYPE.store(method_type as u64, Ordering::Relaxed);
     NONE.store(api.none, Ordering::Relaxed);
-    // SAFETY: passed on to the caller. Both objects are the interpreter's own, and a reference is kept for good.
+    // SAFETY: passed on to the caller. Both objects are the interpreter's own, and the references are never released.
     unsafe {
         DISABLE.store(monitoring.attribute(c"DISABLE")?.into_object(), Ordering::Relaxed);
         MISSING.store(monitoring.attribute(c"MISSING")?.into_object(), Ordering::Relaxed);
@@ -51,22 +51,22 @@ pub(super) unsafe fn prepare(
     Ok(())
 }
 
-/// The frame that this thread runs.
+/// Returns the frame that this thread runs.
 #[inline(always)]
-fn frame<const MINOR: u8>() -> Frame<MINOR> {
-    // SAFETY: an event is told on the thread of its frame, which has the GIL and so a state.
-    unsafe { Frame::new(Frame::<MINOR>::running(current_state::get())) }
+fn frame<const MINOR: u8>() -> LiveFrame<MINOR> {
+    // SAFETY: an event comes on the thread of its frame, which holds the GIL and so has a state.
+    unsafe { LiveFrame::new(LiveFrame::<MINOR>::running(current_state::get())) }
 }
 
 #[inline(always)]
-fn answer(verdict: Verdict, can_disable: bool) -> Object {
+fn result_of(verdict: Verdict, can_disable: bool) -> Object {
     match verdict {
         Verdict::Disable if can_disable => DISABLE.load(Ordering::Relaxed),
         _ => NONE.load(Ordering::Relaxed),
     }
 }
 
-macro_rules! told {
+macro_rules! callback {
     ($(#[$about:meta])* $name:ident, $verb:ident, $how:expr, $can_disable:expr) => {
         $(#[$about])*
         ///
@@ -79,44 +79,44 @@ macro_rules! told {
             _: Object,
         ) -> Object {
             // SAFETY: this is a mechanism, on the thread of the frame.
-            answer(unsafe { O::$verb($how, frame::<MINOR>()) }, $can_disable)
+            result_of(unsafe { O::$verb($how, frame::<MINOR>()) }, $can_disable)
         }
     };
 }
 
-told!(
+callback!(
     /// `PY_START`.
     start, enter, Entering::Call, true
 );
-told!(
+callback!(
     /// `PY_RESUME`.
     resume, enter, Entering::Resume, true
 );
-told!(
+callback!(
     /// `PY_THROW`.
     throw, enter, Entering::Throw, MINOR >= DISABLES_EXCEPTIONS
 );
-told!(
+callback!(
     /// `PY_RETURN`.
-    give_back, leave, Leaving::Return, true
+    returned, leave, Leaving::Return, true
 );
-told!(
+callback!(
     /// `PY_YIELD`.
-    give_one, leave, Leaving::Yield, true
+    yielded, leave, Leaving::Yield, true
 );
-told!(
+callback!(
     /// `PY_UNWIND`.
     unwind, leave, Leaving::Raise, MINOR >= DISABLES_EXCEPTIONS
 );
 
-/// The native function behind what is called, if it is one that is told of: a function or a method in C, bound or not.
-/// Types and everything else with a `__call__` are not.
+/// Returns the native function behind a callee, if it is one that is recorded: a function or a method in C, bound or
+/// not. Types and other objects with a `__call__` are not.
 ///
 /// # Safety
 /// The arguments are those of a `CALL`, `C_RETURN` or `C_RAISE` event.
 #[inline(always)]
-unsafe fn told_function(arguments: *const Object) -> Option<u64> {
-    // SAFETY: such an event has the code, the offset, what is called and its first argument. Both are alive.
+unsafe fn native_function(arguments: *const Object) -> Option<u64> {
+    // SAFETY: such an event has the code, the offset, the callee and its first argument. The last two are alive.
     unsafe {
         let (callable, first) = (*arguments.add(2) as u64, *arguments.add(3));
         let kind: u64 = field(callable, OBJECT_TYPE);
@@ -147,7 +147,7 @@ pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR:
 ) -> Object {
     // SAFETY: the arguments are those of the event; this is a mechanism, on the thread of the frame.
     unsafe {
-        if let Some(callable) = told_function(arguments) {
+        if let Some(callable) = native_function(arguments) {
             O::enter_native(callable, frame::<MINOR>());
         }
     }
@@ -188,7 +188,7 @@ pub(super) unsafe extern "C-unwind" fn native_raise<O: CallObserver, const MINOR
 unsafe fn leave_native<O: CallObserver, const MINOR: u8>(arguments: *const Object, raised: bool) -> Object {
     // SAFETY: passed on to the caller; this is a mechanism, on the thread of the frame.
     unsafe {
-        if told_function(arguments).is_some() {
+        if native_function(arguments).is_some() {
             O::leave_native(raised, frame::<MINOR>());
         }
     }

@@ -1,12 +1,12 @@
-//! Native functions: what identifies one, and what it is called.
+//! Native functions: how they are identified and named.
 //!
-//! Nothing here asks a receiver for anything: its type, and what the type says in C, is enough.
+//! Nothing here calls methods of a receiver: its type, and the C fields of the type, are sufficient.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::api::Api;
-use super::frame::field;
+use super::live_frame::field;
 use crate::interpreter::Interpreter;
 use crate::public_api::Object;
 use crate::source::PythonSource;
@@ -14,31 +14,31 @@ use crate::text::{Text, text};
 use crate::unavailable::Unavailable;
 
 pub(super) const OBJECT_TYPE: usize = 8;
-/// `PyCFunctionObject`; the class only in a `PyCMethodObject`.
+/// Offsets in `PyCFunctionObject`; the class only in a `PyCMethodObject`.
 const FUNCTION_DEFINITION: usize = 16;
 const FUNCTION_SELF: usize = 24;
 const FUNCTION_MODULE: usize = 32;
 const FUNCTION_CLASS: usize = 56;
-/// `PyMethodDescrObject`.
+/// Offsets in `PyMethodDescrObject`.
 const DESCRIPTOR_TYPE: usize = 16;
 const DESCRIPTOR_DEFINITION: usize = 40;
-/// `PyMethodDef`.
+/// Offsets in `PyMethodDef`.
 const DEFINITION_NAME: usize = 0;
 const DEFINITION_SIZE: u64 = 32;
-/// `PyTypeObject`.
+/// Offsets in `PyTypeObject`.
 const TYPE_NAME: usize = 24;
 const TYPE_FLAGS: usize = 168;
 const TYPE_METHODS: usize = 232;
 const TYPE_ORDER: usize = 344;
 const IS_TYPE: u64 = 1 << 31;
-/// No type has more methods.
-const MOST_METHODS: u64 = 1 << 16;
+/// The largest number of methods that is searched.
+const MAX_METHODS: u64 = 1 << 16;
 
 static FUNCTIONS: AtomicU64 = AtomicU64::new(0);
 static METHODS: AtomicU64 = AtomicU64::new(0);
 static DESCRIPTORS: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the types that native functions have.
+/// Looks up the types of native functions.
 pub(super) fn prepare(interpreter: &Interpreter) -> Result<(), Unavailable> {
     for (slot, name) in
         [(&FUNCTIONS, c"PyCFunction_Type"), (&METHODS, c"PyCMethod_Type"), (&DESCRIPTORS, c"PyMethodDescr_Type")]
@@ -49,23 +49,23 @@ pub(super) fn prepare(interpreter: &Interpreter) -> Result<(), Unavailable> {
     Ok(())
 }
 
-/// Whether this is the type of functions in C.
+/// Returns whether this is the type of functions in C.
 #[inline(always)]
 pub(super) fn is_function(kind: u64) -> bool {
     kind == FUNCTIONS.load(Ordering::Relaxed) || kind == METHODS.load(Ordering::Relaxed)
 }
 
-/// Whether this is the type of methods in C that are not bound.
+/// Returns whether this is the type of unbound methods in C.
 #[inline(always)]
 pub(super) fn is_descriptor(kind: u64) -> bool {
     kind == DESCRIPTORS.load(Ordering::Relaxed)
 }
 
-/// What identifies a native function: the address of its `PyMethodDef`, which is the same for all receivers, and lives
-/// as long as the library it is in. A hot function: three loads.
+/// Returns what identifies a native function: the address of its `PyMethodDef`, which is the same for all receivers,
+/// and lives as long as its library. A hot function: three loads.
 ///
 /// # Safety
-/// What [`CallObserver::enter_native`](super::CallObserver::enter_native) was told, while it is.
+/// `callable` is the argument of [`CallObserver::enter_native`](super::CallObserver::enter_native), during that call.
 #[inline(always)]
 pub unsafe fn native_definition(callable: u64) -> u64 {
     // SAFETY: passed on to the caller.
@@ -77,16 +77,16 @@ pub unsafe fn native_definition(callable: u64) -> u64 {
 }
 
 impl PythonSource {
-    /// The whole name of a native function: `list.append`, whatever the receiver is; `builtins.len`. One that says
-    /// nothing of where it comes from has its bare name.
+    /// Returns the full name of a native function: `list.append`, whatever the receiver is; `builtins.len`. A function
+    /// without information about its origin has its bare name.
     ///
     /// # Safety
-    /// The GIL is held, and `callable` is what [`CallObserver::enter_native`](super::CallObserver::enter_native) was told,
-    /// while it is.
+    /// The GIL is held, and `callable` is the argument of
+    /// [`CallObserver::enter_native`](super::CallObserver::enter_native), during that call.
     pub unsafe fn native_name(&self, callable: u64) -> Option<String> {
         let interpreter = self.interpreter()?;
         let api = Api::find(interpreter).ok()?;
-        // SAFETY: passed on to the caller. What an object says of itself in C lives as long as the object.
+        // SAFETY: passed on to the caller. The C fields of an object live as long as the object.
         unsafe {
             let kind: u64 = field(callable, OBJECT_TYPE);
             let definition = native_definition(callable);
@@ -103,17 +103,17 @@ impl PythonSource {
     }
 }
 
-/// The type that defines a bound function; else the module that it says.
+/// Returns the type that defines a bound function; else the function's module.
 ///
 /// # Safety
 /// The GIL is held, and the function is alive.
 unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definition: u64) -> Option<String> {
-    // SAFETY: passed on to the caller; a function keeps what it is bound to alive, and that its type.
+    // SAFETY: passed on to the caller; a function keeps alive what it is bound to, and that its type.
     unsafe {
         let bound: u64 = field(function, FUNCTION_SELF);
         if bound != 0 {
             let kind: u64 = field(bound, OBJECT_TYPE);
-            // A class method is bound to a type, which has methods of its own type, too.
+            // A class method is bound to a type, which also has methods of its own type.
             let is_type = field::<u64>(kind, TYPE_FLAGS) & IS_TYPE != 0;
             for holder in [is_type.then_some(bound), Some(kind)].into_iter().flatten() {
                 if let Some(name) = defining_type(api, holder, definition) {
@@ -130,12 +130,12 @@ unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definiti
     }
 }
 
-/// The type among a type and its bases whose table of methods has the definition.
+/// Returns the name of the type, among a type and its bases, whose table of methods has the definition.
 ///
 /// # Safety
 /// The GIL is held, and `kind` is a live type.
 unsafe fn defining_type(api: &Api, kind: u64, definition: u64) -> Option<String> {
-    // SAFETY: passed on to the caller; a type keeps the tuple of its bases alive, and that the bases.
+    // SAFETY: passed on to the caller; a type keeps alive the tuple of its bases, and that the bases.
     unsafe {
         let order: u64 = field(kind, TYPE_ORDER);
         if order == 0 {
@@ -153,7 +153,7 @@ unsafe fn has_method(kind: u64, definition: u64) -> bool {
     unsafe {
         let first: u64 = field(kind, TYPE_METHODS);
         first != 0
-            && (0..MOST_METHODS)
+            && (0..MAX_METHODS)
                 .map(|index| first + index * DEFINITION_SIZE)
                 .take_while(|method| field::<u64>(*method, DEFINITION_NAME) != 0)
                 .any(|method| method == definition)

@@ -1,4 +1,4 @@
-//! What the interpreter calls as the profile function of a thread.
+//! The profile function that the interpreter calls on each thread.
 //!
 //! Hot file: no allocation, no lock, no Python code; never an exception.
 
@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::api::Api;
 use super::error::HookError;
-use super::frame::{Frame, field};
+use super::live_frame::{LiveFrame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving};
 use crate::interpreter::Interpreter;
 use crate::public_api::Object;
@@ -22,26 +22,26 @@ const NATIVE_CALL: c_int = 4;
 const NATIVE_RAISE: c_int = 5;
 const NATIVE_RETURN: c_int = 6;
 
-/// Where a frame object of 3.11 or later has the frame.
+/// The offset of the frame in a frame object of 3.11 or later.
 const FRAME: usize = 24;
 /// `f_state` of a frame of 3.10.
 const STATE_3_10: usize = 108;
 const SUSPENDED_3_10: i8 = -1;
-/// `gi_frame_state` of the generator that a frame of 3.11 or later is part of, so far before the frame. One that yields
-/// is marked as suspended, which is less than 0, before it is told; from 3.14 on, after.
+/// How far before the frame `gi_frame_state` of its generator is, from 3.11 on. A generator that yields is marked as
+/// suspended, which is less than 0, before the event; from 3.14 on, after it.
 const GENERATOR_STATE_BEFORE: u64 = 5;
-const LAST_MARKED_BEFORE: u8 = 13;
+const LAST_MARKED_BEFORE_EVENT: u8 = 13;
 
-/// The instructions that end a frame while profile functions are told, from 3.12 on; 0 where there is none such.
+/// The instructions that end a frame while profile functions are set, from 3.12 on; 0: the version has none.
 static YIELD: AtomicU8 = AtomicU8::new(0);
 static RETURN_VALUE: AtomicU8 = AtomicU8::new(0);
 static RETURN_CONSTANT: AtomicU8 = AtomicU8::new(0);
-/// Those that stand for another, which can't be told.
+/// Instructions that replace another one, which can't be determined.
 static ANY_LINE: AtomicU8 = AtomicU8::new(0);
 static ANY_INSTRUCTION: AtomicU8 = AtomicU8::new(0);
 static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// What the function needs to know.
+/// Looks up what the function needs.
 ///
 /// # Safety
 /// The GIL is held, and no exception is set.
@@ -68,12 +68,12 @@ pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static Api) -> Re
     Ok(())
 }
 
-/// The number of an event that is told to a function in Python.
+/// Returns the number of an event from the name that a profile function in Python gets.
 ///
 /// # Safety
 /// `name` is a live `str`, compact and ASCII, as the interpreter's own names are.
 pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
-    let api = super::api::known()?;
+    let api = super::api::cached()?;
     // SAFETY: passed on to the caller; the GIL is held in an event.
     match unsafe { api.read_text(name) }?.as_str() {
         "call" => Some(CALL),
@@ -87,32 +87,32 @@ pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
 
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C-unwind" fn told<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
+pub(super) unsafe extern "C-unwind" fn profile_event<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
     _: Object,
     frame: Object,
-    what: c_int,
+    event: c_int,
     argument: Object,
 ) -> c_int {
     // SAFETY: the frame object is alive, and its frame runs on this thread; this is a mechanism.
     unsafe {
-        let frame = Frame::<MINOR>::new(if MINOR == 10 { frame as u64 } else { field(frame as u64, FRAME) });
-        match what {
+        let frame = LiveFrame::<MINOR>::new(if MINOR == 10 { frame as u64 } else { field(frame as u64, FRAME) });
+        match event {
             CALL => _ = O::enter(entering(frame), frame),
             RETURN => _ = O::leave(leaving(frame, argument), frame),
             NATIVE_CALL if NATIVE => O::enter_native(argument as u64, frame),
-            NATIVE_RETURN | NATIVE_RAISE if NATIVE => O::leave_native(what == NATIVE_RAISE, frame),
+            NATIVE_RETURN | NATIVE_RAISE if NATIVE => O::leave_native(event == NATIVE_RAISE, frame),
             _ => {}
         }
     }
     0
 }
 
-/// A throw can't be told from a resumption.
+/// Returns how the frame starts. A throw can't be distinguished from a resumption.
 ///
 /// # Safety
-/// A frame for which `CALL` is told.
+/// A frame with a `CALL` event.
 #[inline(always)]
-unsafe fn entering<const MINOR: u8>(frame: Frame<MINOR>) -> Entering {
+unsafe fn entering<const MINOR: u8>(frame: LiveFrame<MINOR>) -> Entering {
     let has_run = if MINOR == 10 {
         frame.unit() != u32::MAX
     } else {
@@ -121,10 +121,12 @@ unsafe fn entering<const MINOR: u8>(frame: Frame<MINOR>) -> Entering {
     if has_run { Entering::Resume } else { Entering::Call }
 }
 
+/// Returns how the frame stops.
+///
 /// # Safety
-/// A frame for which `RETURN` is told, with this argument.
+/// A frame with a `RETURN` event that has this argument.
 #[inline(always)]
-unsafe fn leaving<const MINOR: u8>(frame: Frame<MINOR>, argument: Object) -> Leaving {
+unsafe fn leaving<const MINOR: u8>(frame: LiveFrame<MINOR>, argument: Object) -> Leaving {
     if argument.is_null() || (MINOR == 12 && argument == NONE.load(Ordering::Relaxed) && !is_at_end(frame)) {
         return Leaving::Raise;
     }
@@ -132,7 +134,7 @@ unsafe fn leaving<const MINOR: u8>(frame: Frame<MINOR>, argument: Object) -> Lea
     let yields = unsafe {
         match MINOR {
             10 => field::<i8>(frame.address(), STATE_3_10) == SUSPENDED_3_10,
-            11..=LAST_MARKED_BEFORE => {
+            11..=LAST_MARKED_BEFORE_EVENT => {
                 frame.is_in_generator() && field::<i8>(frame.address() - GENERATOR_STATE_BEFORE, 0) < 0
             }
             _ => frame.is_in_generator() && frame.opcode() == YIELD.load(Ordering::Relaxed),
@@ -141,9 +143,10 @@ unsafe fn leaving<const MINOR: u8>(frame: Frame<MINOR>, argument: Object) -> Lea
     if yields { Leaving::Yield } else { Leaving::Return }
 }
 
-/// Whether a frame stands where frames end, and not where an exception came: 3.12 says `None` of both.
+/// Returns whether a frame is at an instruction that ends frames, and not where an exception was raised: 3.12 passes
+/// `None` for both.
 #[inline(always)]
-fn is_at_end<const MINOR: u8>(frame: Frame<MINOR>) -> bool {
+fn is_at_end<const MINOR: u8>(frame: LiveFrame<MINOR>) -> bool {
     let here = frame.opcode();
     [&YIELD, &RETURN_VALUE, &RETURN_CONSTANT, &ANY_LINE, &ANY_INSTRUCTION]
         .iter()

@@ -1,4 +1,4 @@
-//! The profile function of each thread: the threads that are there, and those that `threading` starts later.
+//! Sets the profile function of each thread: of the existing threads, and of those that `threading` starts later.
 
 use core::ffi::{c_int, c_void};
 use core::mem;
@@ -9,10 +9,10 @@ use super::CallObserver;
 use super::api::{Api, Reference};
 use super::callback::CallbackType;
 use super::error::HookError;
-use super::frame::field;
-use super::look::with_minor;
+use super::inspection::with_minor;
+use super::live_frame::field;
 use super::native::{self, OBJECT_TYPE};
-use super::profile_function::{ProfileFunction, prepare, told};
+use super::profile_function::{ProfileFunction, prepare, profile_event};
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::Object;
 use crate::threads::states_of_this_interpreter;
@@ -22,7 +22,7 @@ type SetOwnProfile = unsafe extern "C" fn(*mut c_void, Object);
 
 const TYPE_NAME: usize = 24;
 
-/// What tells; null when nothing does.
+/// The function that records; null if none does.
 static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static SET_OWN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -36,10 +36,10 @@ pub(super) struct ProfileSlot {
     set: SetProfile,
     function: *mut c_void,
     threading: Reference,
-    /// What new threads begin with.
-    beginner: Reference,
-    /// What they began with before.
-    beginner_before: Reference,
+    /// The profile function with which new threads begin.
+    thread_starter: Reference,
+    /// The one with which they began before.
+    previous_starter: Reference,
 }
 
 impl ProfileSlot {
@@ -52,12 +52,12 @@ impl ProfileSlot {
     ) -> Result<Self, HookError> {
         native::prepare(interpreter)?;
         let function: ProfileFunction = with_minor!(interpreter.layout.minor, MINOR => {
-            if c_calls { told::<O, MINOR, true> } else { told::<O, MINOR, false> }
+            if c_calls { profile_event::<O, MINOR, true> } else { profile_event::<O, MINOR, false> }
         });
         let symbols = interpreter.symbols;
         // SAFETY: passed on to the caller; the signatures are those of the headers.
         unsafe {
-            refuse_another(interpreter, api)?;
+            check_unset(interpreter, api)?;
             prepare(interpreter, api)?;
             SET_OWN.store(first_of(symbols, &[c"PyEval_SetProfile"])?, Ordering::Relaxed);
             INCREMENT.store(first_of(symbols, &[c"Py_IncRef"])?, Ordering::Relaxed);
@@ -68,8 +68,8 @@ impl ProfileSlot {
                 api,
                 set: first_of(symbols, &[c"_PyEval_SetProfile"])?,
                 function: function as *mut c_void,
-                beginner: CallbackType::new(interpreter, api)?.callback(begin)?,
-                beginner_before: threading.call(c"getprofile", &[])?,
+                thread_starter: CallbackType::new(interpreter, api)?.callback(begin_thread)?,
+                previous_starter: threading.call(c"getprofile", &[])?,
                 threading,
             };
             FUNCTION.store(installed.function, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl ProfileSlot {
     unsafe fn set_everywhere(&self) -> Result<(), HookError> {
         // SAFETY: passed on to the caller; the states are alive as long as the GIL is held.
         unsafe {
-            self.threading.call(c"setprofile", &[&self.beginner])?;
+            self.threading.call(c"setprofile", &[&self.thread_starter])?;
             for state in states_of_this_interpreter(self.interpreter) {
                 if profile_of(self.interpreter, state).0.is_null() {
                     self.set(state, self.function)?;
@@ -110,21 +110,22 @@ impl ProfileSlot {
         Ok(())
     }
 
-    /// How many threads have another profile function by now, or none: what they do is not told.
+    /// Returns how many threads have another profile function by now, or none: they are not recorded.
     ///
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn untold_threads(&self) -> u64 {
-        let mut untold = 0;
+    pub(super) unsafe fn unrecorded_threads(&self) -> u64 {
+        let mut unrecorded = 0;
         for state in states_of_this_interpreter(self.interpreter) {
             // SAFETY: passed on to the caller; the states are alive as long as the GIL is held.
             let (function, object) = unsafe { profile_of(self.interpreter, state) };
-            untold += u64::from(function != self.function && object != self.beginner.object());
+            unrecorded += u64::from(function != self.function && object != self.thread_starter.object());
         }
-        untold
+        unrecorded
     }
 
-    /// What is ours is taken away, and what new threads began with before is put back. What fails at this is gone already.
+    /// Removes our functions, and restores the one with which new threads began before. A failure means that they were
+    /// removed already.
     ///
     /// # Safety
     /// The GIL is held, and no exception is set.
@@ -134,20 +135,20 @@ impl ProfileSlot {
         unsafe {
             for state in states_of_this_interpreter(self.interpreter) {
                 let (function, object) = profile_of(self.interpreter, state);
-                if function == self.function || object == self.beginner.object() {
+                if function == self.function || object == self.thread_starter.object() {
                     let _ = self.set(state, ptr::null_mut());
                 }
             }
             if let Ok(now) = self.threading.call(c"getprofile", &[])
-                && now.object() == self.beginner.object()
+                && now.object() == self.thread_starter.object()
             {
-                let _ = self.threading.call(c"setprofile", &[&self.beginner_before]);
+                let _ = self.threading.call(c"setprofile", &[&self.previous_starter]);
             }
         }
     }
 }
 
-/// The profile function of a thread, and the object that it is called with.
+/// Returns the profile function of a thread, and the object with which it is called.
 ///
 /// # Safety
 /// The state is alive.
@@ -159,9 +160,9 @@ unsafe fn profile_of(interpreter: &Interpreter, state: u64) -> (*mut c_void, Obj
 
 /// # Safety
 /// The GIL is held, and no exception is set.
-unsafe fn refuse_another(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
+unsafe fn check_unset(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
     let state = interpreter.thread_state().map_err(|_| HookError::NoGil)?;
-    // SAFETY: the state is this thread's; what it holds is alive.
+    // SAFETY: the state is this thread's; what it refers to is alive.
     unsafe {
         let (function, object) = profile_of(interpreter, state.address());
         if function.is_null() {
@@ -171,7 +172,7 @@ unsafe fn refuse_another(interpreter: &Interpreter, api: &'static Api) -> Result
     }
 }
 
-/// A function by its name, anything else by that of its type.
+/// Returns the name of a function, or of the type of any other object.
 ///
 /// # Safety
 /// The GIL is held, no exception is set; the object is null or alive.
@@ -179,7 +180,7 @@ unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) 
     if object.is_null() {
         return "a function in C".to_owned();
     }
-    // SAFETY: passed on to the caller; every object has a type, and that a name. A function has its own names.
+    // SAFETY: passed on to the caller; every object has a type, and every type a name. A function has its own names.
     unsafe {
         let kind: u64 = field(object as u64, OBJECT_TYPE);
         if interpreter.symbols.address(c"PyFunction_Type").is_some_and(|function| function as u64 == kind) {
@@ -194,21 +195,26 @@ unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) 
     }
 }
 
-/// What `threading` sets for a new thread: at its first event it makes room for the function that tells, which gets that
-/// event.
+/// The profile function that `threading` sets for a new thread: at its first event it replaces itself by the function
+/// that records, and passes that event on.
 ///
 /// # Safety
 /// The interpreter calls it, with a frame, the name of an event and its argument.
-unsafe extern "C-unwind" fn begin(_: Object, arguments: *const Object, count: usize, _: Object) -> Object {
+unsafe extern "C-unwind" fn begin_thread(_: Object, arguments: *const Object, count: usize, _: Object) -> Object {
     let function = FUNCTION.load(Ordering::Relaxed);
-    // SAFETY: `install` put the functions there; the arguments are alive.
+    // SAFETY: `install` stored the functions; the arguments are alive.
     unsafe {
         let set: SetOwnProfile = mem::transmute(SET_OWN.load(Ordering::Relaxed));
         set(function, ptr::null_mut());
         if count & (usize::MAX >> 1) == 3 && !function.is_null() {
             let [frame, event, argument] = arguments.cast::<[Object; 3]>().read();
-            if let Some(what) = super::profile_function::event_of_name(event) {
-                mem::transmute::<*mut c_void, ProfileFunction>(function)(ptr::null_mut(), frame, what, argument);
+            if let Some(event_number) = super::profile_function::event_of_name(event) {
+                mem::transmute::<*mut c_void, ProfileFunction>(function)(
+                    ptr::null_mut(),
+                    frame,
+                    event_number,
+                    argument,
+                );
             }
         }
         let none = NONE.load(Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! The memory that each thread has for itself: the twin of `thread_memory_x86_64.rs` on other processors.
+//! Thread-local memory: the twin of `thread_memory_x86_64.rs` for other processors.
 //!
-//! Without the thread's pointer, what is at one place in each thread has no common offset, and is not found.
+//! Without the thread pointer, thread-local words have no common offset, and are not found.
 
 use core::ptr;
 
-/// Offsets are addresses.
+/// Returns 0: offsets are addresses.
 pub(super) fn pointer() -> u64 {
     0
 }
@@ -16,7 +16,7 @@ pub(super) unsafe fn word(offset: u64) -> u64 {
     unsafe { ptr::with_exposed_provenance::<u64>(offset as usize).read_volatile() }
 }
 
-/// An address on the stack, near the stack pointer.
+/// Returns an address on the stack, near the stack pointer.
 #[inline(always)]
 pub(super) fn stack_pointer() -> u64 {
     let here = 0_u8;

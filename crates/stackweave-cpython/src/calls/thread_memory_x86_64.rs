@@ -1,14 +1,14 @@
-//! The memory that each thread has for itself, as the loader laid it out: by offsets from the thread's pointer.
+//! Thread-local memory, by offsets from the thread pointer.
 //!
-//! Hot file: an instruction each; async-signal-safe.
+//! Hot file: one instruction each; async-signal-safe.
 
 use core::arch::asm;
 
-/// The thread's pointer: offsets are from here.
+/// Returns the thread pointer, from which offsets are counted.
 #[inline(always)]
 pub(super) fn pointer() -> u64 {
     let pointer: u64;
-    // SAFETY: the first word at the pointer is the pointer itself, as the ABI says.
+    // SAFETY: the first word at the pointer is the pointer itself, according to the ABI.
     unsafe { asm!("mov {0}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
     pointer
 }
@@ -25,7 +25,7 @@ pub(super) unsafe fn word(offset: u64) -> u64 {
     word
 }
 
-/// The stack pointer.
+/// Returns the stack pointer.
 #[inline(always)]
 pub(super) fn stack_pointer() -> u64 {
     let pointer: u64;

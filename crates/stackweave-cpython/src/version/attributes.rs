@@ -1,68 +1,68 @@
-//! Where objects keep their attributes: for who reads another process. In the own one they are asked for.
+//! Offsets of the attributes of objects, for readers of other processes. In this process, the interpreter is called.
 
-/// Dictionaries, and what leads to the attributes of an instance.
+/// Dictionaries, and how an instance points to its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttributesLayout {
     /// The table of a dictionary.
     pub keys: KeysLayout,
-    /// Instances of classes that are written in Python. Those of other classes have a pointer to their dictionary where
-    /// `tp_dictoffset` says.
+    /// Instances of classes that are written in Python. Others have a pointer to their dictionary at `tp_dictoffset`.
     pub instance: InstanceLayout,
 }
 
-/// `PyDictKeysObject`: a header, the index, and then the entries in the order in which they were made.
+/// `PyDictKeysObject`: a header, the index, and then the entries in the order of their insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysLayout {
     /// 3.10: all entries have hash, key and value.
     OneKind {
-        /// How many places the index has: one byte each for up to 255, two for up to 65,535, and so on.
+        /// The size of the index: one byte per slot for up to 255 slots, two for up to 65,535, and so on.
         size: usize,
         /// How many entries are used.
         count: usize,
-        /// Where the index begins.
+        /// The offset of the index.
         index: usize,
     },
     /// 3.11 and later.
     Kinds {
-        /// The binary logarithm of how many bytes the index takes, as one byte.
+        /// The binary logarithm of the index's size in bytes, as one byte.
         log2_index_bytes: usize,
-        /// What an entry has, as one byte: 0 for hash, key and value; else key and value.
+        /// The contents of an entry, as one byte: 0 for hash, key and value; else key and value.
         kind: usize,
         /// How many entries are used.
         count: usize,
-        /// Where the index begins.
+        /// The offset of the index.
         index: usize,
     },
 }
 
-/// How an instance leads to its attributes. `cached_keys` is, in the class, the table whose values instances have.
+/// How an instance points to its attributes. `cached_keys` is, in the class, the table for the values of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceLayout {
-    /// 3.10: as all objects.
+    /// 3.10: as for all other objects.
     AsOthers,
     /// 3.11: before the object, a pointer to its values, or one to its dictionary.
     ValuesOrDictionary {
-        /// How far before the object the first is.
+        /// How far before the object the pointer to the values is.
         values_before: usize,
-        /// How far before the object the second is.
+        /// How far before the object the pointer to the dictionary is.
         dictionary_before: usize,
         /// See above.
         cached_keys: usize,
     },
-    /// 3.12: one word before the object for both. Values have the lowest bit set, and begin one byte later.
+    /// 3.12: one word before the object for both. A pointer to values has the lowest bit set;
+    /// the values begin one byte after it.
     Tagged {
-        /// How far before the object it is.
+        /// How far before the object the word is.
         word_before: usize,
         /// See above.
         cached_keys: usize,
     },
-    /// 3.13 and later: a pointer to a dictionary before the object, and without one, values behind it.
+    /// 3.13 and later: a pointer to a dictionary before the object; without one, the values follow the object.
     Inline {
         /// How far before the object the pointer is.
         dictionary_before: usize,
-        /// Of values, those of dictionaries too: where the first is.
+        /// In values, also those of dictionaries: the offset of the first.
         first_value: usize,
-        /// Of values: whether they are in use, as one byte.
+        /// In values: whether they are in use, as one byte.
         is_valid: usize,
         /// See above.
         cached_keys: usize,

@@ -1,8 +1,8 @@
-//! Where each minor version of Python keeps what a walk and a name need: one table of integers per version.
+//! The offsets that walks and names need, for each minor version of Python: one table of integers per version.
 //!
 //! Offsets are in bytes, from the headers of a 64-bit build with the GIL. They have not moved between the patch
-//! releases of one minor version. From 3.13 on the interpreter tells most of them itself, and is asked
-//! (see [`debug_offsets`](crate::debug_offsets)); on all of them a self-test has the last word.
+//! releases of one minor version. From 3.13 on the interpreter itself reports most of them, which is checked (see
+//! [`debug_offsets`](crate::debug_offsets)); a self-test decides about all of them.
 
 mod attributes;
 mod v3_10;
@@ -30,35 +30,35 @@ pub struct Layout {
     pub text: TextLayout,
     /// Dictionaries and instances.
     pub attributes: AttributesLayout,
-    /// How line tables are written.
+    /// The format of line tables.
     pub line_table: LineTableFormat,
-    /// What leads from `_PyRuntime` to all threads.
+    /// The offsets that lead from `_PyRuntime` to all threads.
     pub lists: ListsLayout,
-    /// Where `_Py_DebugOffsets` has its numbers, on the versions that have it.
+    /// The offsets in `_Py_DebugOffsets`, for the versions that have it.
     pub debug_offsets: Option<DebugOffsetsLayout>,
 }
 
 /// `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadLayout {
-    /// Where its frames are.
+    /// How its frames are linked.
     pub chain: Chain,
     /// The `pthread_t` of the thread that the state belongs to.
     pub thread_id: usize,
-    /// Whether a thread keeps, in its own storage, the state it activated last. Before 3.12 it keeps the state it
-    /// activated first, and the one that holds the GIL is known by a global only.
+    /// Whether a thread's own storage has the state that it activated last. Before 3.12 it has the state that the
+    /// thread activated first, and only a global points to the one that holds the GIL.
     pub follows_swaps: bool,
     /// Its profile function.
     pub profile: ProfileLayout,
-    /// How deep its calls are.
+    /// The depth of its calls.
     pub recursion: RecursionLayout,
-    /// Where it points to the frame that ends every chain, from 3.15 on. Before, null ends a chain.
+    /// The pointer to the frame that ends every chain, from 3.15 on. Before, null ends a chain.
     pub base_frame: Option<usize>,
     /// `datastack_chunk`, from 3.11 on; `datastack_top` and `datastack_limit` follow it.
     pub data_stack: Option<usize>,
 }
 
-/// What a thread state says of the depth of calls, in fields of 32 bits.
+/// The fields of a thread state for the depth of calls, 32 bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecursionLayout {
     /// 3.10: the depth; the limit is the interpreter's.
@@ -72,12 +72,12 @@ pub enum RecursionLayout {
         remaining: usize,
         /// `recursion_limit`, and `py_recursion_limit` from 3.12 on.
         limit: usize,
-        /// `c_recursion_remaining`, of 3.12 and 3.13: C calls have a limit of their own there.
+        /// `c_recursion_remaining`, in 3.12 and 3.13, where C calls have a separate limit.
         c_remaining: Option<usize>,
     },
 }
 
-/// What a thread state says of its profile function.
+/// The fields of a thread state for its profile function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileLayout {
     /// `c_profilefunc`.
@@ -86,11 +86,11 @@ pub struct ProfileLayout {
     pub object: usize,
 }
 
-/// How the frames of a thread hang together, and what marks an activation of the eval loop.
+/// How the frames of a thread are linked, and what marks an activation of the eval loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// 3.10: `frame` leads to frame objects, each run by an eval loop of its own, in step with the list of `CFrame`s,
-    /// whose last is in the thread state and leads nowhere.
+    /// 3.10: `frame` points to frame objects, each run by a separate eval loop, in step with the list of `CFrame`s,
+    /// whose last is in the thread state and points nowhere.
     FrameObjects {
         /// In the thread state: the innermost frame.
         frame: usize,
@@ -98,10 +98,10 @@ pub enum Chain {
         c_frame: usize,
         /// In a `CFrame`: the next.
         previous_c_frame: usize,
-        /// Where in the thread state the last `CFrame` lies.
+        /// The offset of the last `CFrame` in the thread state.
         last_c_frame: usize,
     },
-    /// 3.11: `c_frame` leads to a `_PyCFrame` per eval loop; a frame's `is_entry` says that it is the loop's last.
+    /// 3.11: `c_frame` points to a `_PyCFrame` per eval loop; `is_entry` marks the last frame of a loop.
     EntryFlags {
         /// In the thread state: the `_PyCFrame` of the innermost eval loop.
         c_frame: usize,
@@ -112,7 +112,7 @@ pub enum Chain {
         /// In a frame, as one byte.
         is_entry: usize,
     },
-    /// 3.12: frames end each eval loop with a shim on the C stack; `c_frame` leads to the innermost.
+    /// 3.12: the frames of each eval loop end with a shim on the C stack; `c_frame` points to the innermost.
     ShimsBehindCFrame {
         /// In the thread state: the `_PyCFrame` of the innermost eval loop.
         c_frame: usize,
@@ -121,7 +121,7 @@ pub enum Chain {
         /// In a `_PyCFrame`: the next.
         previous_c_frame: usize,
     },
-    /// 3.13 and later: the same, without `_PyCFrame`.
+    /// 3.13 and later: as above, without `_PyCFrame`.
     Shims {
         /// In the thread state: the innermost frame.
         current_frame: usize,
@@ -137,9 +137,9 @@ pub struct FrameLayout {
     pub previous: usize,
     /// A pointer to a code unit; on 3.10 the index of one, 32 bits wide.
     pub instruction: usize,
-    /// Who owns the frame, as one byte. Not on 3.10.
+    /// The owner of the frame, as one byte. Not on 3.10.
     pub owner: usize,
-    /// The dictionary of the module that it runs in.
+    /// The dictionary of the frame's module.
     pub globals: usize,
     /// The first of its local variables, one word each.
     pub locals: usize,
@@ -160,7 +160,7 @@ pub struct CodeLayout {
     pub first_line: usize,
     /// `co_linetable`.
     pub line_table: usize,
-    /// Where the code units begin. On 3.10 they are in an object of their own.
+    /// The offset of the code units. On 3.10 they are in a separate object.
     pub units: usize,
     /// The index of the first unit that counts as begun. Not on 3.10.
     pub first_traceable: usize,
@@ -169,27 +169,28 @@ pub struct CodeLayout {
 /// `str` and `bytes` objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextLayout {
-    /// How many characters.
+    /// The number of characters.
     pub length: usize,
     /// A word of bits: two for interning, three for the width of a character, one each for compact and ASCII.
     pub state: usize,
-    /// Where the characters of a compact ASCII string begin.
+    /// The offset of the characters of a compact ASCII string.
     pub ascii: usize,
-    /// Where those of any other compact string begin; in a string that is not compact, the pointer to them.
+    /// The offset of those of any other compact string; in a string that is not compact, of the pointer to them.
     pub compact: usize,
     /// The length of a `bytes` object.
     pub bytes_length: usize,
-    /// Where the contents of a `bytes` object begin.
+    /// The offset of the contents of a `bytes` object.
     pub bytes: usize,
 }
 
-/// What leads from `_PyRuntime` to all threads: for who reads another process. In their own, threads find their state.
+/// The offsets that lead from `_PyRuntime` to all threads, for readers of other processes. In its own process, a thread
+/// finds its state directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListsLayout {
     /// In `_PyRuntime`: the newest interpreter.
     pub interpreters: usize,
-    /// In `PyInterpreterState`: the next older one. This field and those of interpreters below have moved within a minor
-    /// version: from 3.13 on they are taken from `_Py_DebugOffsets`.
+    /// In `PyInterpreterState`: the next older one. This field and those of interpreters below have moved within a
+    /// minor version: from 3.13 on they are read from `_Py_DebugOffsets`.
     pub next_interpreter: usize,
     /// In `PyInterpreterState`: the newest thread.
     pub threads: usize,
@@ -197,23 +198,23 @@ pub struct ListsLayout {
     pub modules: usize,
     /// In `PyThreadState`: the next older one.
     pub next_thread: usize,
-    /// In `PyThreadState`: the interpreter that it belongs to.
+    /// In `PyThreadState`: the interpreter of the thread.
     pub interpreter: usize,
-    /// In `PyThreadState`: the kernel's number of the thread, from 3.11 on.
+    /// In `PyThreadState`: the kernel's id of the thread, from 3.11 on.
     pub native_thread_id: Option<usize>,
-    /// Who holds the GIL.
+    /// The holder of the GIL.
     pub gil: GilLayout,
 }
 
-/// Where it stands who holds the GIL.
+/// The location of the GIL's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GilLayout {
-    /// Up to 3.11 there is one.
+    /// Up to 3.11 there is one GIL.
     OfRuntime {
         /// In `_PyRuntime`: the thread state that holds it.
         holder: usize,
     },
-    /// Later, interpreters may share one or have their own.
+    /// Later, interpreters may share a GIL or have their own.
     OfInterpreter {
         /// In `PyInterpreterState`: a pointer to the GIL.
         gil: usize,
@@ -224,7 +225,7 @@ pub enum GilLayout {
     },
 }
 
-/// Where in `_Py_DebugOffsets` each number is.
+/// The offset of each number in `_Py_DebugOffsets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DebugOffsetsLayout {
     /// The size of `PyInterpreterState`; `id`, `next` and `threads_head` follow it.
@@ -261,10 +262,10 @@ const TEXT_3_10: TextLayout = TextLayout { ascii: 48, compact: 72, ..TEXT_3_12 }
 impl Layout {
     /// The oldest minor version that has a table.
     pub const OLDEST: u8 = 10;
-    /// The newest.
+    /// The newest minor version that has a table.
     pub const NEWEST: u8 = 15;
 
-    /// The table of a version, if it has one.
+    /// Returns the table of a version, if it has one.
     pub const fn of_minor(minor: u8) -> Option<&'static Self> {
         match minor {
             10 => Some(&v3_10::LAYOUT),
@@ -277,7 +278,7 @@ impl Layout {
         }
     }
 
-    /// The table of a version that has one, as a constant.
+    /// Returns the table of a version that has one, as a constant.
     pub(crate) const fn must_have(minor: u8) -> Self {
         match Self::of_minor(minor) {
             Some(layout) => *layout,

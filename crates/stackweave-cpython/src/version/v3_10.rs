@@ -1,4 +1,4 @@
-//! Python 3.10: frames are objects, each Python call has an eval loop of its own.
+//! Python 3.10: frames are objects, and each Python call has a separate eval loop.
 
 use super::attributes::ATTRIBUTES_3_10;
 use super::{

@@ -1,4 +1,4 @@
-//! Python 3.13: the thread state leads to the frame itself; hot instantiations push a hidden frame.
+//! Python 3.13: the thread state points to the frame itself; hot instantiations push a hidden frame.
 
 use super::attributes::ATTRIBUTES_3_13;
 use super::{

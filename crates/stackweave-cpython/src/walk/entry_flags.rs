@@ -1,16 +1,16 @@
-//! Frames of 3.11: each activation of the eval loop has a `_PyCFrame` on the C stack, in a list of its own.
+//! Frames of 3.11: each activation of the eval loop has a `_PyCFrame` on the C stack, in a separate list.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
 use stackweave_core::StackPointer;
 
-use super::entry::{Entry, Written};
-use super::form::{Form, Frame, Step, What};
-use super::place::{Place, place_in_code};
+use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::code_position::{CodePosition, code_position};
+use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::memory::{is_plausible, load, word};
 use crate::version::{Chain, Layout};
 
-/// 3.11: the next `_PyCFrame` is due after each entry frame.
+/// 3.11: the walk advances to the next `_PyCFrame` after each entry frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryFlags {
     pub(super) c_frame: u64,
@@ -26,51 +26,52 @@ const IS_ENTRY: usize = match LAYOUT.thread.chain {
     _ => panic!("3.11 has entry flags"),
 };
 
-/// In a word, beside a pointer.
+/// A bit of the word, in addition to a pointer.
 const ENTRY_MARK: u64 = 1 << 63;
 
 impl EntryFlags {
     /// # Safety
-    /// The eval loop at the `_PyCFrame` runs an entry frame.
+    /// The eval loop of the `_PyCFrame` runs an entry frame.
     #[inline(always)]
     unsafe fn leave_loop(&mut self) {
-        // SAFETY: the loop that runs the frame is still there, and with it its `_PyCFrame`.
+        // SAFETY: the loop that runs the frame still exists, and with it its `_PyCFrame`.
         self.c_frame = if is_plausible(self.c_frame) { unsafe { word(self.c_frame, PREVIOUS_C_FRAME) } } else { 0 };
     }
 }
 
-impl Form for EntryFlags {
+impl FrameChain for EntryFlags {
     const HAS_SHIMS: bool = false;
 
     #[inline(always)]
-    unsafe fn step(&mut self, frame: u64) -> Step {
+    unsafe fn step(&mut self, frame: u64) -> ChainStep {
         let offsets = const { LAYOUT.frame };
-        // SAFETY: the frame is one of a chain that stays as it is.
+        // SAFETY: the frame belongs to a chain that does not change.
         let (previous, code, word, owner) = unsafe {
             (Self::previous(frame), word(frame, offsets.code), Self::word(frame), load::<u8>(frame, offsets.owner))
         };
         let is_entry = word & ENTRY_MARK != 0;
         let activation = self.c_frame;
-        let shown =
-            |instruction, is_replayable| What::Frame(Frame { code, instruction, is_entry, activation, is_replayable });
+        let visible = |instruction, is_replayable| {
+            StepKind::Frame(CodeFrame { code, instruction, is_entry, activation, is_replayable })
+        };
         // SAFETY: as above.
-        let mut what = match unsafe { place_in_code(const { &LAYOUT }, code, word & !ENTRY_MARK, owner) } {
-            Place::At(instruction) => shown(instruction, true),
-            Place::InGenerator(instruction) => shown(instruction, false),
-            Place::NotBegun => What::Hidden,
-            Place::Nowhere => What::Bad,
+        let mut kind = match unsafe { code_position(const { &LAYOUT }, code, word & !ENTRY_MARK, owner) } {
+            CodePosition::At(instruction) => visible(instruction, true),
+            CodePosition::InGenerator(instruction) => visible(instruction, false),
+            CodePosition::NotBegun => StepKind::Hidden,
+            CodePosition::Invalid => StepKind::Bad,
         };
         if is_entry {
             if !is_plausible(activation) {
-                what = What::Bad;
+                kind = StepKind::Bad;
             }
             // SAFETY: the frame is an entry frame.
             unsafe { self.leave_loop() };
         }
-        Step { previous, word, what }
+        ChainStep { previous, word, kind }
     }
 
-    /// The pointer into the code, which can't be the same for another code object as long as this one lives, and
+    /// Returns the pointer into the code, which can't be the same for another code object while this one lives, and
     /// whether native code entered the frame.
     #[inline(always)]
     unsafe fn word(frame: u64) -> u64 {
@@ -88,28 +89,28 @@ impl Form for EntryFlags {
         unsafe { word(frame, const { LAYOUT.frame.previous }) }
     }
 
-    /// The list of `_PyCFrame`s is followed anew in each walk.
+    /// Each walk follows the list of `_PyCFrame`s again.
     #[inline(always)]
-    unsafe fn loop_holds(&self, _: &Entry, _: &Entry) -> bool {
+    unsafe fn loop_holds(&self, _: &CachedFrame, _: &CachedFrame) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn pass(&mut self, entry: &Entry, _: u64) {
+    unsafe fn pass(&mut self, entry: &CachedFrame, _: u64) {
         if entry.word & ENTRY_MARK != 0 {
-            // SAFETY: the entry holds, so its frame is an entry frame.
+            // SAFETY: the entry is valid, so its frame is an entry frame.
             unsafe { self.leave_loop() };
         }
     }
 
     #[inline(always)]
-    unsafe fn renew_loop(&mut self, _: &mut Entry) -> bool {
+    unsafe fn renew_loop(&mut self, _: &mut CachedFrame) -> bool {
         false
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &Entry) -> Written {
-        Written { activation: StackPointer(self.c_frame), ..entry.written }
+    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
+        WalkedFrame { activation: StackPointer(self.c_frame), ..entry.written }
     }
 
     #[inline(always)]

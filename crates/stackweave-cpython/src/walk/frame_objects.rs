@@ -1,4 +1,4 @@
-//! Frames of 3.10: objects, each run by an eval loop of its own, which has a `CFrame` on the C stack.
+//! Frames of 3.10: objects, each run by a separate eval loop with a `CFrame` on the C stack.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
@@ -7,19 +7,19 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use stackweave_core::StackPointer;
 
 use super::UNIT;
-use super::entry::{Entry, Written};
-use super::form::{Form, Frame, Step, What};
+use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::frame::PythonFrame;
 use crate::memory::{is_plausible, load, word};
 use crate::version::{Chain, Layout};
 
-/// Whether a walk that interrupted nothing has found more loops than frames. A greenlet puts a `CFrame` of its own, of
-/// no loop, at the end of the list; in its stack a signal between the start of a loop and that of its frame can't be
-/// told.
+/// Whether a walk that interrupted nothing has found more loops than frames. A greenlet adds a `CFrame` that belongs to
+/// no loop at the end of the list; in its stack, a signal between the start of a loop and that of its frame can't be
+/// detected.
 static HAS_GREENLETS: AtomicBool = AtomicBool::new(false);
 
-/// 3.10: one eval loop for each frame, so the two lists go in step. The last `CFrame` is in the thread state, and runs
-/// nothing. Where the list can't be told (null), the frames get no activations.
+/// 3.10: one eval loop for each frame, so the two lists correspond. The last `CFrame` is in the thread state, and
+/// belongs to no loop. If the list is not readable (null), the frames get no activations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameObjects {
     pub(super) c_frame: u64,
@@ -34,50 +34,50 @@ const PREVIOUS_C_FRAME: usize = match LAYOUT.thread.chain {
     _ => panic!("3.10 has frame objects"),
 };
 
-/// Of what can be told from others in a word, beside the address of a code object.
+/// The largest instruction index that fits into a word with the address of a code object.
 const LARGEST_INDEX: u32 = (1 << 20) - 1;
 const INDEX_SHIFT: u32 = 44;
 
-/// Both in one word, exactly up to [`LARGEST_INDEX`]: addresses end below bit 47, and the lowest three bits are not
-/// used.
+/// Packs both into one word, exactly up to [`LARGEST_INDEX`]: addresses end below bit 47, and their lowest three bits
+/// are not used.
 #[inline(always)]
 fn packed(code: u64, index: u32) -> u64 {
     code >> 3 | u64::from(index) << INDEX_SHIFT
 }
 
 impl FrameObjects {
-    /// The `CFrame` of the loop that runs the next frame, if it is one.
+    /// Returns the `CFrame` of the loop that runs the next frame, if there is one.
     #[inline(always)]
     fn running(self) -> Option<u64> {
         (self.c_frame != self.last_c_frame && is_plausible(self.c_frame)).then_some(self.c_frame)
     }
 }
 
-impl Form for FrameObjects {
+impl FrameChain for FrameObjects {
     const HAS_SHIMS: bool = false;
 
     #[inline(always)]
-    unsafe fn step(&mut self, frame: u64) -> Step {
+    unsafe fn step(&mut self, frame: u64) -> ChainStep {
         let offsets = const { LAYOUT.frame };
-        // SAFETY: the frame is one of a chain that stays as it is.
+        // SAFETY: the frame belongs to a chain that does not change.
         let (previous, code, index) =
             unsafe { (Self::previous(frame), word(frame, offsets.code), load::<u32>(frame, offsets.instruction)) };
-        let what = if is_plausible(code) {
+        let kind = if is_plausible(code) {
             let instruction = if index == u32::MAX { PythonFrame::NOT_BEGUN } else { index.wrapping_mul(UNIT as u32) };
             let activation = self.running().unwrap_or(0);
             let is_replayable = activation != 0 && index <= LARGEST_INDEX;
-            What::Frame(Frame { code, instruction, is_entry: true, activation, is_replayable })
+            StepKind::Frame(CodeFrame { code, instruction, is_entry: true, activation, is_replayable })
         } else {
-            What::Bad
+            StepKind::Bad
         };
         if let Some(c_frame) = self.running() {
-            // SAFETY: the `CFrame` is that of a running eval loop.
+            // SAFETY: the `CFrame` belongs to a running eval loop.
             self.c_frame = unsafe { word(c_frame, PREVIOUS_C_FRAME) };
         }
-        Step { previous, word: packed(code, index), what }
+        ChainStep { previous, word: packed(code, index), kind }
     }
 
-    /// The code object and the index of the instruction.
+    /// Returns the code object and the index of the instruction.
     #[inline(always)]
     unsafe fn word(frame: u64) -> u64 {
         let offsets = const { LAYOUT.frame };
@@ -91,31 +91,31 @@ impl Form for FrameObjects {
         unsafe { word(frame, const { LAYOUT.frame.previous }) }
     }
 
-    /// The list of `CFrame`s is compared as the chain of frames is, so that it need not be waited for either.
+    /// Compares the list of `CFrame`s as the chain of frames is compared, so that the walk does not wait for its loads
+    /// either.
     #[inline(always)]
-    unsafe fn loop_holds(&self, entry: &Entry, next: &Entry) -> bool {
+    unsafe fn loop_holds(&self, entry: &CachedFrame, next: &CachedFrame) -> bool {
         let c_frame = entry.written.activation.0;
-        // SAFETY: an entry that can be replayed has the `CFrame` of a running loop, and this is the one that the list
-        // has led to.
+        // SAFETY: a replayable entry has the `CFrame` of a running loop, and the list has led to this one.
         self.c_frame == c_frame && unsafe { word(c_frame, PREVIOUS_C_FRAME) } == next.written.activation.0
     }
 
     #[inline(always)]
-    unsafe fn pass(&mut self, _: &Entry, next_loop: u64) {
+    unsafe fn pass(&mut self, _: &CachedFrame, next_loop: u64) {
         self.c_frame = next_loop;
     }
 
     #[inline(always)]
-    unsafe fn renew_loop(&mut self, entry: &mut Entry) -> bool {
+    unsafe fn renew_loop(&mut self, entry: &mut CachedFrame) -> bool {
         let Some(c_frame) = self.running() else { return false };
         entry.written.activation = StackPointer(c_frame);
-        // SAFETY: the `CFrame` is that of a running eval loop.
+        // SAFETY: the `CFrame` belongs to a running eval loop.
         self.c_frame = unsafe { word(c_frame, PREVIOUS_C_FRAME) };
         true
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &Entry) -> Written {
+    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
         entry.written
     }
 

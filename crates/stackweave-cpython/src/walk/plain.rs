@@ -1,62 +1,62 @@
-//! The walk frame by frame, into whatever output.
+//! The walk frame by frame, into any output.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
 use stackweave_core::SourceStop;
 
-use super::MOST_HIDDEN;
-use super::form::{Form, Frame, What};
+use super::MAX_HIDDEN;
+use super::frame_chain::{CodeFrame, FrameChain, StepKind};
 use crate::frame::{CodePointer, PythonFrame};
 use crate::memory::is_plausible;
 
-/// Where frames are written.
-pub(super) trait Output {
+/// An output of frames.
+pub(super) trait FrameOutput {
     fn is_full(&self) -> bool;
 
     /// Writes a frame. There is room for it.
-    fn push(&mut self, frame: Frame) -> Result<(), SourceStop>;
+    fn push(&mut self, frame: CodeFrame) -> Result<(), SourceStop>;
 
-    /// The activation of all frames since the last is known; the outermost of them is where native code entered.
-    fn close(&mut self, shim: u64);
+    /// Sets the activation of all frames since the last call; native code entered the outermost of them.
+    fn close_activation(&mut self, shim: u64);
 
-    /// As `close`, where more frames of the activation follow, which are not written.
-    fn close_cut(&mut self, shim: u64);
+    /// As `close_activation`, but more frames of the activation follow, which are not written.
+    fn close_cut_activation(&mut self, shim: u64);
 
-    /// The innermost eval loop has no frame yet: each activation is one further out, up to this one.
-    fn enter_one_loop_fewer(&mut self, outermost: u64);
+    /// Moves each activation one frame further out, up to this one: the innermost eval loop has no frame yet.
+    fn shift_activations(&mut self, outermost: u64);
 }
 
 /// Walks from `frame` on.
 ///
 /// # Safety
-/// `frame` is the top of a chain of frames of this form, which stays as it is.
+/// `frame` is the top of this chain, which does not change.
 #[inline(always)]
-pub(super) unsafe fn walk(mut form: impl Form, mut frame: u64, output: &mut impl Output) -> SourceStop {
+pub(super) unsafe fn walk(mut chain: impl FrameChain, mut frame: u64, output: &mut impl FrameOutput) -> SourceStop {
     let mut hidden = 0;
     while is_plausible(frame) {
-        // SAFETY: the frame is one of a chain that stays as it is.
-        let step = unsafe { form.step(frame) };
-        match step.what {
-            What::Frame(found) => {
+        // SAFETY: the frame belongs to a chain that does not change.
+        let step = unsafe { chain.step(frame) };
+        match step.kind {
+            StepKind::Frame(python) => {
                 if output.is_full() {
                     // SAFETY: as above.
-                    if let Some(shim) = unsafe { form.shim_beyond(frame) } {
-                        output.close_cut(shim);
+                    if let Some(shim) = unsafe { chain.shim_beyond(frame) } {
+                        output.close_cut_activation(shim);
                     }
                     return SourceStop::DepthLimit;
                 }
-                if let Err(stop) = output.push(found) {
+                if let Err(stop) = output.push(python) {
                     return stop;
                 }
             }
-            What::Shim => {
-                output.close(frame);
+            StepKind::Shim => {
+                output.close_activation(frame);
                 hidden += 1;
             }
-            What::Hidden => hidden += 1,
-            What::Bad => return SourceStop::BadFrame,
+            StepKind::Hidden => hidden += 1,
+            StepKind::Bad => return SourceStop::BadFrame,
         }
-        if hidden > MOST_HIDDEN {
+        if hidden > MAX_HIDDEN {
             return SourceStop::BadFrame;
         }
         frame = step.previous;
@@ -64,8 +64,8 @@ pub(super) unsafe fn walk(mut form: impl Form, mut frame: u64, output: &mut impl
     if frame != 0 {
         return SourceStop::BadFrame;
     }
-    if let Some(outermost) = form.loop_without_frame() {
-        output.enter_one_loop_fewer(outermost);
+    if let Some(outermost) = chain.loop_without_frame() {
+        output.shift_activations(outermost);
     }
     SourceStop::EndOfStack
 }
@@ -84,15 +84,15 @@ impl<'a> PythonFrames<'a> {
     }
 }
 
-impl Output for PythonFrames<'_> {
+impl FrameOutput for PythonFrames<'_> {
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.len >= self.frames.len()
     }
 
     #[inline(always)]
-    fn push(&mut self, frame: Frame) -> Result<(), SourceStop> {
-        let Frame { code, instruction, is_entry, activation, .. } = frame;
+    fn push(&mut self, frame: CodeFrame) -> Result<(), SourceStop> {
+        let CodeFrame { code, instruction, is_entry, activation, .. } = frame;
         if let Some(slot) = self.frames.get_mut(self.len) {
             *slot = PythonFrame { code: CodePointer::new(code), activation, instruction, is_entry };
             self.len += 1;
@@ -101,8 +101,8 @@ impl Output for PythonFrames<'_> {
     }
 
     #[inline(always)]
-    fn close(&mut self, shim: u64) {
-        self.close_cut(shim);
+    fn close_activation(&mut self, shim: u64) {
+        self.close_cut_activation(shim);
         let entry = self.len.checked_sub(1).filter(|last| *last >= self.activation_start);
         if let Some(frame) = entry.and_then(|last| self.frames.get_mut(last)) {
             frame.is_entry = true;
@@ -111,14 +111,14 @@ impl Output for PythonFrames<'_> {
     }
 
     #[inline(always)]
-    fn close_cut(&mut self, shim: u64) {
+    fn close_cut_activation(&mut self, shim: u64) {
         for frame in self.frames.get_mut(self.activation_start..self.len).unwrap_or_default() {
             frame.activation = shim;
         }
     }
 
     #[cold]
-    fn enter_one_loop_fewer(&mut self, outermost: u64) {
+    fn shift_activations(&mut self, outermost: u64) {
         let mut activation = outermost;
         for frame in self.frames.get_mut(..self.len).unwrap_or_default().iter_mut().rev() {
             activation = core::mem::replace(&mut frame.activation, activation);

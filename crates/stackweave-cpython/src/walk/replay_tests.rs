@@ -1,16 +1,16 @@
-//! Replay beside the plain walk, over chains that change in every way.
+//! Compares replay with the plain walk, over chains that change in every way.
 
 use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
 use stackweave_testkit::random::Random;
 
 use super::entry_flags::EntryFlags;
-use super::form::Form;
+use super::frame_chain::FrameChain;
 use super::frame_objects::FrameObjects;
 use super::plain;
-use super::record::{Record, replayed};
 use super::replay;
 use super::shims::Shims;
-use super::source_frames::{CodeIds, Room, SourceFrames};
+use super::source_frames::{CodeIds, FrameBuffers, SourceFrames};
+use super::stack_cache::{StackCache, replayed};
 use crate::version::{Chain, Layout};
 
 const FRAMES: usize = 40;
@@ -19,9 +19,9 @@ const TRACEABLE_FROM: u32 = 4;
 /// More than any frame, and than the code up to the last instruction.
 type Words = [u64; 128];
 
-/// What a frame is to be.
+/// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Made {
+struct FakeFrame {
     place: usize,
     code: usize,
     instruction: u64,
@@ -30,8 +30,8 @@ struct Made {
     is_end: bool,
 }
 
-/// Memory of our own, laid out as that of an interpreter.
-struct Memory {
+/// Our own memory with the layout of an interpreter's.
+struct FakeMemory {
     layout: &'static Layout,
     frames: Vec<Words>,
     codes: Vec<Words>,
@@ -39,16 +39,16 @@ struct Memory {
     none: Box<Words>,
 }
 
-struct Addresses<'a>(&'a [Words]);
+struct CodeAddresses<'a>(&'a [Words]);
 
-impl CodeIds for Addresses<'_> {
+impl CodeIds for CodeAddresses<'_> {
     fn id_of(&self, code: u64) -> Result<CodeId, SourceStop> {
         let index = self.0.iter().position(|words| words.as_ptr() as u64 == code).ok_or(SourceStop::BadFrame)?;
         CodeId::new(index as u32 + 1).ok_or(SourceStop::BadFrame)
     }
 }
 
-impl Memory {
+impl FakeMemory {
     fn new(minor: u8) -> Self {
         let layout = Layout::of_minor(minor).unwrap();
         let mut codes = vec![[0; 128]; CODES];
@@ -65,7 +65,7 @@ impl Memory {
     }
 
     /// Writes the chain. Returns its top, and the `_PyCFrame` of its top.
-    fn write(&mut self, stack: &[Made], first_c_frame: usize) -> (u64, u64) {
+    fn write(&mut self, stack: &[FakeFrame], first_c_frame: usize) -> (u64, u64) {
         let offsets = self.layout.frame;
         let addresses: Vec<u64> = self.frames.iter().map(|frame| frame.as_ptr() as u64).collect();
         for (index, made) in stack.iter().enumerate() {
@@ -85,7 +85,7 @@ impl Memory {
                     frame[8] = byte(made.is_end.into(), is_entry) | byte(made.owner, offsets.owner);
                 }
                 _ if made.is_end => {
-                    // What a shim runs is no code object.
+                    // A shim points to an object that is not a code object.
                     frame[offsets.code / 8] = self.none.as_ptr() as u64;
                     frame[offsets.instruction / 8] = self.none.as_ptr() as u64 + made.instruction % 8;
                     frame[offsets.owner / 8] = byte(3, offsets.owner);
@@ -114,15 +114,15 @@ impl Memory {
     }
 }
 
-fn any_frame(random: &mut Random, place: usize) -> Made {
+fn any_frame(random: &mut Random, place: usize) -> FakeFrame {
     let owner = [0, 0, 0, 1, 2][random.below(5)];
     let instruction = [6, 8, 200, 202, 400, 2_u64.wrapping_neg()][random.below(6)];
-    Made { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
+    FakeFrame { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
 }
 
-/// Calls, returns, other instructions, other callers: what happens to a stack between two walks.
-fn change(random: &mut Random, stack: &mut Vec<Made>) {
-    let unused = |stack: &[Made], random: &mut Random| {
+/// Changes a stack between two walks: calls, returns, other instructions, other callers.
+fn change(random: &mut Random, stack: &mut Vec<FakeFrame>) {
+    let unused = |stack: &[FakeFrame], random: &mut Random| {
         let free: Vec<usize> = (0..FRAMES).filter(|place| stack.iter().all(|made| made.place != *place)).collect();
         (!free.is_empty()).then(|| free[random.below(free.len().min(3))])
     };
@@ -154,23 +154,23 @@ fn change(random: &mut Random, stack: &mut Vec<Made>) {
 
 /// What a walk wrote.
 #[derive(Debug, PartialEq)]
-struct Written(Vec<RawFrame>, Vec<StackPointer>);
+struct WalkOutput(Vec<RawFrame>, Vec<StackPointer>);
 
-impl Written {
-    fn new(room: usize) -> Self {
-        Self(vec![RawFrame::default(); room], vec![StackPointer(0); room])
+impl WalkOutput {
+    fn new(buffers: usize) -> Self {
+        Self(vec![RawFrame::default(); buffers], vec![StackPointer(0); buffers])
     }
 
-    fn room(&mut self) -> Room<'_> {
-        Room { frames: &mut self.0, activations: &mut self.1 }
+    fn buffers(&mut self) -> FrameBuffers<'_> {
+        FrameBuffers { frames: &mut self.0, activations: &mut self.1 }
     }
 }
 
-fn check<F: Form, const CAPACITY: usize>(minor: u8, seed: u64, form: impl Fn(u64, u64) -> F) -> u64 {
+fn check<F: FrameChain, const CAPACITY: usize>(minor: u8, seed: u64, chain: impl Fn(u64, u64) -> F) -> u64 {
     let mut random = Random::new(seed);
-    let (mut memory, mut kept) = (Memory::new(minor), vec![0_u64; Record::<CAPACITY>::WORDS]);
-    let mut stack: Vec<Made> = Vec::new();
-    // `None` if there was no room for all of it.
+    let (mut memory, mut kept) = (FakeMemory::new(minor), vec![0_u64; StackCache::<CAPACITY>::WORDS]);
+    let mut stack: Vec<FakeFrame> = Vec::new();
+    // `None` if there was not room for all frames.
     let (mut last, mut unchanged) = (None, 0);
     for round in 0..4000_u64 {
         change(&mut random, &mut stack);
@@ -182,35 +182,35 @@ fn check<F: Form, const CAPACITY: usize>(minor: u8, seed: u64, form: impl Fn(u64
             _ => stack.iter().filter(|made| made.is_end).count(),
         };
         let (top, c_frame) = memory.write(&stack, FRAMES - loops);
-        let room = if random.below(4) == 0 { random.below(FRAMES) } else { FRAMES };
-        let codes = Addresses(&memory.codes);
-        let (mut plainly, mut replayed) = (Written::new(room), Written::new(room));
-        let mut output = SourceFrames::new(plainly.room(), &codes);
-        let form = form(c_frame, memory.last_c_frame());
-        // SAFETY: the chain is made of frames of this form.
-        let expected = unsafe { plain::walk(form, top, &mut output) };
+        let buffers = if random.below(4) == 0 { random.below(FRAMES) } else { FRAMES };
+        let codes = CodeAddresses(&memory.codes);
+        let (mut plainly, mut replayed) = (WalkOutput::new(buffers), WalkOutput::new(buffers));
+        let mut output = SourceFrames::new(plainly.buffers(), &codes);
+        let chain = chain(c_frame, memory.last_c_frame());
+        // SAFETY: the chain consists of frames of this layout.
+        let expected = unsafe { plain::walk(chain, top, &mut output) };
         let expected = (output.len, expected);
         let deaths = round / 1000;
-        let record = Record::<CAPACITY>::open(&mut kept, deaths).unwrap();
+        let cache = StackCache::<CAPACITY>::open(&mut kept, deaths).unwrap();
         // SAFETY: as above; the ids of the codes never change.
-        let found = unsafe { replay::walk(form, top, record, replayed.room(), &codes) };
-        assert_eq!((found.len, found.stop), expected, "round {round} of {seed}: {stack:#?}");
-        assert_eq!(replayed, plainly, "round {round} of {seed}, room for {room}: {stack:#?}");
-        assert!(!replayed.0[..found.len].contains(&RawFrame::default()));
-        replayed.0.truncate(found.len);
-        replayed.1.truncate(found.len);
-        if let Some(last) = last.as_ref().filter(|last: &&Written| last.0.len() == found.len) {
-            assert!(!found.is_unchanged || replayed == *last, "round {round} of {seed}: {stack:#?}");
+        let result = unsafe { replay::walk(chain, top, cache, replayed.buffers(), &codes) };
+        assert_eq!((result.len, result.stop), expected, "round {round} of {seed}: {stack:#?}");
+        assert_eq!(replayed, plainly, "round {round} of {seed}, buffers for {buffers}: {stack:#?}");
+        assert!(!replayed.0[..result.len].contains(&RawFrame::default()));
+        replayed.0.truncate(result.len);
+        replayed.1.truncate(result.len);
+        if let Some(last) = last.as_ref().filter(|last: &&WalkOutput| last.0.len() == result.len) {
+            assert!(!result.is_unchanged || replayed == *last, "round {round} of {seed}: {stack:#?}");
         }
-        unchanged += u64::from(found.is_unchanged);
-        last = (found.stop == SourceStop::EndOfStack).then_some(replayed);
+        unchanged += u64::from(result.is_unchanged);
+        last = (result.stop == SourceStop::EndOfStack).then_some(replayed);
     }
     assert!(!F::HAS_SHIMS || CAPACITY < FRAMES || unchanged > 100, "{unchanged}");
     replayed(&kept)
 }
 
 #[test]
-fn replay_writes_what_a_plain_walk_writes() {
+fn replay_writes_the_same_as_a_plain_walk() {
     for seed in 0..30 {
         let frame_objects = |c_frame, last_c_frame| FrameObjects { c_frame, last_c_frame, is_interrupted: false };
         let replayed = [
@@ -224,7 +224,7 @@ fn replay_writes_what_a_plain_walk_writes() {
 }
 
 #[test]
-fn a_record_too_small_for_the_stack_holds_its_outer_part() {
+fn a_cache_too_small_for_the_stack_holds_its_outer_part() {
     for seed in 0..10 {
         assert!(check::<_, 8>(14, seed, |_, _| Shims::<14>) > 1000);
         assert!(check::<_, 8>(11, seed, |c_frame, _| EntryFlags { c_frame }) > 1000);

@@ -2,14 +2,14 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use super::entry::{Entry, Written};
-use super::form::{Form, Frame, Step, What};
-use super::place::{Place, place_in_code};
+use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::code_position::{CodePosition, code_position};
+use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use super::{LONGEST_CHAIN, SHIM, TAG};
 use crate::memory::{is_plausible, load, word};
 use crate::version::Layout;
 
-/// The shim that ends an activation comes after its frames, so they get its address when it is met.
+/// Frames are walked before the shim that ends their activation, so they get its address when the walk reaches it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shims<const MINOR: u8>;
 
@@ -17,36 +17,36 @@ impl<const MINOR: u8> Shims<MINOR> {
     const LAYOUT: Layout = Layout::must_have(MINOR);
 }
 
-impl<const MINOR: u8> Form for Shims<MINOR> {
+impl<const MINOR: u8> FrameChain for Shims<MINOR> {
     const HAS_SHIMS: bool = true;
 
     #[inline(always)]
-    unsafe fn step(&mut self, frame: u64) -> Step {
+    unsafe fn step(&mut self, frame: u64) -> ChainStep {
         let offsets = const { Self::LAYOUT.frame };
-        // SAFETY: the frame is one of a chain that stays as it is.
+        // SAFETY: the frame belongs to a chain that does not change.
         let (previous, code, word, owner) = unsafe {
             let code = word(frame, offsets.code) & !TAG;
             (Self::previous(frame), code, Self::word(frame), load::<u8>(frame, offsets.owner))
         };
-        let shown = |instruction, is_replayable| {
-            What::Frame(Frame { code, instruction, is_entry: false, activation: 0, is_replayable })
+        let visible = |instruction, is_replayable| {
+            StepKind::Frame(CodeFrame { code, instruction, is_entry: false, activation: 0, is_replayable })
         };
-        let what = match owner {
+        let kind = match owner {
             // SAFETY: as above.
-            0..SHIM => match unsafe { place_in_code(const { &Self::LAYOUT }, code, word, owner) } {
-                Place::At(instruction) => shown(instruction, true),
-                Place::InGenerator(instruction) => shown(instruction, false),
-                Place::NotBegun => What::Hidden,
-                Place::Nowhere => What::Bad,
+            0..SHIM => match unsafe { code_position(const { &Self::LAYOUT }, code, word, owner) } {
+                CodePosition::At(instruction) => visible(instruction, true),
+                CodePosition::InGenerator(instruction) => visible(instruction, false),
+                CodePosition::NotBegun => StepKind::Hidden,
+                CodePosition::Invalid => StepKind::Bad,
             },
-            SHIM => What::Shim,
-            _ => What::Hidden,
+            SHIM => StepKind::Shim,
+            _ => StepKind::Hidden,
         };
-        Step { previous, word, what }
+        ChainStep { previous, word, kind }
     }
 
-    /// A pointer into the code: it can't be the same for another code object, as long as this one lives. Those of shims
-    /// lead to where no frame that runs Python is.
+    /// Returns a pointer into the code: it can't be the same for another code object while this one lives. That of a
+    /// shim points to where no frame that runs Python can be.
     #[inline(always)]
     unsafe fn word(frame: u64) -> u64 {
         // SAFETY: passed on to the caller.
@@ -61,20 +61,20 @@ impl<const MINOR: u8> Form for Shims<MINOR> {
 
     /// Shims are in the chain.
     #[inline(always)]
-    unsafe fn loop_holds(&self, _: &Entry, _: &Entry) -> bool {
+    unsafe fn loop_holds(&self, _: &CachedFrame, _: &CachedFrame) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn pass(&mut self, _: &Entry, _: u64) {}
+    unsafe fn pass(&mut self, _: &CachedFrame, _: u64) {}
 
     #[inline(always)]
-    unsafe fn renew_loop(&mut self, _: &mut Entry) -> bool {
+    unsafe fn renew_loop(&mut self, _: &mut CachedFrame) -> bool {
         false
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &Entry) -> Written {
+    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
         entry.written
     }
 
@@ -89,7 +89,7 @@ impl<const MINOR: u8> Form for Shims<MINOR> {
             if !is_plausible(frame) {
                 return None;
             }
-            // SAFETY: the frame is one of a chain that stays as it is.
+            // SAFETY: the frame belongs to a chain that does not change.
             let (previous, owner) = unsafe { (word(frame, offsets.previous), load::<u8>(frame, offsets.owner)) };
             if owner == SHIM {
                 return Some(frame);
@@ -117,13 +117,13 @@ mod tests {
     const TRACEABLE_FROM: u32 = 4;
     type Words = [u64; 32];
 
-    /// Code objects and frames in memory of our own, as 3.14 lays them out.
-    struct Made {
+    /// Code objects and frames in our own memory, with the layout of 3.14.
+    struct FakeChain {
         code: Box<Words>,
         frames: Box<[Words]>,
     }
 
-    impl Made {
+    impl FakeChain {
         fn new(count: usize) -> Self {
             let layout = Layout::must_have(MINOR);
             let mut made = Self { code: Box::new([0; 32]), frames: vec![[0; 32]; count].into() };
@@ -138,7 +138,8 @@ mod tests {
             self.frames.get(index).map_or(0, |frame| frame.as_ptr() as u64)
         }
 
-        /// A frame with that owner, at that instruction, before the frame `previous`; after the last there is none.
+        /// Sets a frame's owner and instruction, and the frame `previous` that follows it; after the last there is
+        /// none.
         fn set(&mut self, index: usize, owner: u64, instruction: u64, previous: usize) {
             let layout = Layout::must_have(MINOR);
             let (code, previous) = (self.code.as_ptr() as u64, self.address(previous));
@@ -149,10 +150,10 @@ mod tests {
             frame[layout.frame.owner / 8] = owner << (8 * (layout.frame.owner % 8));
         }
 
-        fn walk(&self, room: usize) -> (Vec<PythonFrame>, SourceStop) {
-            let mut frames = vec![PythonFrame::default(); room];
+        fn walk(&self, capacity: usize) -> (Vec<PythonFrame>, SourceStop) {
+            let mut frames = vec![PythonFrame::default(); capacity];
             let mut output = PythonFrames::new(&mut frames);
-            // SAFETY: the chain is made of frames of this layout.
+            // SAFETY: the chain consists of frames of this layout.
             let stop = unsafe { plain::walk(Shims::<MINOR>, self.address(0), &mut output) };
             let len = output.len;
             frames.truncate(len);
@@ -161,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn shims_end_activations_and_are_not_shown() {
-        let mut made = Made::new(5);
+    fn shims_end_activations_and_are_not_written() {
+        let mut made = FakeChain::new(5);
         made.set(2, 3, 0, 3);
         made.set(4, 3, 0, 5);
         let (frames, stop) = made.walk(8);
@@ -174,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_have_not_begun_are_not_shown() {
-        let mut made = Made::new(5);
+    fn frames_that_have_not_begun_are_not_written() {
+        let mut made = FakeChain::new(5);
         made.set(0, 0, 2_u64.wrapping_neg(), 1);
         made.set(1, 0, 2 * u64::from(TRACEABLE_FROM) - 2, 2);
         made.set(2, 1, 2 * u64::from(TRACEABLE_FROM) - 2, 3);
@@ -187,14 +188,14 @@ mod tests {
 
     #[test]
     fn circles_and_wild_pointers_end_the_walk() {
-        let mut circle = Made::new(3);
+        let mut circle = FakeChain::new(3);
         circle.set(2, 0, 200, 0);
         assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (50, SourceStop::DepthLimit));
         circle.set(1, 3, 0, 1);
         assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (1, SourceStop::BadFrame));
         let layout = Layout::must_have(MINOR);
         for wild in [1, 4, 0x7fff_0000_0001, 1 << 50, u64::MAX - 7] {
-            let mut made = Made::new(2);
+            let mut made = FakeChain::new(2);
             made.frames[0][layout.frame.previous / 8] = wild;
             assert_eq!((made.walk(8).0.len(), made.walk(8).1), (1, SourceStop::BadFrame), "{wild:#x}");
             made.frames[0][layout.frame.code / 8] = wild;

@@ -73,7 +73,7 @@ impl Kind {
     fn of(kind: &EventKind, layout: &Layout) -> Self {
         let words = kind.fields.iter().take(kind.words()).enumerate();
         let details = words.filter(|(place, _)| !layout.is_of_role(*place));
-        let details = details.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
+        let details = details.map(|(place, field)| (place, field.name.to_string(), field.field_type)).collect();
         Self { name: kind.name.as_ref().into(), details }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_recording::events::{Memory, Region};
+use stackweave_recording::events::{MemoryEvent, Region};
 
 /// The memory that is live, with what whoever reads has to remember of each piece.
 #[derive(Debug)]
@@ -39,8 +39,14 @@ impl<T> Default for LiveMemory<T> {
 impl<T: Copy> LiveMemory<T> {
     /// Memory is allocated. What was there before is freed by that, and added to `gone`; what is left of it, where it was a
     /// range, to `left`.
-    pub(crate) fn allocate(&mut self, memory: &Memory, value: T, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
-        let Memory { region, address, size, .. } = *memory;
+    pub(crate) fn allocate(
+        &mut self,
+        memory: &MemoryEvent,
+        value: T,
+        gone: &mut Vec<Piece<T>>,
+        left: &mut Vec<Piece<T>>,
+    ) {
+        let MemoryEvent { region, address, size, .. } = *memory;
         let piece = Piece { region, address, size, value };
         if region.is_range() {
             self.cut(region, (address, size), gone, left);
@@ -51,7 +57,13 @@ impl<T: Copy> LiveMemory<T> {
     }
 
     /// Memory is freed: what was known of it is added to `gone`, what is left of ranges that were freed in part to `left`.
-    pub(crate) fn free(&mut self, thread: u32, memory: &Memory, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
+    pub(crate) fn free(
+        &mut self,
+        thread: u32,
+        memory: &MemoryEvent,
+        gone: &mut Vec<Piece<T>>,
+        left: &mut Vec<Piece<T>>,
+    ) {
         let before = gone.len();
         if memory.region.is_range() {
             self.cut(memory.region, (memory.address, memory.size), gone, left);
@@ -124,17 +136,17 @@ mod tests {
     fn ranges_are_freed_in_parts_and_blocks_whole() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        live.allocate(&Memory::new(Region::Mapping, 0x1000, 0x4000), 'm', &mut gone, &mut left);
-        live.allocate(&Memory::new(OWN, 0x1000, 64), 'b', &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(Region::Mapping, 0x1000, 0x4000), 'm', &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(OWN, 0x1000, 64), 'b', &mut gone, &mut left);
         assert!(gone.is_empty() && left.is_empty());
-        live.free(1, &Memory::new(Region::Mapping, 0x2000, 0x1000), &mut gone, &mut left);
+        live.free(1, &MemoryEvent::new(Region::Mapping, 0x2000, 0x1000), &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x1000, 0x4000, 'm')]);
         assert_eq!(places(&left), [(0x1000, 0x1000, 'm'), (0x3000, 0x2000, 'm')]);
         assert_eq!(live.range_at(Region::Mapping, 0x4fff).map(|piece| piece.address), Some(0x3000));
         assert_eq!(live.range_at(Region::Mapping, 0x2800), None);
         gone.clear();
-        live.free(1, &Memory::new(OWN, 0x1000, 0), &mut gone, &mut left);
-        live.free(1, &Memory::new(OWN, 0x1000, 0), &mut gone, &mut left);
+        live.free(1, &MemoryEvent::new(OWN, 0x1000, 0), &mut gone, &mut left);
+        live.free(1, &MemoryEvent::new(OWN, 0x1000, 0), &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x1000, 64, 'b')]);
         assert_eq!(live.pieces().count(), 2);
     }
@@ -143,9 +155,9 @@ mod tests {
     fn what_is_allocated_in_the_place_of_another_frees_it() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        live.allocate(&Memory::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
-        live.allocate(&Memory::new(OWN, 0x10, 9), 'b', &mut gone, &mut left);
-        live.allocate(&Memory::new(Region::Block(3), 0x10, 7), 'c', &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(OWN, 0x10, 9), 'b', &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(Region::Block(3), 0x10, 7), 'c', &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x10, 8, 'a')]);
         assert_eq!(live.pieces().map(|piece| piece.size).sum::<u64>(), 16);
     }
@@ -154,8 +166,8 @@ mod tests {
     fn what_was_kept_is_there_again() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left, mut back) = (Vec::new(), Vec::new(), Vec::new());
-        live.allocate(&Memory::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
-        live.free(5, &Memory::new(OWN, 0x10, 0), &mut gone, &mut left);
+        live.allocate(&MemoryEvent::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
+        live.free(5, &MemoryEvent::new(OWN, 0x10, 0), &mut gone, &mut left);
         live.keep(6, 0x10, &mut back, &mut gone);
         assert_eq!((live.pieces().count(), back.len()), (0, 0));
         live.keep(5, 0x10, &mut back, &mut gone);

@@ -13,7 +13,7 @@ mod visit;
 
 use std::rc::Rc;
 
-use stackweave_recording::events::Memory;
+use stackweave_recording::events::MemoryEvent;
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{Kinds, text_of};
@@ -113,14 +113,14 @@ pub(crate) enum What<'e> {
     },
     /// Memory is allocated by the allocator of this name.
     Allocate {
-        memory: Memory,
+        memory: MemoryEvent,
         /// The frame of the tag that the thread has; 0 if it has none.
         tag: u32,
         allocator: Rc<str>,
         details: Details,
     },
     Free {
-        memory: Memory,
+        memory: MemoryEvent,
         name: Rc<str>,
     },
     /// What the thread freed last, at this address, is not freed after all.

@@ -95,7 +95,7 @@ fn labels(process: &ProcessRecording) -> String {
 fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> {
     let mut taken = HashSet::new();
     let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
-    let wanted = process.dictionary().threads().filter(|thread| source.options().part.takes(Some(thread)));
+    let wanted = process.dictionary().threads().filter(|thread| source.options().part.selects(Some(thread)));
     let named = wanted.map(|thread| NamedThread {
         number: thread.number,
         tid: unique.number(thread.tid),

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use stackweave_recording::events::{Begin, Event, Name, Open};
+use stackweave_recording::events::{Begin, Event, ObjectName, OpenSpan};
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
@@ -91,7 +91,7 @@ impl<'t, 'f> Visit<'t, 'f> {
         let mut thread = core::mem::take(&mut self.threads[place]);
         let event = self.kinds[process].decode(&timed.event);
         let is_open = matches!(event, Event::Open(_));
-        if !is_open && thread.open.was_told() {
+        if !is_open && thread.open.was_recorded_open() {
             self.end_beyond(&mut thread)?;
         }
         while thread.losses.last().is_some_and(|lost| timed.event.ticks > *lost) {
@@ -170,8 +170,8 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 
     /// Something is open: it begins if that is not known, and what is known to be open in its place ends.
-    fn open(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>, open: &Open) -> Result<(), ExportError> {
-        let Open { frame, caller, stack, object, depth } = *open;
+    fn open(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>, open: &OpenSpan) -> Result<(), ExportError> {
+        let OpenSpan { frame, caller, stack, object, depth } = *open;
         if !thread.open.goes_on(depth) {
             self.end_beyond(thread)?;
         }
@@ -199,8 +199,8 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 
     /// An object gets a name, and so do its spans that are open.
-    fn name(&mut self, thread: &mut Thread, process: &ProcessRecording, name: Name) {
-        let Name { frame, object } = name;
+    fn name(&mut self, thread: &mut Thread, process: &ProcessRecording, name: ObjectName) {
+        let ObjectName { frame, object } = name;
         let Some(text) = text_of(process.dictionary(), frame).filter(|_| object != 0) else { return };
         for span in thread.open.iter_mut().filter(|span| span.object.is_some_and(|of| of.address == object)) {
             span.name_task(Some(text));

@@ -1,7 +1,7 @@
-//! A table of who has taken how much memory, a line for each stack, allocator, thread and tag: the most bytes first.
+//! A table of allocations by stack, allocator, thread and tag, those with the most bytes first.
 //!
-//! Comma-separated values with a header, as memray writes them, and more columns. Which bytes are counted is the measure that is
-//! asked for: those at the peak if none is.
+//! Comma-separated values with a header, like memray's table with more columns. The selected measure determines which
+//! bytes are counted; the default is the peak.
 
 use std::io::{self, Write};
 
@@ -15,38 +15,38 @@ use crate::visible_frames::VisibleFrames;
 
 const HEADER: &str = "allocator,num_allocations,size,tid,thread_name,tag,device,pid,function,location,stack_trace\n";
 
-/// The columns of numbers, which may be less than 0.
+/// The columns of numbers, which may be negative.
 const NUMBERS: [usize; 5] = [1, 2, 3, 6, 7];
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let measure = source.options().part.measure.unwrap_or(Measure::PeakBytes);
     let mut tables = Vec::new();
     let mut is_there = false;
-    for (place, process) in source.processes().iter().enumerate() {
-        let table = Table::read(source, place, process, measure)?;
+    for (index, process) in source.processes().iter().enumerate() {
+        let table = Table::read(source, index, process, measure)?;
         is_there |= table.usage.devices.iter().any(|device| device.totals.figures.allocations > 0);
         tables.push(table);
     }
     if !is_there {
-        return Err(ExportError::NotThis("the recording has nothing about memory, which the table is of".to_owned()));
+        return Err(ExportError::Unsupported("the recording has no memory, which this table lists".to_owned()));
     }
     let mut rows: Vec<(u64, u64, usize, i64, UsageRow)> = Vec::new();
-    for (place, table) in tables.iter().enumerate() {
+    for (index, table) in tables.iter().enumerate() {
         for device in &table.usage.devices {
             rows.extend(
-                counted(device, measure).map(|(bytes, blocks, row)| (bytes, blocks, place, device.device, row)),
+                counted(device, measure).map(|(bytes, blocks, row)| (bytes, blocks, index, device.device, row)),
             );
         }
     }
     rows.sort_by_key(|(bytes, blocks, ..)| core::cmp::Reverse((*bytes, *blocks)));
     out.write_all(HEADER.as_bytes())?;
-    for (bytes, blocks, place, device, row) in rows {
-        tables[place].write(&row, (bytes, blocks, device), out)?;
+    for (bytes, blocks, index, device, row) in rows {
+        tables[index].write(&row, (bytes, blocks, device), out)?;
     }
     Ok(())
 }
 
-/// What rows have of a measure, without those that have nothing.
+/// Returns the rows with their values of a measure, without rows of value 0.
 fn counted(device: &DeviceUsage, measure: Measure) -> impl Iterator<Item = (u64, u64, UsageRow)> {
     device.rows.iter().filter_map(move |row| {
         let figures = &row.figures;
@@ -60,12 +60,12 @@ fn counted(device: &DeviceUsage, measure: Measure) -> impl Iterator<Item = (u64,
     })
 }
 
-/// The memory of a process, and the names of its frames.
+/// The memory usage of a process, with the names of its frames.
 struct Table {
     process: ProcessRecording,
     usage: MemoryUsage,
     names: RecordedNames,
-    /// What is asked for, and what is seen by default, without what is internal to interpreters and libraries.
+    /// The selected view, and the default view, which hides frames inside interpreters and libraries.
     views: [VisibleFrames; 2],
     line: String,
 }
@@ -73,21 +73,21 @@ struct Table {
 impl Table {
     fn read(
         source: &Source<'_>,
-        place: usize,
+        index: usize,
         process: &ProcessRecording,
         measure: Measure,
     ) -> Result<Self, ExportError> {
         let part = &source.options().part;
         if matches!(measure, Measure::WallTime | Measure::Samples) {
-            return Err(ExportError::NotThis(format!("{} is no measure of memory", measure.describe())));
+            return Err(ExportError::Unsupported(format!("{} is not a measure of memory", measure.describe())));
         }
         let query = MemoryQuery {
-            range: part.range.as_ref().map(|range| source.own_time(process, range)),
+            range: part.range.as_ref().map(|range| source.time_of_process(process, range)),
             threads: part.threads.clone(),
             devices: part.device.into_iter().collect(),
             ..MemoryQuery::default()
         };
-        let usage = source.usage(place, |progress| read_usage(process, &query, progress))?;
+        let usage = source.usage(index, |progress| read_usage(process, &query, progress))?;
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
         let views = [source.view(), &View::default()].map(|view| VisibleFrames::new(process, view));
         Ok(Self { process: process.clone(), usage, names: source.names(process, &frames), views, line: String::new() })
@@ -114,8 +114,8 @@ impl Table {
             device.to_string(),
             self.process.start().pid.to_string(),
             innermost.map_or_else(String::new, name),
-            innermost.map_or_else(String::new, |frame| place(frame, ':')),
-            stack.iter().map(|frame| format!("{};{}", name(frame), place(frame, ';'))).collect::<Vec<_>>().join("|"),
+            innermost.map_or_else(String::new, |frame| location(frame, ':')),
+            stack.iter().map(|frame| format!("{};{}", name(frame), location(frame, ';'))).collect::<Vec<_>>().join("|"),
         ];
         for (number, cell) in cells.iter().enumerate() {
             if number > 0 {
@@ -128,15 +128,15 @@ impl Table {
         out.write_all(self.line.as_bytes())
     }
 
-    /// The frames of a stack that a view shows, innermost first.
+    /// Returns the visible frames of a stack, innermost first.
     fn frames(&mut self, stack: u32, view: usize) -> Vec<Frame> {
         let numbers: Vec<u32> = self.process.dictionary().frames_of(stack).collect();
         let mut is_library = false;
         let mut outermost_first: Vec<Frame> = Vec::new();
         for number in numbers.into_iter().rev() {
             let frames = self.names.of(number);
-            let seen = self.views[view].seen(number, frames, &mut is_library);
-            let shown = frames.iter().enumerate().rev().filter(|(place, _)| seen >> place & 1 == 1);
+            let seen = self.views[view].visible_bits(number, frames, &mut is_library);
+            let shown = frames.iter().enumerate().rev().filter(|(index, _)| seen >> index & 1 == 1);
             outermost_first.extend(shown.map(|(_, frame)| frame.clone()));
         }
         outermost_first.reverse();
@@ -148,20 +148,20 @@ fn name(frame: &Frame) -> String {
     frame.qualname.as_ref().unwrap_or(&frame.name).to_string()
 }
 
-/// File and line.
-fn place(frame: &Frame, between: char) -> String {
+/// Returns the file and line.
+fn location(frame: &Frame, between: char) -> String {
     let file = frame.filename.as_deref().unwrap_or("??");
     let line = frame.position.line.or(frame.first_line).unwrap_or(0);
     format!("{file}{between}{line}")
 }
 
-/// Returns what stands before a text that programs for tables would take for a formula: it may be anybody's. They show the
-/// text behind the apostrophe.
+/// Returns the prefix for a text that spreadsheets would treat as a formula, since names are untrusted. They show the
+/// text after the apostrophe.
 fn guard(cell: &str) -> &'static str {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" }
 }
 
-/// A value, in quotes if it has to be.
+/// Appends a value, with quotes if necessary.
 fn push_cell(line: &mut String, cell: &str) {
     if cell.contains([',', '"', '\n', '\r']) {
         line.push('"');

@@ -1,4 +1,4 @@
-//! A call graph in the language of graphviz.
+//! A call graph in the DOT language of graphviz.
 
 use std::io::Write;
 
@@ -35,20 +35,20 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 fn label(graph: &CallGraph, node: &GraphNode) -> String {
     let of = node.statistics;
-    let costs = format!("total {} self {}", percentage(graph.share(of.total)), percentage(graph.share(of.own)));
+    let costs = format!("total {} self {}", percentage(graph.share(of.total)), percentage(graph.share(of.self_cost)));
     let calls = super::callgraph::calls(graph.measure, of);
-    let lines = [node.named.name.as_str(), &node.named.place, &costs, &calls];
+    let lines = [node.label.name.as_str(), &node.label.location, &costs, &calls];
     quoted(&lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>())
 }
 
-/// Lines as a string of DOT. In labels a backslash begins an escape, and an ampersand an entity as in HTML.
+/// Quotes lines as a DOT string. In labels, backslashes start escapes and ampersands start HTML entities.
 fn quoted(lines: &[&str]) -> String {
     let escape = |line: &&str| line.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;");
     let escaped: Vec<String> = lines.iter().map(escape).collect();
     format!("\"{}\"", escaped.join("\\n"))
 }
 
-/// From pale yellow to red, as hue, saturation and value.
+/// Returns a colour from pale yellow to red, as hue, saturation and value.
 fn colour(share: f64) -> String {
     let share = share.clamp(0.0, 1.0);
     format!("{:.3} {:.3} 1.000", 0.14 * (1.0 - share), 0.08 + 0.62 * share.sqrt())

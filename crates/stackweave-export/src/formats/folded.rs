@@ -1,4 +1,4 @@
-//! One line for each stack: its functions, outermost first, and what it cost itself.
+//! Folded stacks: one line for each stack with its functions, outermost first, and its self cost.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let names: Vec<String> = profile.functions().frames().iter().map(name).collect();
     let children = profile.tree().children();
     let mut path = String::new();
-    // Nodes that are still to be written, and how much of the path is that of their callers.
+    // Nodes that are not written yet, with the length of their callers' part of the path.
     let mut waiting: Vec<(NodeId, usize)> = Vec::new();
     let below = |node: NodeId, length: usize, waiting: &mut Vec<(NodeId, usize)>| {
         waiting.extend(children.get(node).iter().rev().map(|child| (*child, length)));
@@ -26,15 +26,15 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
             path.push(';');
         }
         path.push_str(&names[node.frame.index()]);
-        if node.cost.own > 0 {
-            writeln!(out, "{path} {}", node.cost.own)?;
+        if node.cost.self_cost > 0 {
+            writeln!(out, "{path} {}", node.cost.self_cost)?;
         }
         below(id, path.len(), &mut waiting);
     }
     write_rest(&profile, out)
 }
 
-/// What belongs to no function.
+/// Writes the cost outside all functions.
 fn write_rest(profile: &Profile, out: &mut dyn Write) -> Result<(), ExportError> {
     match profile.without_frame() {
         own if own > 0 => Ok(writeln!(out, "(unknown) {own}")?),
@@ -42,10 +42,10 @@ fn write_rest(profile: &Profile, out: &mut dyn Write) -> Result<(), ExportError>
     }
 }
 
-/// A function with the file or module that it is in, and the line if lines are told apart.
+/// Returns the name of a function with its file or module, and the line if lines are separate.
 fn name(function: &Function, line: Option<u32>) -> String {
-    let place = function.filename.as_deref().or_else(|| function.module_name().map(|name| &**name));
-    let file = place.map(|place| place.rsplit('/').next().unwrap_or(place));
+    let location = function.filename.as_deref().or_else(|| function.module_name().map(|name| &**name));
+    let file = location.map(|location| location.rsplit('/').next().unwrap_or(location));
     let name = function.full_name();
     plain(&match (file, line) {
         (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
@@ -55,8 +55,8 @@ fn name(function: &Function, line: Option<u32>) -> String {
     })
 }
 
-/// The name as text that keeps to its place: without separators and ends of lines. Readers take a number behind a space
-/// for a cost, and two of them for the costs of two profiles, so a name does not end like that.
+/// Removes separators and line breaks from a name. Readers take a number after a space at the end for a cost, and two
+/// numbers for the costs of two profiles, so such a name is changed.
 fn plain(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -81,7 +81,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn names_can_be_told_from_what_stands_around_them() {
+    fn names_can_not_be_confused_with_separators_and_costs() {
         for (name, expected) in [
             ("f (a.py)", "f (a.py)"),
             ("a;b", "a:b"),

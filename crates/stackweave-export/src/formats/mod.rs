@@ -1,4 +1,4 @@
-//! The formats, a file each.
+//! The formats, one file or folder each.
 
 mod allocations;
 mod callgraph;
@@ -27,7 +27,7 @@ pub(crate) use callgraph::drawn as call_graph_svg;
 pub(crate) use parquet::write as write_parquet;
 pub use report::is_report;
 
-/// Writes a recording in a format that is one file.
+/// Writes a recording in a format that is a single file.
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Allocations => allocations::write(source, out),
@@ -45,6 +45,6 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::Pytorch => pytorch::write(source, out),
         Format::Perfetto => perfetto::write(source, out),
         Format::Report => report::write(source, out),
-        Format::Parquet => Err(ExportError::NotThis("parquet is a folder of files, and not one".to_owned())),
+        Format::Parquet => Err(ExportError::Unsupported("parquet is a folder of files, not a single file".to_owned())),
     }
 }

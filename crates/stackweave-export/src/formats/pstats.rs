@@ -1,6 +1,6 @@
-//! What `cProfile` dumps: a dictionary of functions, each with its numbers and its callers.
+//! The dump of `cProfile`: a dictionary of functions, each with its figures and its callers.
 //!
-//! A function is a file, the line that it begins on and a name. Times are seconds; other costs stand there as they are.
+//! A function is a file, its first line and a name. Times are in seconds; other costs are written unchanged.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -15,18 +15,18 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let profile = source.profile()?;
     let table = Table::of(&profile);
     if table.rows.is_empty() {
-        return Err(ExportError::NotThis(
-            "nothing was called, sampled or allocated, and pstats reads no empty profile".into(),
+        return Err(ExportError::Unsupported(
+            "the selection has no calls, samples or allocations, and pstats can't read an empty profile".into(),
         ));
     }
     let unit = if profile.measure() == Measure::WallTime { 1e9 } else { 1.0 };
     Ok(table.write(unit, &mut Marshal::new(out))?)
 }
 
-/// File, line and name, which are all that `pstats` knows of a function.
+/// File, line and name, which identify a function for `pstats`.
 type Key = (String, u32, String);
 
-/// Functions by key, in the order in which they were found: functions that `pstats` can't tell apart are one.
+/// Functions by key, in the order in which they were found: functions with equal keys are merged.
 #[derive(Default)]
 struct Table {
     places: HashMap<Key, usize>,
@@ -36,7 +36,7 @@ struct Table {
 struct Row {
     key: Key,
     statistics: CallStatistics,
-    /// The places of callers.
+    /// The indexes of callers.
     callers: Vec<(usize, CallStatistics)>,
 }
 
@@ -45,7 +45,7 @@ impl Table {
         let statistics = Statistics::of(profile);
         let mut table = Self::default();
         let places: Vec<usize> =
-            profile.functions().functions().iter().map(|function| table.place(key(function))).collect();
+            profile.functions().functions().iter().map(|function| table.index(key(function))).collect();
         for (id, cost) in statistics.functions() {
             add(&mut table.rows[places[id.index()]].statistics, cost);
         }
@@ -61,23 +61,24 @@ impl Table {
         table
     }
 
-    fn place(&mut self, key: Key) -> usize {
+    fn index(&mut self, key: Key) -> usize {
         let next = self.rows.len();
-        let place = *self.places.entry(key.clone()).or_insert(next);
-        if place == next {
+        let index = *self.places.entry(key.clone()).or_insert(next);
+        if index == next {
             self.rows.push(Row { key, statistics: CallStatistics::default(), callers: Vec::new() });
         }
-        place
+        index
     }
 
-    /// What belongs to no function, so that the sum is right.
+    /// Adds the cost outside all functions, so that the sum is right.
     fn add_rest(&mut self, profile: &Profile) {
         let cost = profile.tree().node(NodeId::ROOT).cost;
-        if cost.own > 0 {
-            let place = self.place((NO_FILE.to_owned(), 0, "(unknown)".to_owned()));
-            let (calls, own) = (cost.calls, cost.own);
-            let rest = CallStatistics { calls, primitive_calls: calls, own, total: own, total_of_all: own };
-            add(&mut self.rows[place].statistics, rest);
+        if cost.self_cost > 0 {
+            let index = self.index((NO_FILE.to_owned(), 0, "(unknown)".to_owned()));
+            let (calls, self_cost) = (cost.calls, cost.self_cost);
+            let rest =
+                CallStatistics { calls, primitive_calls: calls, self_cost, total: self_cost, total_of_all: self_cost };
+            add(&mut self.rows[index].statistics, rest);
         }
     }
 
@@ -93,7 +94,7 @@ impl Table {
             for (caller, statistics) in callers {
                 write_key(&self.rows[*caller].key, out)?;
                 out.tuple(4)?;
-                // The other way round than for functions: so does cProfile.
+                // The reverse of the order for functions, as in `cProfile`.
                 out.integer(statistics.calls)?;
                 out.integer(statistics.primitive_calls)?;
                 write_costs(*statistics, unit, out)?;
@@ -113,19 +114,19 @@ fn write_key((file, line, name): &Key, out: &mut Marshal<'_>) -> io::Result<()> 
 
 #[expect(clippy::cast_precision_loss, reason = "cProfile's times are floats")]
 fn write_costs(statistics: CallStatistics, unit: f64, out: &mut Marshal<'_>) -> io::Result<()> {
-    out.float(statistics.own as f64 / unit)?;
+    out.float(statistics.self_cost as f64 / unit)?;
     out.float(statistics.total as f64 / unit)
 }
 
 fn add(to: &mut CallStatistics, other: CallStatistics) {
     to.calls = to.calls.saturating_add(other.calls);
     to.primitive_calls = to.primitive_calls.saturating_add(other.primitive_calls);
-    to.own = to.own.saturating_add(other.own);
+    to.self_cost = to.self_cost.saturating_add(other.self_cost);
     to.total = to.total.saturating_add(other.total);
     to.total_of_all = to.total_of_all.saturating_add(other.total_of_all);
 }
 
-/// What `cProfile` says instead of a file where there is none.
+/// The file of functions without a file, as in `cProfile`.
 const NO_FILE: &str = "~";
 
 fn key(function: &Function) -> Key {

@@ -1,16 +1,16 @@
-//! Which arrows must be turned around so that no cycle is left.
+//! Selects the links that must be reversed to leave no cycle.
 
 use super::Link;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    /// On the path from where the walk began.
+    /// On the current path of the search.
     Open,
     Done,
 }
 
-/// For each link whether it points back to something above it. A link of a box to itself does not count.
+/// Returns for each link whether it points back to a box on the path above it. Self links do not count.
 pub(super) fn backward(boxes: usize, links: &[Link]) -> Vec<bool> {
     let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); boxes];
     let mut is_called = vec![false; boxes];

@@ -1,6 +1,6 @@
-//! Which layer each box stands in: below all that point to it, near to them, and with not too many beside it.
+//! Assigns each box to a layer: below all boxes that point to it, close to them, and in layers of limited width.
 
-/// A link that points downwards, or was turned to.
+/// A link that points down, after it was reversed if necessary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrow {
     pub(super) upper: usize,
@@ -8,7 +8,7 @@ pub(super) struct Arrow {
     pub(super) weight: f64,
 }
 
-/// The layer of each box, from 0 at the top.
+/// Returns the layer of each box, from 0 at the top.
 pub(super) fn layers(boxes: usize, arrows: &[Arrow]) -> Vec<usize> {
     let graph = Graph::new(boxes, arrows);
     let mut layers = vec![0; boxes];
@@ -19,7 +19,7 @@ pub(super) fn layers(boxes: usize, arrows: &[Arrow]) -> Vec<usize> {
     layers
 }
 
-/// How many boxes may stand side by side: few enough that the picture is not much wider than high.
+/// Returns the maximum number of boxes in a layer, so that the picture is not much wider than high.
 fn widest(boxes: usize) -> usize {
     (boxes * 2).isqrt().max(6)
 }
@@ -28,7 +28,7 @@ struct Graph<'a> {
     arrows: &'a [Arrow],
     incoming: Vec<Vec<usize>>,
     outgoing: Vec<Vec<usize>>,
-    /// Every box after those that point to it.
+    /// The boxes in topological order.
     sorted: Vec<usize>,
 }
 
@@ -56,17 +56,17 @@ impl<'a> Graph<'a> {
         Self { arrows, incoming, outgoing, sorted }
     }
 
-    /// The lowest of what points to it.
+    /// Returns the lowest layer that has an arrow to this box.
     fn above(&self, id: usize, layers: &[usize]) -> Option<usize> {
         self.incoming[id].iter().map(|index| layers[self.arrows[*index].upper]).max()
     }
 
-    /// The highest of what it points to.
+    /// Returns the highest layer that this box has an arrow to.
     fn below(&self, id: usize, layers: &[usize]) -> Option<usize> {
         self.outgoing[id].iter().map(|index| layers[self.arrows[*index].lower]).min()
     }
 
-    /// Moves down what does not stand below all that point to it.
+    /// Moves down each box that is not below all boxes that point to it.
     fn push_down(&self, layers: &mut [usize]) {
         for &id in &self.sorted {
             let least = self.above(id, layers).map_or(0, |above| above + 1);
@@ -74,7 +74,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Moves boxes between what they are tied to, to where their arrows are shortest, until nothing moves.
+    /// Moves boxes to where their arrows are shortest, until nothing moves.
     fn tighten(&self, layers: &mut [usize]) {
         let weight = |indices: &[usize]| indices.iter().map(|index| self.arrows[*index].weight).sum::<f64>();
         for _ in 0..layers.len() {
@@ -93,7 +93,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Moves what is too much in a layer to the next: first what nothing long hangs below.
+    /// Moves boxes of layers that are too wide to the next layer, first those with the shortest chains below them.
     fn limit(&self, layers: &mut [usize], most: usize) {
         let mut heights = vec![0_usize; layers.len()];
         for &id in self.sorted.iter().rev() {
@@ -116,7 +116,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Takes out layers in which nothing stands.
+/// Removes empty layers.
 fn close_gaps(layers: &mut [usize]) {
     let mut used: Vec<usize> = layers.to_vec();
     used.sort_unstable();

@@ -1,15 +1,15 @@
-//! Boxes and arrows between them, laid out in layers so that most arrows point downwards.
+//! Lays out boxes and arrows between them in layers, so that most arrows point down.
 //!
-//! Arrows of cycles are turned around ([`acyclic`]), boxes get layers ([`layers`]), arrows get a vertex in each rank that they
-//! cross and one for their label ([`ranks`]), the order inside ranks is chosen so that few arrows cross ([`order`]), then
-//! everything gets its place ([`place`], [`parts`]) and arrows their curves ([`route`]). Labels and bends are vertices like boxes, with
-//! widths of their own, so nothing can lie on anything else.
+//! Arrows of cycles are reversed ([`acyclic`]), boxes get layers ([`layers`]), arrows get a vertex in each rank that
+//! they cross and one for their label ([`ranks`]), the order inside ranks is chosen so that few arrows cross
+//! ([`order`]), then vertices get coordinates ([`coordinates`], [`components`]) and arrows their curves ([`route`]).
+//! Labels and bends are vertices with widths, like boxes, so nothing overlaps.
 
 mod acyclic;
+mod components;
+mod coordinates;
 mod layers;
 mod order;
-mod parts;
-mod place;
 mod ranks;
 mod route;
 
@@ -17,24 +17,24 @@ use ranks::Ranks;
 
 pub(crate) use route::Route;
 
-/// How much room something takes.
+/// The size of a box or label.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Size {
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
 
-/// An arrow from one box to another, or to itself.
+/// A link from one box to another, or to itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// How much it matters that it is short.
+    /// How important it is that the arrow is short.
     pub(crate) weight: f64,
     pub(crate) label: Size,
 }
 
-/// A place. `x` and `y` are of its upper left corner.
+/// A rectangle. `x` and `y` are its upper left corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rect {
     pub(crate) x: f64,
@@ -60,19 +60,19 @@ impl Rect {
     }
 }
 
-/// Where everything is. The upper left corner of all is 0, 0.
+/// The finished layout. Its upper left corner is at 0, 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     pub(crate) boxes: Vec<Rect>,
-    /// By link.
+    /// The arrows, by link.
     pub(crate) routes: Vec<Route>,
     pub(crate) size: Size,
 }
 
-/// Room between a box and the label of its arrow to itself.
+/// The space between a box and the label of its self link.
 const LOOP_WIDTH: f64 = 30.0;
 
-/// Lays out boxes. Those that come first matter most, and stand above others of their cycles.
+/// Lays out boxes. Earlier boxes are more important, and are above later ones of the same cycle.
 pub(crate) fn lay_out(boxes: &[Size], links: &[Link]) -> Layout {
     let backward = acyclic::backward(boxes.len(), links);
     let arrows: Vec<layers::Arrow> = links
@@ -87,7 +87,7 @@ pub(crate) fn lay_out(boxes: &[Size], links: &[Link]) -> Layout {
     let layers = layers::layers(boxes.len(), &arrows);
     let mut ranks = Ranks::new(boxes, links, &backward, &layers);
     order::order(&mut ranks);
-    let places = place::place(&ranks);
+    let places = coordinates::assign(&ranks);
     route::routes(&ranks, &places, links, &backward)
 }
 

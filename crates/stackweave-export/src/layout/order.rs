@@ -1,18 +1,18 @@
-//! The order inside ranks: sweeps down and up put each vertex at the mean place of its neighbours, and the order with the
-//! fewest crossings stays.
+//! Orders the vertices of ranks: sweeps down and up sort each rank by the mean position of its neighbours, and the
+//! order with the fewest crossings is kept.
 
 use super::ranks::Ranks;
 
-/// How often all ranks are gone through, down and up.
+/// The number of sweeps, down and up.
 const SWEEPS: usize = 16;
 
-/// More vertices than this get fewer sweeps.
-const MANY: usize = 20_000;
+/// Graphs with more vertices get fewer sweeps.
+const LARGE_GRAPH: usize = 20_000;
 
 pub(super) fn order(ranks: &mut Ranks) {
     let neighbours = Neighbours::of(ranks);
     let mut best = (crossings(ranks, &neighbours), ranks.orders.clone());
-    let sweeps = if ranks.vertices.len() > MANY { SWEEPS / 4 } else { SWEEPS };
+    let sweeps = if ranks.vertices.len() > LARGE_GRAPH { SWEEPS / 4 } else { SWEEPS };
     let count = ranks.orders.len();
     for sweep in 0..sweeps {
         if best.0 == 0 {
@@ -41,15 +41,15 @@ impl Neighbours {
     fn of(ranks: &Ranks) -> Self {
         let mut above = vec![Vec::new(); ranks.vertices.len()];
         let mut below = vec![Vec::new(); ranks.vertices.len()];
-        for piece in &ranks.pieces {
-            above[piece.lower].push(piece.upper);
-            below[piece.upper].push(piece.lower);
+        for segment in &ranks.segments {
+            above[segment.lower].push(segment.upper);
+            below[segment.upper].push(segment.lower);
         }
         Self { above, below }
     }
 }
 
-/// The place of each vertex in its rank.
+/// Returns the position of each vertex in its rank.
 fn positions(ranks: &Ranks) -> Vec<usize> {
     let mut positions = vec![0; ranks.vertices.len()];
     for (position, vertex) in ranks.orders.iter().flat_map(|order| order.iter().enumerate()) {
@@ -84,7 +84,7 @@ fn neighbours_are_above(ranks: &Ranks, rank: usize, neighbours: &[Vec<usize>]) -
     near.next().is_none_or(|other| ranks.vertices[*other].rank < rank)
 }
 
-/// Swaps two that stand side by side where that takes crossings away.
+/// Swaps neighbours in a rank if that removes crossings.
 fn swap_neighbours(ranks: &mut Ranks, neighbours: &Neighbours) {
     let mut positions = positions(ranks);
     for order in &mut ranks.orders {
@@ -102,13 +102,13 @@ fn swap_neighbours(ranks: &mut Ranks, neighbours: &Neighbours) {
     }
 }
 
-/// How many arrows of the left one cross arrows of the right one.
+/// Returns how many arrows of the left vertex cross arrows of the right one.
 fn pair_crossings(left: &[usize], right: &[usize], positions: &[usize]) -> i64 {
     let crosses = |a: &usize| right.iter().filter(|b| positions[*a] > positions[**b]).count();
     left.iter().map(crosses).map(|count| i64::try_from(count).unwrap_or(i64::MAX)).sum()
 }
 
-/// How many arrows cross in all ranks.
+/// Returns the number of crossings in all ranks.
 fn crossings(ranks: &Ranks, neighbours: &Neighbours) -> u64 {
     let positions = positions(ranks);
     let mut sum = 0;
@@ -124,7 +124,7 @@ fn crossings(ranks: &Ranks, neighbours: &Neighbours) -> u64 {
     sum
 }
 
-/// How many pairs are in the wrong order, by a tree of counts.
+/// Counts pairs in the wrong order, with a Fenwick tree.
 fn inversions(ends: &[usize], most: usize) -> u64 {
     let mut counts = vec![0_u64; most + 1];
     let mut sum = 0;
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inversions_are_counted_as_by_hand() {
+    fn inversions_equal_those_counted_by_hand() {
         assert_eq!(inversions(&[0, 1, 2, 2], 3), 0);
         assert_eq!(inversions(&[2, 1, 0], 3), 3);
         assert_eq!(inversions(&[1, 0, 1, 0], 2), 3);

@@ -1,12 +1,12 @@
-//! The layers with all that stands in them: boxes in even ranks, labels and bends of arrows in every rank that they cross.
+//! The ranks with their vertices: boxes in even ranks, labels and bends of arrows in every rank that they cross.
 
 use super::{LOOP_WIDTH, Link, Size};
 
-/// Something that has a place of its own in a rank.
+/// A box, a label or a bend of an arrow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vertex {
     pub(super) rank: usize,
-    /// Room to the left and to the right of the point that arrows go through.
+    /// The space to the left and to the right of the point that arrows go through.
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) size: Size,
@@ -14,18 +14,18 @@ pub(super) struct Vertex {
 }
 
 impl Vertex {
-    /// Whether it is but a place where an arrow goes past.
+    /// Returns whether it is a point where an arrow passes boxes.
     pub(super) fn is_bend(&self) -> bool {
         !self.is_box && self.size.width == 0.0
     }
 }
 
-/// A piece of an arrow, from one rank to the next.
+/// A segment of an arrow, from one rank to the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct Segment {
     pub(super) upper: usize,
     pub(super) lower: usize,
-    /// How much it matters that it is straight.
+    /// How important it is that the segment is straight.
     pub(super) weight: f64,
 }
 
@@ -33,20 +33,20 @@ pub(super) struct Piece {
 pub(super) struct Ranks {
     /// Boxes come first, by number.
     pub(super) vertices: Vec<Vertex>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) segments: Vec<Segment>,
     /// The vertices of each rank, from left to right.
     pub(super) orders: Vec<Vec<usize>>,
-    /// For each link the vertices it goes through, from the upper box to the lower one, and which of them is its label.
-    pub(super) chains: Vec<Chain>,
+    /// For each link its vertices, from the upper box to the lower one.
+    pub(super) chains: Vec<LinkVertices>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chain {
+pub(super) struct LinkVertices {
     pub(super) vertices: Vec<usize>,
     pub(super) label: usize,
 }
 
-/// Half the room that an arrow takes where it goes past boxes.
+/// Half the width of an arrow that passes boxes.
 const BEND: f64 = 5.0;
 
 impl Ranks {
@@ -58,7 +58,7 @@ impl Ranks {
         let ranks = layers.iter().max().map_or(0, |last| last * 2 + 1);
         let mut this = Self {
             vertices: vertices.collect(),
-            pieces: Vec::new(),
+            segments: Vec::new(),
             orders: vec![Vec::new(); ranks],
             chains: Vec::new(),
         };
@@ -67,7 +67,7 @@ impl Ranks {
             let (upper, lower) = if *backward { (link.to, link.from) } else { (link.from, link.to) };
             if upper == lower {
                 this.vertices[upper].right += LOOP_WIDTH + link.label.width;
-                this.chains.push(Chain::default());
+                this.chains.push(LinkVertices::default());
             } else {
                 let chain = this.chain((upper, lower), link, out[upper] > into[lower]);
                 this.chains.push(chain);
@@ -77,11 +77,11 @@ impl Ranks {
         this
     }
 
-    /// Adds what stands between two boxes. The label is where fewer arrows meet.
-    fn chain(&mut self, (upper, lower): (usize, usize), link: &Link, is_label_low: bool) -> Chain {
+    /// Adds the vertices between two boxes. The label is placed in the rank with fewer arrows.
+    fn chain(&mut self, (upper, lower): (usize, usize), link: &Link, is_label_low: bool) -> LinkVertices {
         let (first, last) = (self.vertices[upper].rank + 1, self.vertices[lower].rank - 1);
         let label_rank = if is_label_low { last } else { first };
-        let mut chain = Chain { vertices: vec![upper], label: 0 };
+        let mut chain = LinkVertices { vertices: vec![upper], label: 0 };
         for rank in first..=last {
             let is_label = rank == label_rank;
             let (half, size) = if is_label { (link.label.width / 2.0, link.label) } else { (BEND, Size::default()) };
@@ -96,18 +96,18 @@ impl Ranks {
         for pair in chain.vertices.windows(2) {
             let ends = pair.iter().filter(|vertex| self.vertices[**vertex].is_box).count();
             let weight = if ends == 0 { 8.0 } else { 1.0 + link.weight };
-            self.pieces.push(Piece { upper: pair[0], lower: pair[1], weight });
+            self.segments.push(Segment { upper: pair[0], lower: pair[1], weight });
         }
         chain
     }
 
-    /// A first order: each box with what hangs below it, so that parts which are not tied together stand apart.
+    /// Makes the initial order: each box is followed by its descendants, so that components are separate.
     fn put_in_order(&mut self) {
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); self.vertices.len()];
         let mut above: Vec<Vec<usize>> = vec![Vec::new(); self.vertices.len()];
-        for piece in &self.pieces {
-            below[piece.upper].push(piece.lower);
-            above[piece.lower].push(piece.upper);
+        for segment in &self.segments {
+            below[segment.upper].push(segment.lower);
+            above[segment.lower].push(segment.upper);
         }
         let mut is_done = vec![false; self.vertices.len()];
         let mut starts: Vec<usize> = (0..self.vertices.len()).collect();
@@ -126,7 +126,7 @@ impl Ranks {
     }
 }
 
-/// How many arrows leave each box downwards, and how many come to it from above.
+/// Returns how many arrows leave each box at the bottom, and how many reach it at the top.
 fn degrees(boxes: usize, links: &[Link], backward: &[bool]) -> (Vec<usize>, Vec<usize>) {
     let (mut out, mut into) = (vec![0; boxes], vec![0; boxes]);
     for (link, backward) in links.iter().zip(backward).filter(|(link, _)| link.from != link.to) {

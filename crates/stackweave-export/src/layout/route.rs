@@ -1,20 +1,20 @@
-//! The curves of arrows. Inside a rank they go straight down, at the places of their bends; between ranks they swing over.
+//! The curves of arrows: vertical inside ranks, at the coordinates of their bends, and curved between ranks.
 
-use super::place::Places;
-use super::ranks::{Chain, Ranks};
+use super::coordinates::Coordinates;
+use super::ranks::{LinkVertices, Ranks};
 use super::{LOOP_WIDTH, Layout, Link, Rect, Size};
 
-/// How an arrow goes.
+/// The path of an arrow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
-    /// As the `d` of an SVG path, from where it comes to where it goes.
+    /// The `d` attribute of an SVG path.
     pub(crate) path: String,
     pub(crate) label: Rect,
-    /// Whether it points back, to something above it.
+    /// Whether it points up.
     pub(crate) is_back: bool,
 }
 
-pub(super) fn routes(ranks: &Ranks, places: &Places, links: &[Link], backward: &[bool]) -> Layout {
+pub(super) fn routes(ranks: &Ranks, places: &Coordinates, links: &[Link], backward: &[bool]) -> Layout {
     let boxes: Vec<Rect> = (0..ranks.vertices.len())
         .take_while(|vertex| ranks.vertices[*vertex].is_box)
         .map(|vertex| rect(ranks, places, vertex))
@@ -39,21 +39,21 @@ pub(super) fn routes(ranks: &Ranks, places: &Places, links: &[Link], backward: &
     Layout { boxes, routes, size: Size { width, height } }
 }
 
-/// The place of a box or a label: in the middle of its rank's height.
-fn rect(ranks: &Ranks, places: &Places, vertex: usize) -> Rect {
+/// Returns the rectangle of a box or label, centred vertically in its rank.
+fn rect(ranks: &Ranks, places: &Coordinates, vertex: usize) -> Rect {
     let of = &ranks.vertices[vertex];
     let (top, bottom) = places.bands[of.rank];
     Rect { x: places.x[vertex] - of.left, y: f64::midpoint(top, bottom) - of.size.height / 2.0, size: of.size }
 }
 
-/// Where arrows leave and reach boxes, by link: beside each other, in the order of where they go.
+/// The points where arrows leave and reach boxes, by link: side by side, sorted by their other ends.
 struct Ports {
     bottoms: Vec<f64>,
     tops: Vec<f64>,
 }
 
 impl Ports {
-    fn of(ranks: &Ranks, places: &Places, boxes: &[Rect]) -> Self {
+    fn of(ranks: &Ranks, places: &Coordinates, boxes: &[Rect]) -> Self {
         let mut below: Vec<Vec<(f64, usize)>> = vec![Vec::new(); boxes.len()];
         let mut above: Vec<Vec<(f64, usize)>> = vec![Vec::new(); boxes.len()];
         for (link, chain) in ranks.chains.iter().enumerate() {
@@ -78,13 +78,19 @@ fn spread(side: &[(f64, usize)], rect: &Rect, ports: &mut [f64]) {
     let room = rect.size.width * 0.8;
     let step = (room / side.len().max(1) as f64).min(24.0);
     let first = rect.centre_x() - step * (side.len().saturating_sub(1)) as f64 / 2.0;
-    for (place, (_, link)) in side.iter().enumerate() {
-        ports[*link] = first + step * place as f64;
+    for (index, (_, link)) in side.iter().enumerate() {
+        ports[*link] = first + step * index as f64;
     }
 }
 
-/// Where an arrow goes straight: x, from y, to y.
-fn points(chain: &Chain, ends: (f64, f64), boxes: &[Rect], places: &Places, ranks: &Ranks) -> Vec<[f64; 3]> {
+/// Returns the vertical parts of an arrow: x, first y, last y.
+fn points(
+    chain: &LinkVertices,
+    ends: (f64, f64),
+    boxes: &[Rect],
+    places: &Coordinates,
+    ranks: &Ranks,
+) -> Vec<[f64; 3]> {
     let last = chain.vertices.len() - 1;
     let straight = |(index, vertex): (usize, &usize)| {
         let (top, bottom) = places.bands[ranks.vertices[*vertex].rank];
@@ -118,7 +124,7 @@ fn path(points: &[[f64; 3]]) -> String {
     parts.concat()
 }
 
-/// The arrow of a box to itself, on its right.
+/// Returns the arrow of a self link, at the right side of its box.
 fn loop_of(of: &Rect, label: Size) -> Route {
     let right = of.x + of.size.width;
     let (upper, lower) = (of.y + of.size.height * 0.3, of.y + of.size.height * 0.7);

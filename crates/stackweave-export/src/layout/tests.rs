@@ -13,30 +13,30 @@ fn boxes(count: usize) -> Vec<Size> {
     (0..count).map(|index| Size { width: width(index), height: 60.0 }).collect()
 }
 
-/// No box or label lies on another, nothing is outside, and every arrow has a path.
-fn check(sizes: &[Size], links: &[Link], what: &str) -> Layout {
+/// Asserts that nothing overlaps or is outside, and that every arrow has a path.
+fn check(sizes: &[Size], links: &[Link], name: &str) -> Layout {
     let layout = lay_out(sizes, links);
-    assert_eq!((layout.boxes.len(), layout.routes.len()), (sizes.len(), links.len()), "{what}");
+    assert_eq!((layout.boxes.len(), layout.routes.len()), (sizes.len(), links.len()), "{name}");
     let labels = layout.routes.iter().map(|route| route.label);
     let all: Vec<Rect> = layout.boxes.iter().copied().chain(labels).collect();
     for (index, one) in all.iter().enumerate() {
-        assert!(one.x >= -0.001 && one.x + one.size.width <= layout.size.width + 0.001, "{what}: {one:?}");
-        assert!(one.y >= -0.001 && one.bottom() <= layout.size.height + 0.001, "{what}: {one:?}");
+        assert!(one.x >= -0.001 && one.x + one.size.width <= layout.size.width + 0.001, "{name}: {one:?}");
+        assert!(one.y >= -0.001 && one.bottom() <= layout.size.height + 0.001, "{name}: {one:?}");
         for other in &all[index + 1..] {
-            assert!(!one.overlaps(other), "{what}: {one:?} and {other:?}");
+            assert!(!one.overlaps(other), "{name}: {one:?} and {other:?}");
         }
     }
     for (box_, size) in layout.boxes.iter().zip(sizes) {
-        assert_eq!(box_.size, *size, "{what}");
+        assert_eq!(box_.size, *size, "{name}");
     }
     for (route, link) in layout.routes.iter().zip(links) {
-        check_ends(&layout, route, *link, what);
+        check_ends(&layout, route, *link, name);
     }
     layout
 }
 
-/// An arrow begins at the edge of its first box and ends at the edge of its second.
-fn check_ends(layout: &Layout, route: &Route, link: Link, what: &str) {
+/// Asserts that an arrow begins at the edge of its first box and ends at the edge of its second.
+fn check_ends(layout: &Layout, route: &Route, link: Link, name: &str) {
     let (from, to) = (layout.boxes[link.from], layout.boxes[link.to]);
     let numbers: Vec<f64> = route
         .path
@@ -46,10 +46,10 @@ fn check_ends(layout: &Layout, route: &Route, link: Link, what: &str) {
         .collect();
     let (first_y, last_y) = (numbers[1], *numbers.last().unwrap());
     let on_edge = |y: f64, of: Rect| y > of.y - 0.1 && y < of.bottom() + 0.1;
-    assert!(on_edge(first_y, from) && on_edge(last_y, to), "{what}: {} from {from:?} to {to:?}", route.path);
-    assert!(numbers[0] > from.x - 0.1 && numbers[0] < from.x + from.size.width + 0.1, "{what}: {}", route.path);
+    assert!(on_edge(first_y, from) && on_edge(last_y, to), "{name}: {} from {from:?} to {to:?}", route.path);
+    assert!(numbers[0] > from.x - 0.1 && numbers[0] < from.x + from.size.width + 0.1, "{name}: {}", route.path);
     if link.from != link.to && !route.is_back {
-        assert!(from.bottom() < to.y, "{what}: {link:?} does not point down");
+        assert!(from.bottom() < to.y, "{name}: {link:?} does not point down");
     }
 }
 
@@ -75,7 +75,7 @@ fn every_shape_of_graph_is_laid_out() {
     check(&boxes(1), &[], "one box");
     check(&boxes(1), &[link(0, 0)], "recursion");
     check(&boxes(2), &[link(0, 1), link(1, 0)], "two that call each other");
-    check(&boxes(7), &[link(0, 1), link(2, 3), link(4, 4)], "parts that are not tied");
+    check(&boxes(7), &[link(0, 1), link(2, 3), link(4, 4)], "separate components");
     check(&boxes(200), &[], "200 boxes alone");
     let chain: Vec<Link> = (1..200).map(|to| link(to - 1, to)).collect();
     let deep = check(&boxes(200), &chain, "a deep chain");
@@ -92,7 +92,7 @@ fn every_shape_of_graph_is_laid_out() {
     check(&boxes(12), &all, "each with each");
 }
 
-/// A query planner: views that use each other, and rules that all of them use.
+/// A graph of views that use each other, and of functions that all of them call.
 const VIEWS: [(usize, usize); 17] = [
     (0, 1),
     (0, 2),
@@ -114,7 +114,7 @@ const VIEWS: [(usize, usize); 17] = [
 ];
 
 #[test]
-fn what_is_not_tied_stands_beside_the_rest() {
+fn separate_components_are_beside_the_others() {
     let links: Vec<Link> = VIEWS.iter().map(|(from, to)| link(*from, *to)).collect();
     let tied = check(&boxes(9), &links, "a planner").size.width;
     for alone in [1, 3] {
@@ -126,7 +126,7 @@ fn what_is_not_tied_stands_beside_the_rest() {
 }
 
 #[test]
-fn what_calls_stands_above_what_is_called() {
+fn callers_are_above_callees() {
     let layout =
         check(&boxes(4), &[link(0, 1), link(0, 2), link(1, 3), link(2, 3), link(3, 1)], "a diamond and a cycle");
     let tops: Vec<f64> = layout.boxes.iter().map(|rect| rect.y).collect();

@@ -1,11 +1,11 @@
-//! Colours by what a function is code of: Python warm, native cool, labels green. Functions of one file look alike, and a
-//! function looks the same in every picture.
+//! Colours by the kind of a function: Python warm, native cool, labels green. Functions of one file have similar
+//! colours, and a function has the same colour in every picture.
 
 use core::fmt::{self, Write};
 
 use stackweave_profile::FrameKind;
 
-/// Every kind, with the word that a legend has for it.
+/// All kinds, with their names in legends.
 pub(crate) const KINDS: [(FrameKind, &str); 5] = [
     (FrameKind::Python, "Python"),
     (FrameKind::Native, "native"),
@@ -17,7 +17,7 @@ pub(crate) const KINDS: [(FrameKind, &str); 5] = [
 const HUES: u64 = 6;
 const LIGHTS: u64 = 2;
 
-/// The first letter of a kind's classes.
+/// Returns the first letter of a kind's CSS classes.
 pub(crate) const fn kind_letter(kind: FrameKind) -> char {
     match kind {
         FrameKind::Python => 'p',
@@ -28,7 +28,7 @@ pub(crate) const fn kind_letter(kind: FrameKind) -> char {
     }
 }
 
-/// Where a kind's hues begin and end, in degrees.
+/// Returns the range of a kind's hues, in degrees.
 const fn hues(kind: FrameKind) -> (u64, u64) {
     match kind {
         FrameKind::Python => (8, 52),
@@ -39,9 +39,9 @@ const fn hues(kind: FrameKind) -> (u64, u64) {
     }
 }
 
-/// The class of a function's colour.
-pub(crate) fn shade(kind: FrameKind, name: &str, place: &str) -> String {
-    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+/// Returns the CSS class of a function's colour.
+pub(crate) fn shade(kind: FrameKind, name: &str, location: &str) -> String {
+    let file = location.rsplit_once(':').map_or(location, |(file, _)| file);
     let hue = if file.is_empty() { hash(name) % HUES } else { hash(file) % HUES };
     format!("{}{}", kind_letter(kind), hue * LIGHTS + (hash(name) >> 8) % LIGHTS)
 }
@@ -53,7 +53,7 @@ fn hash(text: &str) -> u64 {
     mixed >> 20
 }
 
-/// Writes the rules of all classes, for light and for dark pages.
+/// Writes the CSS rules of all classes, for light and dark pages.
 pub(crate) fn write_shades(out: &mut String) -> fmt::Result {
     rules(out, 82, [70, 77])?;
     out.push_str("@media(prefers-color-scheme:dark){");
@@ -80,17 +80,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_stable_and_defined() {
+    fn every_function_has_a_stable_colour_with_a_rule() {
         let mut rules = String::new();
         write_shades(&mut rules).unwrap();
         for (kind, _) in KINDS {
-            for (name, place) in [("f", "a.py:1"), ("g", "a.py:9"), ("h", ""), ("", "libc.so.6")] {
-                let class = shade(kind, name, place);
+            for (name, location) in [("f", "a.py:1"), ("g", "a.py:9"), ("h", ""), ("", "libc.so.6")] {
+                let class = shade(kind, name, location);
                 assert_eq!(rules.matches(&format!(".{class}{{")).count(), 2, "{class}");
             }
         }
         let hue = |name| shade(FrameKind::Python, name, "a.py:1")[1..].parse::<u64>().unwrap() / LIGHTS;
-        assert_eq!(hue("f"), hue("other"), "one file, one hue");
+        assert_eq!(hue("f"), hue("other"), "functions of one file have one hue");
         assert_eq!(shade(FrameKind::Native, "malloc", "libc.so.6"), "n8");
     }
 }

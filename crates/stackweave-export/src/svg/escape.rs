@@ -1,8 +1,8 @@
-//! Text that stays text in XML.
+//! Escapes text for XML.
 
 use core::fmt;
 
-/// A text as it is written into an element or an attribute. What XML can't hold at all becomes U+FFFD.
+/// A text for an element or an attribute. Characters that XML can't contain become U+FFFD.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_to_xml_is_escaped() {
+    fn special_characters_of_xml_are_escaped() {
         let escaped = Escaped("</a> & \"b\" 'c' ]]>\n\0\u{1b}\u{ffff}é").to_string();
         assert_eq!(escaped, "&lt;/a&gt; &amp; &quot;b&quot; &#39;c&#39; ]]&gt;&#10;\u{fffd}\u{fffd}\u{fffd}é");
     }

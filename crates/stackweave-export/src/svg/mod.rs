@@ -1,4 +1,4 @@
-//! What the pictures share: text that is safe in XML and fits its place, names, colours.
+//! The shared parts of pictures: escaped and shortened text, labels, colours.
 
 mod colour;
 mod escape;
@@ -7,32 +7,32 @@ mod text;
 
 pub(crate) use colour::{KINDS, kind_letter, shade, write_shades};
 pub(crate) use escape::Escaped;
-pub(crate) use name::{Named, one_line};
+pub(crate) use name::{FunctionLabel, one_line};
 pub(crate) use text::{CHARACTER, fit, text_width};
 
 use crate::source::Source;
 
-/// The fonts of pictures: all letters are of one width, so that what fits is known when a picture is made.
+/// The fonts of pictures. They are monospaced, so the width of a text is known.
 pub(crate) const FONT: &str = "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,'Liberation Mono',monospace";
 
-/// What a picture is of, in one line.
+/// Returns what a picture shows, in one line.
 pub(crate) fn subject(source: &Source<'_>) -> String {
     let title = source.title();
     if title.is_empty() { "a recording".to_owned() } else { one_line(&title) }
 }
 
-/// `part` of `whole`; 0 of nothing.
-#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
+/// Returns the share of `part` in `whole`; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(crate) fn share(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A share as a percentage.
+/// Formats a share as a percentage.
 pub(crate) fn percentage(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// A number with its thousands apart.
+/// Formats a number with separators between thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -45,22 +45,22 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// So many of something.
+/// Formats a count with a noun.
 pub(crate) fn plural(count: u64, word: &str) -> String {
     format!("{} {word}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
-/// What all of it cost, in words: `1.20 s of wall time`, `17.9 MiB alive at the peak`.
+/// Formats the total: `1.20 s of wall time`, `17.9 MiB live at the peak`.
 pub(crate) fn amount(measure: stackweave_profile::Measure, total: i64) -> String {
-    let (total, what) = (cost(measure, total), measure.describe());
-    match what.strip_prefix("bytes ") {
+    let (total, counted) = (cost(measure, total), measure.describe());
+    match counted.strip_prefix("bytes ") {
         Some(bytes) => format!("{total} {bytes}"),
-        None => format!("{total} of {what}"),
+        None => format!("{total} of {counted}"),
     }
 }
 
-/// A cost as people read it.
-#[expect(clippy::cast_precision_loss, reason = "it is shown with few digits")]
+/// Formats a cost with its unit.
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(crate) fn cost(measure: stackweave_profile::Measure, cost: i64) -> String {
     measure.text(cost as f64)
 }

@@ -1,9 +1,9 @@
-//! How wide a text is in a font whose letters are all of one width.
+//! Widths of texts in monospaced fonts.
 
 /// The width of a letter, in font sizes: the widest of the common fonts.
 pub(crate) const CHARACTER: f64 = 0.61;
 
-/// The width of a letter of East Asian scripts, or of a picture: it comes from another font.
+/// The width of an East Asian letter or an emoji, which come from other fonts.
 const WIDE: f64 = 1.3;
 
 fn character_width(letter: char) -> f64 {
@@ -13,23 +13,23 @@ fn character_width(letter: char) -> f64 {
     if is_wide { WIDE } else { CHARACTER }
 }
 
-/// How wide a text is at most.
+/// Returns the maximum width of a text.
 pub(crate) fn text_width(text: &str, font_size: f64) -> f64 {
     text.chars().map(character_width).sum::<f64>() * font_size
 }
 
-/// The text, with its middle left out if it is wider than `width`.
+/// Cuts the middle of the text if it is wider than `width`.
 pub(crate) fn fit(text: &str, width: f64, font_size: f64) -> String {
     if text_width(text, font_size) <= width {
         return text.to_owned();
     }
     let room = (width / font_size - CHARACTER).max(0.0);
-    let head = taken(text.chars(), room * 0.6);
-    let tail = taken(text.chars().rev(), room - text_width(&head, 1.0));
+    let head = prefix(text.chars(), room * 0.6);
+    let tail = prefix(text.chars().rev(), room - text_width(&head, 1.0));
     head.chars().chain(core::iter::once('…')).chain(tail.chars().rev()).collect()
 }
 
-fn taken(letters: impl Iterator<Item = char>, room: f64) -> String {
+fn prefix(letters: impl Iterator<Item = char>, room: f64) -> String {
     let mut used = 0.0;
     letters
         .take_while(|letter| {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_in_its_middle() {
+    fn a_text_is_cut_in_the_middle() {
         assert_eq!(fit("short", 100.0, 10.0), "short");
         let cut = fit("a_name_that_is_too_long", 62.0, 10.0);
         assert_eq!(cut, "a_nam…long");

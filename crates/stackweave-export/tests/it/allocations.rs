@@ -1,4 +1,4 @@
-//! Tables of who has taken memory, as Python's csv and Polars read them.
+//! Tables of allocations, as Python's csv and Polars read them.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportError, ExportOptions, Format, export};
@@ -32,7 +32,7 @@ fn rows(table: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_table_has_what_was_taken_at_the_peak() {
+fn a_table_has_what_was_live_at_the_peak() {
     let Some(table) = read(&memory().recording(), AggregateOptions::default()) else { return };
     let expected = [
         json!(["mmap", "1", "8192", "4242", "", "-1", "main"]),
@@ -65,7 +65,7 @@ fn each_measure_has_its_bytes() {
 }
 
 #[test]
-fn names_come_back_as_they_were() {
+fn names_are_read_back_unchanged() {
     let mut tape = memory_tape(&[]);
     for (name, at) in nasty_names().iter().zip(1_u64..) {
         let function = tape.python(name, "/a, \"b\"/c.py", 1);
@@ -94,22 +94,22 @@ fn texts_are_no_formulas() {
 }
 
 #[test]
-fn what_no_recorder_of_memory_recorded_is_there_too() {
+fn memory_of_other_recorders_is_included() {
     let Some(table) = read(&example().recording(), of(Measure::AllocatedBytes)) else { return };
     assert_eq!(table["polars"], json!([3, 4224]));
 }
 
 #[test]
-fn what_is_no_memory_is_refused() {
+fn recordings_without_memory_and_other_measures_are_refused() {
     let mut tape = Tape::new();
     tape.begin((1, 10), span("a"));
     let folder = Folder::new();
     let recording = tape.recording();
     for (part, why) in
-        [(AggregateOptions::default(), "nothing about memory"), (of(Measure::WallTime), "no measure of memory")]
+        [(AggregateOptions::default(), "has no memory"), (of(Measure::WallTime), "not a measure of memory")]
     {
         let options = ExportOptions { part, ..ExportOptions::default() };
         let said = export(&recording, Format::Allocations, &folder.file("out.csv"), &options, (None, &mut |_| {}));
-        assert!(matches!(&said, Err(ExportError::NotThis(told)) if told.contains(why)), "{said:?}");
+        assert!(matches!(&said, Err(ExportError::Unsupported(refusal)) if refusal.contains(why)), "{said:?}");
     }
 }

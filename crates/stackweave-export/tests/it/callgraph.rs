@@ -1,4 +1,4 @@
-//! Call graphs show what `Statistics` says, and nothing in them lies on anything else.
+//! Call graphs show the figures of `Statistics`, without overlaps.
 
 use stackweave_export::{ExportOptions, Format};
 use stackweave_profile::{AggregateOptions, Measure, Statistics, View, aggregate};
@@ -21,7 +21,7 @@ fn draw(recording: &Recording, options: &ExportOptions<'_>) -> String {
 }
 
 #[test]
-fn boxes_and_arrows_say_what_statistics_say() {
+fn boxes_and_arrows_show_the_statistics() {
     let text = draw(&example().recording(), &whole());
     let document = parse(&text);
     check_elements(&document);
@@ -62,7 +62,7 @@ fn random_profiles_agree_with_their_statistics() {
         let place = place.zip(function.first_line).map(|(file, line)| format!(" ({file}:{line})"));
         let name = format!("{}{}", function.full_name(), place.unwrap_or_default());
         if let Some(said) = costs.get(&name) {
-            assert_eq!(*said, (of.calls, of.primitive_calls, of.own, of.total), "{name}");
+            assert_eq!(*said, (of.calls, of.primitive_calls, of.self_cost, of.total), "{name}");
             shown += 1;
         } else {
             assert!((of.total as f64) < profile.total() as f64 * 0.005, "{name} is not there: {:?}", costs.keys());
@@ -71,10 +71,10 @@ fn random_profiles_agree_with_their_statistics() {
     assert_eq!(shown, costs.len());
 }
 
-/// What it is called, who calls whom, and how many there are.
+/// A name, the links between functions, and the number of functions.
 type Shape<'a> = (&'a str, &'a [(usize, usize)], usize);
 
-/// Functions that call each other as the links say.
+/// Records functions that call each other according to the links.
 fn calling(links: &[(usize, usize)], count: usize) -> Recording {
     let mut tape = Tape::new();
     let mut ticks = 0;
@@ -108,30 +108,30 @@ fn every_shape_is_legible() {
         ("cycle", &cycle, 20),
         ("recursion", &itself, 2),
     ];
-    for (what, links, count) in shapes {
+    for (name, links, count) in shapes {
         let text = draw(&calling(links, count), &whole());
         let document = parse(&text);
         check_elements(&document);
-        check_overlaps(&document, what);
+        check_overlaps(&document, name);
         let (boxes, arrows) = (of_class(&document, "box").len(), of_class(&document, "arrow").len());
-        assert_eq!((boxes, arrows), (count, links.len()), "{what}");
+        assert_eq!((boxes, arrows), (count, links.len()), "{name}");
     }
     let text = draw(&Tape::new().recording(), &ExportOptions::default());
     assert!(of_class(&parse(&text), "box").is_empty());
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn hidden_functions_are_counted_in_a_note() {
     let fan: Vec<_> = (1..1000).map(|callee| (0, callee)).collect();
     let text = draw(&calling(&fan, 1000), &whole());
     let document = parse(&text);
     let boxes = of_class(&document, "box").len();
-    let note = format!("not shown, as they cost little: {} functions<", 1000 - boxes);
+    let note = format!("hidden, because their cost is negligible: {} functions<", 1000 - boxes);
     assert!((50..=200).contains(&boxes) && text.contains(&note), "{boxes}: {note}");
 }
 
 #[test]
-fn nasty_names_stay_text() {
+fn nasty_names_are_escaped() {
     let text = draw(&nasty().recording(), &whole());
     let document = parse(&text);
     check_elements(&document);

@@ -13,7 +13,7 @@ use crate::common::readers::{reader_script, run};
 use crate::common::trees::{Tree, printed, profiled};
 use crate::common::{assert_golden, exported_text};
 
-/// What the reader has seen in an export. `None` if there are no readers.
+/// Returns what the reader found in an export. `None` if the readers are not installed.
 fn read(recording: &Recording, name: &str, part: AggregateOptions) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.file(name);
@@ -69,7 +69,7 @@ fn samples_instants_and_counters_are_there() {
 }
 
 #[test]
-fn a_compressed_file_holds_the_same() {
+fn a_compressed_file_has_the_same_contents() {
     let recording = example().recording();
     let Some(plain) = read_all(&recording) else { return };
     let packed = read(&recording, "out.json.gz", AggregateOptions::default()).unwrap();
@@ -77,7 +77,7 @@ fn a_compressed_file_holds_the_same() {
 }
 
 #[test]
-fn every_name_comes_back() {
+fn every_name_is_read_back_unchanged() {
     let recording = nasty().recording();
     let Some(seen) = read_all(&recording) else { return };
     assert_eq!(printed(&seen["tree"]), profiled(&recording, &AggregateOptions::default()));
@@ -100,7 +100,7 @@ fn random_recordings_agree_with_their_profiles() {
 }
 
 #[test]
-fn what_is_outside_comes_first_if_both_begin_at_once() {
+fn the_outer_of_two_spans_with_one_begin_comes_first() {
     let mut tape = Tape::new();
     tape.thread(1, 1, "main");
     for (ticks, name) in [(10, "a"), (10, "b"), (10, "c")] {
@@ -126,7 +126,7 @@ fn what_is_outside_comes_first_if_both_begin_at_once() {
 }
 
 #[test]
-fn what_has_no_end_is_marked_and_processes_of_one_number_stay_apart() {
+fn unfinished_spans_are_marked_and_processes_with_one_pid_stay_separate() {
     let tape = |host: &str| {
         let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
         tape.thread(1, 9, "");
@@ -151,18 +151,18 @@ fn what_has_no_end_is_marked_and_processes_of_one_number_stay_apart() {
 }
 
 #[test]
-fn what_an_event_says_wins_over_what_is_known_about_it() {
+fn details_of_an_event_take_precedence_over_known_fields() {
     let mut tape = Tape::new();
     tape.thread(1, 1, "main");
     let function = tape.python("f", "f.py", 1);
     tape.begin_with((1, 1), Tape::at(function, 2), &[], r#"{"file": "own", "unfinished": 7, "a": 1, "a": 2}"#);
-    tape.instant_with((1, 2), span("odd"), &[], "{'no': json}");
+    tape.instant_with((1, 2), span("unusual"), &[], "{'no': json}");
     let Some(seen) = read_all(&tape.recording()) else { return };
     assert_eq!(seen["args"]["f"], json!({"file": "own", "unfinished": 7, "a": 2}));
     assert_eq!(seen["instants"][0][4], json!({"details": "{'no': json}"}));
 }
 
 #[test]
-fn the_text_is_as_it_was() {
+fn the_text_equals_the_golden_file() {
     assert_golden("example.json", &exported_text(&example().recording(), Format::Chrome, &ExportOptions::default()));
 }

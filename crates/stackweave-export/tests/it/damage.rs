@@ -1,4 +1,4 @@
-//! Every format tells what could not be read, once.
+//! Every format reports what could not be read, once.
 
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_tapes::recording;
@@ -7,10 +7,10 @@ use stackweave_testkit::folder::Folder;
 use crate::common::examples::random;
 
 #[test]
-fn a_damaged_recording_is_told_of_once() {
+fn a_damaged_recording_is_reported_once() {
     let mut bytes = random(41, 3000).bytes();
-    let place = bytes.len() - 2000;
-    bytes[place] ^= 0x55;
+    let position = bytes.len() - 2000;
+    bytes[position] ^= 0x55;
     let recording = recording(bytes);
     let folder = Folder::new();
     let missing = |format: Format| {

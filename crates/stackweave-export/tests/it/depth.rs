@@ -1,4 +1,4 @@
-//! Deep recursion: what formats write is in proportion to it, and stays true where it can't be listed whole.
+//! Deep recursion: the size of exports is linear in the depth, and they stay correct where stacks are shortened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use stackweave_testkit::folder::Folder;
 use crate::common::exported;
 use crate::common::readers::{reader_script, run};
 
-/// Two functions that call each other, each call with time of its own. Deep inside one call is of another function, and so is
-/// the innermost one.
+/// Records two functions that call each other, each with self time. One call in the middle is of another function, and
+/// so is the innermost one.
 fn recursion(depth: u64) -> Recording {
     let mut tape = Tape::new();
     tape.thread(1, 1, "main");
@@ -22,7 +22,7 @@ fn recursion(depth: u64) -> Recording {
             _ if at == depth - 1 => "leaf",
             _ if at == depth / 2 => "once",
             _ if at % 2 == 0 => "even",
-            _ => "odd",
+            _ => "unusual",
         };
         tape.begin((1, at * 10), span(name));
     }
@@ -32,7 +32,7 @@ fn recursion(depth: u64) -> Recording {
     tape.recording()
 }
 
-/// The formats whose files are in proportion to the depth. Those that list whole stacks are stopped by their limits.
+/// The formats whose size is linear in the depth. The others list whole stacks, and are stopped by their limits.
 const LINEAR: [Format; 8] = [
     Format::Json,
     Format::Speedscope,
@@ -45,7 +45,7 @@ const LINEAR: [Format; 8] = [
 ];
 
 #[test]
-fn twice_the_depth_takes_twice_the_bytes() {
+fn twice_the_depth_has_twice_the_size() {
     let recordings = [recursion(20_000), recursion(40_000)];
     for format in LINEAR {
         let [half, whole] = recordings.each_ref().map(|of| exported(of, format, &ExportOptions::default()).len());
@@ -53,7 +53,7 @@ fn twice_the_depth_takes_twice_the_bytes() {
     }
 }
 
-/// Calls, own and total time of each function, as pprof adds them up: a function counts once in a sample.
+/// Returns calls, self and total time of each function, counted like pprof: a function counts once in a sample.
 #[test]
 fn pprof_has_the_costs_of_functions_in_deep_recursion() {
     let recording = recursion(5_000);
@@ -76,7 +76,7 @@ fn pprof_has_the_costs_of_functions_in_deep_recursion() {
     let profile = aggregate(recording.processes(), &options.part, None, &mut |_| {}).unwrap().merged();
     let row = |(id, row): (FunctionId, CallStatistics)| {
         let calls = i64::try_from(row.calls).unwrap();
-        (profile.functions().function(id).full_name().to_string(), (calls, row.own, row.total))
+        (profile.functions().function(id).full_name().to_string(), (calls, row.self_cost, row.total))
     };
     let expected: BTreeMap<String, (i64, i64, i64)> = Statistics::of(&profile).functions().map(row).collect();
     assert_eq!(found, expected);

@@ -19,7 +19,7 @@ fn the_graph_is_written_as_text() {
 }
 
 #[test]
-fn nasty_names_do_not_end_their_strings() {
+fn nasty_names_are_quoted() {
     let text = exported_text(&nasty().recording(), Format::Dot, &whole());
     for line in text.lines().filter(|line| line.starts_with("\tn")) {
         let mut is_inside = false;

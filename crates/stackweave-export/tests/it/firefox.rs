@@ -1,5 +1,5 @@
-//! Profiles for the Firefox Profiler: of the same shape as those of a program that is known to write them well, sound in
-//! themselves, and with the costs of the profile.
+//! Profiles for the Firefox Profiler: they have the members of profiles by another writer, are consistent, and have the
+//! costs of the profile.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn read(recording: &Recording, part: AggregateOptions) -> Option<Value> {
     Some(serde_json::from_str(&said).unwrap())
 }
 
-/// Costs by path, as the reader has printed them.
+/// Returns costs by path, as the reader has printed them.
 fn costs(printed: &Value) -> BTreeMap<Vec<String>, i64> {
     let row = |row: &Value| {
         let path = row[0].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
@@ -38,7 +38,7 @@ fn costs(printed: &Value) -> BTreeMap<Vec<String>, i64> {
     printed.as_array().unwrap().iter().map(row).collect()
 }
 
-/// Own and total time by path, and calls by name, are those of the tree.
+/// Asserts that self and total time by path, and calls by name, are those of the tree.
 fn assert_costs(seen: &Value, tree: &Tree) {
     let taking = |cost: fn(&(u64, i64, i64)) -> i64| -> BTreeMap<Vec<String>, i64> {
         tree.iter().map(|(path, row)| (path.clone(), cost(row))).filter(|(_, cost)| *cost > 0).collect()
@@ -78,9 +78,9 @@ fn costs_are_those_of_the_profile() {
     assert_eq!(seen["libs"][0]["breakpadId"], format!("{}0", "AB".repeat(16)));
 }
 
-/// What the profiler's own program, from npm, makes of it. It leaves a process behind until it is told to stop.
+/// Compares with the profiler's own program, from npm. It leaves a process behind until it is stopped.
 #[test]
-fn the_profiler_itself_shows_these_costs() {
+fn the_profiler_shows_these_costs() {
     if system_program("profiler-cli", "--version").is_none() {
         return;
     }
@@ -89,10 +89,11 @@ fn the_profiler_itself_shows_these_costs() {
     let options = ExportOptions::default();
     export(&example().recording(), Format::Firefox, &path, &options, (None, &mut |_| {})).unwrap();
     let sessions = folder.file("sessions");
-    let ask = |words: &[&str]| run(Command::new("profiler-cli").env("PROFILER_CLI_SESSION_DIR", &sessions).args(words));
-    ask(&["load", path.to_str().unwrap()]);
-    let (shown, counters) = (ask(&["thread", "samples"]), ask(&["counter", "list"]));
-    ask(&["stop", "--all"]);
+    let profiler_cli =
+        |words: &[&str]| run(Command::new("profiler-cli").env("PROFILER_CLI_SESSION_DIR", &sessions).args(words));
+    profiler_cli(&["load", path.to_str().unwrap()]);
+    let (shown, counters) = (profiler_cli(&["thread", "samples"]), profiler_cli(&["counter", "list"]));
+    profiler_cli(&["stop", "--all"]);
     for line in ["main - total: 3\u{3bc}s (100.0%)", "Model.step - self: 800ns", "libkernel.so!inner - self: 400ns"] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
@@ -100,7 +101,7 @@ fn the_profiler_itself_shows_these_costs() {
 }
 
 #[test]
-fn every_name_comes_back() {
+fn every_name_is_read_back_unchanged() {
     let recording = nasty().recording();
     let Some(seen) = read(&recording, AggregateOptions::default()) else { return };
     assert_costs(&seen, &profiled(&recording, &AggregateOptions::default()));
@@ -124,7 +125,7 @@ fn random_recordings_agree_with_their_profiles() {
 }
 
 #[test]
-fn processes_of_one_number_stay_apart() {
+fn processes_with_one_pid_stay_separate() {
     let tape = |host: &str| {
         let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
         tape.thread(1, 9, "main");
@@ -136,7 +137,7 @@ fn processes_of_one_number_stay_apart() {
     assert_eq!(seen["threads"], json!([["9", "9", "main", true], ["4194304", "9", "main", true]]));
 }
 
-/// A profile with a thread, a sample, an allocation, a library and a counter, by another writer.
+/// Builds a profile with a thread, a sample, an allocation, a library and a counter, by another writer.
 fn reference_profile() -> Value {
     let interval = reference::SamplingInterval::from_millis(1);
     let mut profile = reference::Profile::new("reference", SystemTime::UNIX_EPOCH.into(), interval);
@@ -168,7 +169,7 @@ fn reference_profile() -> Value {
     serde_json::to_value(&profile).unwrap()
 }
 
-/// Every member that the reference has, ours has, but for those that its format calls optional.
+/// Asserts that our profile has every member of the reference, except those that the format calls optional.
 fn assert_same_shape(place: &str, ours: &Value, reference: &Value) {
     const OPTIONAL: [&str; 1] = ["threadCPUDelta"];
     match (ours, reference) {
@@ -192,7 +193,7 @@ fn assert_same_shape(place: &str, ours: &Value, reference: &Value) {
 }
 
 #[test]
-fn the_shape_is_that_of_the_same_version_by_another_writer() {
+fn the_members_are_those_of_another_writer_for_the_same_version() {
     let text = exported_text(&example().recording(), Format::Firefox, &ExportOptions::default());
     let (ours, reference) = (serde_json::from_str::<Value>(&text).unwrap(), reference_profile());
     for version in ["version", "preprocessedProfileVersion"] {

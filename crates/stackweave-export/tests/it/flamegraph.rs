@@ -1,4 +1,4 @@
-//! Flame graphs show the tree of a profile, whatever names are in it.
+//! Flame graphs show the tree of a profile, with any names.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ fn whole() -> ExportOptions<'static> {
     ExportOptions { part, view: Some(View { show_all: true, ..View::default() }), ..ExportOptions::default() }
 }
 
-/// A box as its reader finds it.
+/// A box as read from the picture.
 #[derive(Debug)]
-struct Seen {
+struct DrawnBox {
     path: Vec<String>,
     row: usize,
     left: f64,
@@ -31,8 +31,8 @@ struct Seen {
     title: Vec<String>,
 }
 
-/// The boxes, with what is around each: the last one of the row above it, as the script of a picture takes it.
-fn boxes(document: &Document<'_>) -> Vec<Seen> {
+/// Returns the boxes with the boxes around each: the last one of the row above, as in the script of the picture.
+fn boxes(document: &Document<'_>) -> Vec<DrawnBox> {
     let group = document.descendants().find(|node| node.attribute("id") == Some("boxes")).unwrap();
     let [top, row_height] = ["data-top", "data-row"].map(|name| number(group, name));
     let mut above: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -45,7 +45,7 @@ fn boxes(document: &Document<'_>) -> Vec<Seen> {
         path.push(title[0].clone());
         above.insert(row, path.clone());
         let class = rect.attribute("class").unwrap().to_owned();
-        Seen { path, row, left: number(rect, "x"), width: number(rect, "width"), class, title }
+        DrawnBox { path, row, left: number(rect, "x"), width: number(rect, "width"), class, title }
     };
     group.children().filter(Node::is_element).map(seen).collect()
 }
@@ -55,7 +55,7 @@ fn assert_near(one: f64, other: f64, what: &dyn core::fmt::Debug) {
 }
 
 #[test]
-fn boxes_are_as_wide_as_what_they_cost() {
+fn boxes_are_as_wide_as_their_cost() {
     let text = exported_text(&example().recording(), Format::Flamegraph, &whole());
     let document = parse(&text);
     check_elements(&document);
@@ -63,20 +63,20 @@ fn boxes_are_as_wide_as_what_they_cost() {
     assert_eq!(boxes.len(), TREE.len() + 1);
     assert_eq!((boxes[0].title[0].as_str(), boxes[0].width), ("all", 100.0));
     for (path, calls, own, total) in TREE {
-        let is_it = |of: &&Seen| of.path[1..].iter().map(String::as_str).eq(path.iter().copied());
+        let is_it = |of: &&DrawnBox| of.path[1..].iter().map(String::as_str).eq(path.iter().copied());
         let found = boxes.iter().find(is_it).unwrap_or_else(|| panic!("no {path:?}"));
         let share = |cost: i64| cost as f64 / TOTAL as f64 * 100.0;
         assert_near(found.width, share(total), found);
         let costs = found.title.last().unwrap();
-        let said = format!("({:.1}%), self ", share(total));
-        assert!(costs.contains(&said) && costs.contains(&format!("({:.1}%), {calls} call", share(own))), "{costs}");
+        let expected = format!("({:.1}%), self ", share(total));
+        assert!(costs.contains(&expected) && costs.contains(&format!("({:.1}%), {calls} call", share(own))), "{costs}");
         assert_eq!(found.row, path.len());
     }
     assert_eq!(boxes.iter().find(|of| of.path.last().unwrap() == "main").unwrap().title[1], "train.py:1");
 }
 
 #[test]
-fn random_trees_are_drawn_whole_and_inside_their_callers() {
+fn random_trees_are_drawn_completely_and_inside_their_callers() {
     let recording = random(3, 3000).recording();
     let text = exported_text(&recording, Format::Flamegraph, &whole());
     let document = parse(&text);
@@ -103,7 +103,7 @@ fn random_trees_are_drawn_whole_and_inside_their_callers() {
 }
 
 #[test]
-fn time_order_shows_each_thread_as_it_went() {
+fn time_order_shows_each_thread_in_the_order_of_time() {
     let options = ExportOptions { time_order: true, ..whole() };
     let text = exported_text(&example().recording(), Format::Flamegraph, &options);
     let document = parse(&text);
@@ -134,12 +134,12 @@ fn time_order_shows_each_thread_as_it_went() {
 }
 
 #[test]
-fn what_has_no_order_in_time_is_refused_in_a_sentence() {
+fn measures_without_an_order_in_time_are_refused() {
     let part = AggregateOptions { measure: Some(Measure::Samples), ..AggregateOptions::default() };
     let options = ExportOptions { time_order: true, part, ..ExportOptions::default() };
     let folder = Folder::new();
     let done = export(&example().recording(), Format::Flamegraph, &folder.file("a.svg"), &options, (None, &mut |_| {}));
-    assert!(matches!(done, Err(ExportError::NotThis(why)) if why.contains("order in time")));
+    assert!(matches!(done, Err(ExportError::Unsupported(why)) if why.contains("order in time")));
     assert!(folder.names().is_empty());
 }
 
@@ -178,7 +178,7 @@ fn unchanged() -> Recording {
 }
 
 #[test]
-fn a_difference_is_red_or_blue_and_what_is_gone_is_listed() {
+fn a_difference_is_red_or_blue_and_missing_functions_are_listed() {
     let before = unchanged();
     let options = ExportOptions { before: Some(&before), ..whole() };
     let text = exported_text(&changed(), Format::Flamegraph, &options);
@@ -199,7 +199,7 @@ fn a_difference_is_red_or_blue_and_what_is_gone_is_listed() {
 }
 
 #[test]
-fn nasty_names_stay_text() {
+fn nasty_names_are_escaped() {
     for time_order in [false, true] {
         let options = ExportOptions { time_order, ..whole() };
         let recording = nasty().recording();
@@ -237,13 +237,13 @@ fn empty_recordings_and_other_measures_are_drawn() {
         let text = exported_text(&example().recording(), Format::Flamegraph, &ExportOptions { part, ..whole() });
         let document = parse(&text);
         check_elements(&document);
-        let said = measure.describe().trim_start_matches("bytes ");
-        assert!(text.contains(said) && boxes(&document).len() > 1, "{measure}");
+        let measure_text = measure.describe().trim_start_matches("bytes ");
+        assert!(text.contains(measure_text) && boxes(&document).len() > 1, "{measure}");
     }
 }
 
 #[test]
-fn scripts_are_read_by_an_engine() {
+fn scripts_can_be_parsed() {
     for script in ["flamegraph/flamegraph.js", "callgraph/callgraph.js"] {
         let Some(mut node) = system_program("node", "--version") else { return };
         run(node.arg("--check").arg(format!("{}/src/formats/{script}", env!("CARGO_MANIFEST_DIR"))));

@@ -1,4 +1,4 @@
-//! Folded stacks: read by hand, by gprof2dot, and by inferno where that is installed.
+//! Folded stacks: read by hand, by gprof2dot, and by inferno if it is installed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ fn folded(recording: &Recording, part: AggregateOptions) -> String {
     exported_text(recording, Format::Folded, &ExportOptions { part, ..ExportOptions::default() })
 }
 
-/// Stacks and their costs. Each stack has one line.
+/// Returns stacks with their costs. Each stack has one line.
 fn parse(text: &str) -> BTreeMap<Vec<&str>, i64> {
     let mut stacks = BTreeMap::new();
     for line in text.lines() {
@@ -42,7 +42,7 @@ fn the_example_has_a_line_for_each_stack() {
 }
 
 #[test]
-fn lines_are_told_apart_if_that_is_wanted() {
+fn lines_are_separate_on_request() {
     let text = folded(&example().recording(), AggregateOptions { lines: true, ..AggregateOptions::default() });
     assert!(text.contains("main (train.py:3);Model.step (model.py:12);outer (kernel.c:42);inner (kernel.h:5) 400\n"));
 }
@@ -78,7 +78,7 @@ fn gprof2dot_reads_it() {
 }
 
 #[test]
-fn inferno_takes_nothing_for_a_second_profile() {
+fn inferno_finds_no_second_profile() {
     for tape in [example(), nasty(), random(9, 2000)] {
         let folder = Folder::new();
         let recording = tape.recording();
@@ -88,17 +88,17 @@ fn inferno_takes_nothing_for_a_second_profile() {
         let Some(mut command) = system_program("inferno-flamegraph", "--version") else { return };
         let picture = run(command.args(["--minwidth", "0"]).stdin(File::open(path).unwrap()));
         assert!(picture.contains(&format!("<title>all ({} samples", grouped(total))), "{}", &picture[..5000]);
-        // Of a second profile it would say how much the first one differs.
+        // With a second profile, it would show differences.
         assert!(!picture.contains("samples, 100.00%; "), "{total}");
     }
 }
 
-/// The number with commas between thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -1,4 +1,4 @@
-//! What the allocator of a host tells, in the formats of events: blocks are counted once, and only what happens is shown.
+//! Events of a host's allocator in the formats of events: blocks are counted once, and only events are shown.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
@@ -23,13 +23,13 @@ fn read(script: &str, format: Format) -> Option<Value> {
     Some(serde_json::from_str(&run(reader_script(script)?.arg(path))).unwrap())
 }
 
-/// The bytes of both devices whenever they change.
+/// The live bytes of both devices at each change.
 const FIRST_CURVE: [(u64, u64); 5] =
     [(2000, 500), (4000, 1_000_500), (6000, 1_000_600), (7000, 1_000_100), (9000, 100)];
 const SECOND_CURVE: [(u64, u64); 2] = [(13_000, 30_000_000), (14_000, 30_004_000)];
 
 #[test]
-fn blocks_count_until_the_program_gives_them_back() {
+fn blocks_count_until_the_program_frees_them() {
     let Some(seen) = read("read_chrome.py", Format::Chrome) else { return };
     let counters = |name: &str| -> Vec<(u64, u64)> {
         let rows = seen["counters"].as_array().unwrap().iter().filter(|row| row[2] == name);
@@ -43,7 +43,7 @@ fn blocks_count_until_the_program_gives_them_back() {
 }
 
 #[test]
-fn what_happens_has_a_name_and_an_account_is_no_event() {
+fn events_have_names_and_allocator_states_are_no_events() {
     let text = exported_text(&cuda(), Format::Chrome, &ExportOptions::default());
     let chrome: Value = serde_json::from_str(&text).unwrap();
     let instants: Vec<&Value> =
@@ -59,7 +59,7 @@ fn what_happens_has_a_name_and_an_account_is_no_event() {
 }
 
 #[test]
-fn lines_of_json_have_every_event_and_no_rows_of_accounts() {
+fn lines_of_json_have_every_event_and_no_rows_of_allocator_states() {
     let text = exported_text(&cuda(), Format::Json, &ExportOptions::default());
     let lines = read_json_lines(&text);
     assert_eq!(lines.len(), 23);
@@ -78,7 +78,7 @@ fn parquet_has_each_block_once() {
     export(&cuda(), Format::Parquet, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
     let Some(mut command) = reader_script("read_allocations.py") else { return };
     let seen: Value = serde_json::from_str(&run(command.arg(path))).unwrap();
-    // Allocator, size, device, tag, start, lifetime, thread that took it and that gave it back, innermost function.
+    // Allocator, size, device, tag, start, lifetime, allocating and freeing thread, innermost function.
     let expected = json!([
         ["host-present", 500, 0, null, 2000, 5000, 1, 1, "allocated before the recording"],
         ["host-allocate", 1_000_000, 0, null, 4000, 5000, 1, 1, "step"],

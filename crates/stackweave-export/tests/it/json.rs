@@ -1,4 +1,4 @@
-//! JSON lines of tracebacks, read by hand and in the way of `PyTorch`'s memory viewer.
+//! JSON lines of events, read by hand and like `PyTorch`'s memory viewer.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn names(event: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_example_has_a_line_for_each_event_with_a_place() {
+fn the_example_has_a_line_for_each_event_with_a_stack() {
     let recording = example().recording();
     assert_golden("example.jsonl", &exported_text(&recording, Format::Json, &ExportOptions::default()));
     let lines = lines(&recording, &ExportOptions::default());
@@ -49,7 +49,7 @@ fn the_example_has_a_line_for_each_event_with_a_place() {
     let sample = find("sample", 1700);
     assert_eq!(names(sample), ["inner", "outer", "step", "main"]);
     assert_eq!((&sample["weight"], &sample["process"], &sample["thread"]), (&json!(3), &json!(PID), &json!(PID)));
-    // The native frame was begun where two Python functions were open.
+    // The native frame began while two Python functions were open.
     assert_eq!((&find("begin", 1500)["name"], names(find("begin", 1500))), (&json!("inner"), vec!["step", "main"]));
     assert_eq!((names(find("begin", 0)), names(find("begin", 300))), (vec![], vec!["fib", "step", "main"]));
     let allocate = find("allocate", 400);
@@ -64,16 +64,16 @@ fn the_example_has_a_line_for_each_event_with_a_place() {
     assert_eq!(sample["frames"][2], frame);
 }
 
-/// Lines that repeat every frame in every event are what the events of the file stand for.
+/// Lines that repeat every frame in every event are equivalent to the lines of the file.
 #[test]
-fn nothing_is_lost_where_frames_and_stacks_are_shared() {
+fn shared_frames_and_stacks_lose_nothing() {
     let expected = include_str!("../golden/example.expanded.jsonl");
     let expected: Vec<Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines(&example().recording(), &ExportOptions::default()), expected);
 }
 
 #[test]
-fn an_event_takes_the_same_bytes_however_deep_its_stack_is() {
+fn the_size_of_an_event_does_not_depend_on_the_depth_of_its_stack() {
     let size = |depth: u32, events: u64| {
         let mut tape = Tape::new();
         let function = tape.python("dive", "/app/a.py", 3);
@@ -87,7 +87,7 @@ fn an_event_takes_the_same_bytes_however_deep_its_stack_is() {
 }
 
 #[test]
-fn nested_calls_take_bytes_in_proportion_to_their_depth() {
+fn the_size_of_nested_calls_is_linear_in_their_depth() {
     let size = |depth: u64| {
         let mut tape = Tape::new();
         let function = tape.python("dive", "/app/a.py", 3);
@@ -99,7 +99,7 @@ fn nested_calls_take_bytes_in_proportion_to_their_depth() {
 }
 
 #[test]
-fn a_part_is_as_it_is_in_the_whole() {
+fn a_time_range_equals_that_part_of_the_whole() {
     let recording = random(31, 3000).recording();
     let whole = lines(&recording, &ExportOptions::default());
     let end = whole.last().unwrap()["time_ns"].as_u64().unwrap();
@@ -113,7 +113,7 @@ fn a_part_is_as_it_is_in_the_whole() {
 }
 
 #[test]
-fn nothing_stays_open_where_events_are_missing() {
+fn spans_end_where_events_are_missing() {
     let mut tape = Tape::new();
     tape.begin((1, 10), span("a"));
     tape.instant((1, 20), span("before"), &[]);
@@ -149,7 +149,7 @@ fn sums_agree_with_the_profile() {
 }
 
 #[test]
-fn frames_that_are_not_wanted_are_left_out() {
+fn hidden_frames_are_left_out() {
     let filter = Filter { kinds: vec![FrameKind::Python], ..Filter::default() };
     let options = ExportOptions { view: Some(View { show_all: true, filter }), ..ExportOptions::default() };
     let lines = lines(&example().recording(), &options);
@@ -158,7 +158,7 @@ fn frames_that_are_not_wanted_are_left_out() {
 }
 
 #[test]
-fn a_reader_of_pytorchs_frames_reads_it() {
+fn a_reader_of_pytorch_frames_reads_it() {
     let folder = Folder::new();
     for (tape, count) in [(example(), 17), (nasty(), 2 * nasty_names().len() + 2)] {
         let recording = tape.recording();
@@ -176,7 +176,7 @@ fn a_reader_of_pytorchs_frames_reads_it() {
 }
 
 #[test]
-fn nasty_names_come_back_as_they_were() {
+fn nasty_names_are_read_back_unchanged() {
     let lines = lines(&nasty().recording(), &ExportOptions::default());
     let found: Vec<&str> = lines.iter().skip(2).map(|line| line["name"].as_str().unwrap()).collect();
     let expected: Vec<String> = nasty_names().into_iter().flat_map(|name| [name.clone(), name]).collect();

@@ -1,9 +1,9 @@
 //! The tests of the exporters, as one program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
-#![allow(clippy::print_stdout, reason = "a test says what it skips and what it measured")]
+#![allow(clippy::print_stdout, reason = "tests print what they skip and measure")]
 #![allow(unreachable_pub, reason = "the modules are those of one program")]
-#![allow(clippy::cast_precision_loss, reason = "shares are near enough")]
+#![allow(clippy::cast_precision_loss, reason = "shares are compared with a tolerance")]
 
 mod allocations;
 mod callgraph;
@@ -13,10 +13,10 @@ mod damage;
 mod depth;
 mod dot;
 mod examples;
+mod external_graph;
 mod firefox;
 mod flamegraph;
 mod folded;
-mod given_graph;
 mod host_events;
 mod json;
 mod memory;

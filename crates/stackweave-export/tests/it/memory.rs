@@ -1,4 +1,4 @@
-//! What happens to memory, in the formats of events.
+//! Memory events, in the formats of events.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
@@ -21,13 +21,13 @@ fn read(script: &str, format: Format, recording: &Recording) -> Option<Value> {
 }
 
 #[test]
-fn mappings_and_what_was_kept_count() {
+fn mappings_and_failed_frees_count() {
     let Some(seen) = read("read_chrome.py", Format::Chrome, &memory().recording()) else { return };
     let counters = |name: &str| -> Vec<(u64, u64)> {
         let rows = seen["counters"].as_array().unwrap().iter().filter(|row| row[2] == name);
         rows.map(|row| (row[1].as_u64().unwrap(), row[3]["bytes"].as_u64().unwrap())).collect()
     };
-    // A block of no bytes changes nothing but the number of blocks.
+    // A block of no bytes changes only the number of blocks.
     let mut own = counters("allocated bytes");
     own.retain(|(time, _)| *time != 9000);
     assert_eq!(own, OWN_CURVE);
@@ -43,7 +43,7 @@ fn mappings_and_what_was_kept_count() {
 }
 
 #[test]
-fn blocks_that_stand_for_others_count_as_many() {
+fn sampled_blocks_are_scaled() {
     let mut tape = memory_tape(&[("memory.mode", "sampled"), ("memory.sample_every", "1000")]);
     tape.allocate_by((MAIN_THREAD, 10), Allocator::Malloc, (0x1000, 1000), &[]);
     tape.free((MAIN_THREAD, 20), 0x1000);
@@ -53,7 +53,7 @@ fn blocks_that_stand_for_others_count_as_many() {
 }
 
 #[test]
-fn formats_of_costs_show_the_peak_unless_another_measure_is_asked_for() {
+fn formats_of_costs_show_the_peak_unless_another_measure_is_requested() {
     let recording = memory().recording();
     let exported = |format, measure| {
         let part = AggregateOptions { measure, ..AggregateOptions::default() };
@@ -65,12 +65,12 @@ fn formats_of_costs_show_the_peak_unless_another_measure_is_asked_for() {
     };
     let measures = [None, Some(Measure::LiveBytes), Some(Measure::AllocatedBytes), Some(Measure::Allocations)];
     assert_eq!(measures.map(sum), [11_192, 6120, 12_240, 6]);
-    assert!(exported(Format::Flamegraph, None).contains("10.9 KiB alive at the peak"));
-    assert!(exported(Format::Callgraph, Some(Measure::LiveBytes)).contains("bytes still alive at the end of python3"));
+    assert!(exported(Format::Flamegraph, None).contains("10.9 KiB live at the peak"));
+    assert!(exported(Format::Callgraph, Some(Measure::LiveBytes)).contains("bytes live at the end of python3"));
 }
 
 #[test]
-fn lines_of_json_say_all_of_it() {
+fn lines_of_json_have_all_fields() {
     let text = exported_text(&memory().recording(), Format::Json, &ExportOptions::default());
     let lines = read_json_lines(&text);
     let at = |time: u64| lines.iter().find(|line| line["time_ns"] == time).unwrap();
@@ -94,7 +94,7 @@ fn parquet_has_a_row_for_each_allocation() {
     export(&memory().recording(), Format::Parquet, &path, &options, (None, &mut |_| {})).unwrap();
     let Some(mut command) = reader_script("read_allocations.py") else { return };
     let seen: Value = serde_json::from_str(&run(command.arg(path))).unwrap();
-    // Allocator, size, device, tag, start, lifetime, thread that took it and that gave it back, innermost function.
+    // Allocator, size, device, tag, start, lifetime, allocating and freeing thread, innermost function.
     let expected = json!([
         ["malloc", 1000, -1, null, 1000, 5000, 1, 1, "step"],
         ["calloc", 2000, -1, "loading", 2000, null, 2, null, "load"],

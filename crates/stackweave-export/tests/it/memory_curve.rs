@@ -43,7 +43,7 @@ fn the_peak_and_the_end_are_those_of_the_recording() {
 }
 
 #[test]
-fn a_snapshot_knows_the_peak_better_than_the_line() {
+fn a_snapshot_has_a_more_exact_peak_than_the_line() {
     let mut tape = memory_tape(&[("memory.mode", "aggregate")]);
     for (ticks, bytes) in [(1_000_000, 1e6), (2_000_000, 3e6), (3_000_000, 2e6)] {
         tape.counter((MAIN_THREAD, ticks), span("memory.heap"), bytes);
@@ -69,7 +69,7 @@ fn each_process_has_a_panel() {
 }
 
 #[test]
-fn names_stay_names() {
+fn names_are_escaped() {
     let mut tape = memory_tape(&[]);
     let mut ticks = 0;
     for name in nasty_names() {
@@ -85,11 +85,11 @@ fn names_stay_names() {
 }
 
 #[test]
-fn a_recording_without_memory_says_so() {
+fn a_recording_without_memory_is_refused() {
     let mut tape = Tape::new();
     tape.begin((1, 10), span("a"));
     let folder = Folder::new();
     let (path, options) = (folder.file("out.memory.svg"), ExportOptions::default());
     let said = export(&tape.recording(), Format::MemoryCurve, &path, &options, (None, &mut |_| {})).unwrap_err();
-    assert!(matches!(&said, ExportError::NotThis(why) if why.contains("nothing about memory")), "{said}");
+    assert!(matches!(&said, ExportError::Unsupported(why) if why.contains("has no memory")), "{said}");
 }

@@ -19,7 +19,7 @@ fn write(recording: &Recording, part: AggregateOptions, path: &Path) {
     assert_eq!(done.bytes, size(path));
 }
 
-/// The bytes of all files in a folder.
+/// Returns the size of all files in a folder.
 fn size(path: &Path) -> u64 {
     if !path.is_dir() {
         return path.metadata().unwrap().len();
@@ -39,7 +39,7 @@ fn read_folder(path: &Path) -> Option<Value> {
     Some(serde_json::from_str(&said).unwrap())
 }
 
-/// Name, calls, primitive calls, own and total time of each function, sorted.
+/// Returns name, calls, primitive calls, self and total time of each function, sorted.
 fn statistics(recording: &Recording, part: &AggregateOptions) -> Vec<Value> {
     let part = AggregateOptions { measure: Some(Measure::WallTime), ..part.clone() };
     let profile = aggregate(recording.processes(), &part, None, &mut |_| {}).unwrap().merged();
@@ -48,7 +48,7 @@ fn statistics(recording: &Recording, part: &AggregateOptions) -> Vec<Value> {
     let mut rows: Vec<(String, u64, u64, i64, i64)> = called
         .map(|(id, found)| {
             let name = profile.functions().function(id).full_name().to_string();
-            (name, found.calls, found.primitive_calls, found.own, found.total)
+            (name, found.calls, found.primitive_calls, found.self_cost, found.total)
         })
         .collect();
     rows.sort();
@@ -56,7 +56,7 @@ fn statistics(recording: &Recording, part: &AggregateOptions) -> Vec<Value> {
 }
 
 #[test]
-fn both_readers_give_the_statistics_worked_out_by_hand() {
+fn both_readers_compute_the_statistics_computed_by_hand() {
     let Some(seen) = read(&example().recording(), AggregateOptions::default()) else { return };
     let mut expected = STATISTICS.to_vec();
     expected.sort_unstable();
@@ -69,7 +69,7 @@ fn both_readers_give_the_statistics_worked_out_by_hand() {
 }
 
 #[test]
-fn samples_allocations_and_what_they_refer_to_are_there() {
+fn samples_allocations_and_referenced_tables_are_there() {
     let Some(seen) = read(&example().recording(), AggregateOptions::default()) else { return };
     let duckdb = &seen["duckdb"];
     assert_eq!(duckdb["samples"], json!([[["fib"], 2], [["main", "Model.step", "outer", "inner"], 3]]));
@@ -99,7 +99,7 @@ fn the_queries_of_the_documentation_work() {
 }
 
 #[test]
-fn every_name_comes_back() {
+fn every_name_is_read_back_unchanged() {
     let recording = nasty().recording();
     let Some(seen) = read(&recording, AggregateOptions::default()) else { return };
     assert_eq!(printed(&seen["polars"]["tree"]), profiled(&recording, &AggregateOptions::default()));
@@ -107,7 +107,7 @@ fn every_name_comes_back() {
 
 #[test]
 fn random_recordings_agree_with_their_profiles() {
-    // More rows than one group has.
+    // More rows than fit in one group.
     let recording = random(31, 100_000).recording();
     let parts = [
         AggregateOptions::default(),

@@ -1,4 +1,4 @@
-//! Perfetto's traces, decoded by Perfetto's own messages.
+//! Perfetto's traces, decoded with Perfetto's own message definitions.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
@@ -62,7 +62,7 @@ fn samples_instants_and_counters_are_there() {
 }
 
 #[test]
-fn every_name_comes_back() {
+fn every_name_is_read_back_unchanged() {
     let recording = nasty().recording();
     let Some(seen) = read_all(&recording) else { return };
     assert_eq!(printed(&seen["tree"]), profiled(&recording, &AggregateOptions::default()));
@@ -85,7 +85,7 @@ fn random_recordings_agree_with_their_profiles() {
 }
 
 #[test]
-fn details_keep_their_types_and_processes_stay_apart() {
+fn details_keep_their_types_and_processes_stay_separate() {
     let tape = |host: &str, ticks| {
         let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
         tape.thread(1, 9, host);

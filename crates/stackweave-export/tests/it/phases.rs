@@ -1,4 +1,4 @@
-//! What timing recorders record, in all formats: phases with files and without, runs, what failed and what was left open.
+//! Recordings of phases in all formats: phases with and without files, runs, failures and phases left open.
 
 use serde_json::{Value, json};
 use stackweave_core::RawFrame;
@@ -17,14 +17,14 @@ use crate::common::report::Page;
 use crate::common::trees::{Tree, printed, profiled};
 use crate::common::{exported, exported_text};
 
-/// A library's: phases are the program's own wherever their code is.
+/// A file of a library: phases are shown wherever their code is.
 const FILE: &str = "/opt/py/lib/python3.12/site-packages/models/nn.py";
 
 fn code(name: &str, line: u32) -> RawFrame {
     label(name, FILE, line).unwrap()
 }
 
-/// A compilation that fails. A tick is a microsecond.
+/// Records a compilation that fails. A tick is a microsecond.
 fn compiled() -> Recording {
     let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
     let mut tape = Tape::started(&start);
@@ -101,7 +101,7 @@ fn readers_see_the_tree_of_the_profile() {
 }
 
 #[test]
-fn a_span_says_what_its_begin_and_its_end_have_said() {
+fn a_span_has_the_details_of_its_begin_and_its_end() {
     let text = exported_text(&compiled(), Format::Chrome, &ExportOptions::default());
     let whole: Value = serde_json::from_str(&text).unwrap();
     let events: Vec<&Value> =
@@ -135,7 +135,7 @@ fn readers_of_pstats_see_recursion_and_callers() {
 }
 
 #[test]
-fn pictures_hide_nothing_of_a_library() {
+fn pictures_hide_no_phases_of_libraries() {
     let folded = exported_text(&compiled(), Format::Folded, &ExportOptions::default());
     assert!(folded.contains("Model.forward (nn.py);tracing;attention (nn.py);attention (nn.py) 50000\n"), "{folded}");
     for (format, time_order) in [(Format::Flamegraph, false), (Format::Flamegraph, true), (Format::Callgraph, false)] {
@@ -149,7 +149,7 @@ fn pictures_hide_nothing_of_a_library() {
 }
 
 #[test]
-fn a_flame_graph_in_time_order_shows_what_failed() {
+fn a_flame_graph_in_time_order_shows_failures() {
     let options = ExportOptions { time_order: true, ..ExportOptions::default() };
     let picture = exported_text(&compiled(), Format::Flamegraph, &options);
     assert!(picture.contains("failed: Unsupported: no"), "{picture}");
@@ -159,7 +159,7 @@ fn a_flame_graph_in_time_order_shows_what_failed() {
 }
 
 #[test]
-fn every_format_takes_phases() {
+fn every_format_exports_phases() {
     let folder = Folder::new();
     for format in Format::all().filter(|format| !format.is_of_memory()) {
         let path = folder.file(&format.to_string());
@@ -189,7 +189,7 @@ fn a_report_has_runs() {
     let page = Page::read(&exported_text(&compiled(), Format::Report, &ExportOptions::default()));
     let functions = page.functions();
     let place = |name: &str| functions.iter().position(|known| known == name).unwrap();
-    let phase = |name: &str, calls: u64, total: u64, own: u64| json!({"function": place(name), "calls": calls, "totalNs": total, "ownNs": own});
+    let phase = |name: &str, calls: u64, total: u64, own: u64| json!({"function": place(name), "calls": calls, "totalNs": total, "selfNs": own});
     let run = json!({
         "number": 1,
         "parent": null,

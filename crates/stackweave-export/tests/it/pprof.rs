@@ -1,4 +1,4 @@
-//! pprof's profiles, read by the protobuf library, and by `go tool pprof` where Go is installed.
+//! pprof's profiles, read by the protobuf library, and by `go tool pprof` if Go is installed.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn measured(measure: Measure) -> ExportOptions<'static> {
     ExportOptions { part, ..ExportOptions::default() }
 }
 
-/// The sums of all values.
+/// Returns the sums of all values.
 fn totals(profile: &Value) -> BTreeMap<String, i64> {
     let mut totals = BTreeMap::new();
     for sample in profile["samples"].as_array().unwrap() {
@@ -35,7 +35,7 @@ fn totals(profile: &Value) -> BTreeMap<String, i64> {
     totals
 }
 
-/// Stacks of names, outermost first, with the sums of one value.
+/// Returns stacks of names, outermost first, with the sums of one value.
 fn stacks(profile: &Value, column: usize) -> BTreeMap<Vec<String>, i64> {
     let mut stacks = BTreeMap::new();
     for sample in profile["samples"].as_array().unwrap() {
@@ -60,7 +60,7 @@ fn the_example_has_its_stacks_for_every_measure() {
     let path = |path: &[&str]| path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let own = TREE.iter().filter(|row| row.2 > 0).map(|row| (path(row.0), row.2)).collect();
     assert_eq!(stacks(&said, 0), own);
-    // Calls stand where they are innermost: those of an inlined one with those of the one around it.
+    // Calls count at the innermost function: those of an inlined function with those of the one around it.
     let is_innermost = |row: &&(&[&str], _, _, _)| row.0.last() != Some(&"outer");
     let calls = TREE.iter().filter(is_innermost).map(|row| (path(row.0), i64::try_from(row.1).unwrap())).collect();
     assert_eq!(stacks(&said, 1), calls);
@@ -75,7 +75,7 @@ fn the_example_has_its_stacks_for_every_measure() {
 }
 
 #[test]
-fn locations_and_samples_say_where_they_are_from() {
+fn locations_and_samples_have_their_origin() {
     let Some(said) = read(&example().recording(), &ExportOptions::default()) else { return };
     let samples = said["samples"].as_array().unwrap();
     let innermost = |name: &str| {
@@ -111,13 +111,13 @@ fn locations_and_samples_say_where_they_are_from() {
 }
 
 #[test]
-fn names_come_back_as_they_were() {
+fn names_are_read_back_unchanged() {
     let Some(said) = read(&nasty().recording(), &ExportOptions::default()) else { return };
     let deepest = stacks(&said, 0).into_keys().max_by_key(Vec::len).unwrap();
     let expected: Vec<String> = nasty_names().into_iter().flat_map(|name| [name.clone(), name]).collect();
     assert_eq!(deepest[2..], expected);
     assert_eq!(deepest[1], "0x660000");
-    // Nobody has named the code of that module, so a reader may try.
+    // The module has no names, so a reader may try to find them.
     let mapping = &said["mappings"][0];
     assert_eq!((&mapping[3], &mapping[5]), (&json!("/tmp/not \u{fffd}\u{fffd} utf-8;\"<.so"), &json!(false)));
 }
@@ -138,7 +138,7 @@ fn every_measure_agrees_with_the_profile() {
 }
 
 #[test]
-fn frames_that_are_not_wanted_leave_their_costs_to_their_callers() {
+fn hidden_frames_leave_their_costs_to_their_callers() {
     let filter = Filter { kinds: vec![FrameKind::Python], ..Filter::default() };
     let view = Some(View { show_all: true, filter });
     let options = ExportOptions { view, ..measured(Measure::WallTime) };
@@ -151,7 +151,7 @@ fn frames_that_are_not_wanted_leave_their_costs_to_their_callers() {
     for (id, node) in seen.tree().iter() {
         let mut path = paths[node.parent.index()].clone();
         path.push(seen.functions().function_of(node.frame).full_name().to_string());
-        expected.insert(path.clone(), node.cost.own);
+        expected.insert(path.clone(), node.cost.self_cost);
         paths[id.index()] = path;
     }
     assert_eq!(stacks(&said, 0), expected);

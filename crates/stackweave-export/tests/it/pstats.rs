@@ -1,4 +1,4 @@
-//! `.prof` files are what `cProfile` writes, and what its readers read.
+//! `.prof` files are equal to those of `cProfile`, and its readers read them.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn measured(measure: Measure) -> ExportOptions<'static> {
     ExportOptions { part, ..ExportOptions::default() }
 }
 
-/// What a reader says of an export. `None` if there are no readers.
+/// Returns the output of a reader of an export. `None` if the readers are not installed.
 fn read(recording: &Recording, options: &ExportOptions<'_>, reader: &str) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.write("out.prof", &exported(recording, Format::Pstats, options));
@@ -36,7 +36,7 @@ fn seconds(nanoseconds: i64) -> f64 {
 }
 
 #[test]
-fn the_example_has_its_numbers() {
+fn the_example_has_its_figures() {
     let Some(said) = read(&example().recording(), &ExportOptions::default(), "pstats") else { return };
     let functions = said["functions"].as_array().unwrap();
     let find = |name: &str| functions.iter().find(|function| function[2] == name).unwrap();
@@ -83,7 +83,7 @@ fn programs_beside_pstats_read_it() {
 }
 
 #[test]
-fn nasty_names_come_back_as_they_were() {
+fn nasty_names_are_read_back_unchanged() {
     let recording = nasty().recording();
     let Some(said) = read(&recording, &ExportOptions::default(), "pstats") else { return };
     let functions = said["functions"].as_array().unwrap();
@@ -119,7 +119,7 @@ fn every_measure_agrees_with_the_profile() {
     }
 }
 
-/// The recordings of the programs that the oracle printed.
+/// Returns the recordings of the programs that the oracle printed.
 fn tapes(events: &str) -> Vec<Tape> {
     let tape = |program: &str| {
         let mut tape = Tape::new();
@@ -141,7 +141,7 @@ fn tapes(events: &str) -> Vec<Tape> {
 
 fn compare_with_cprofile(python: &Python) {
     let folder = Folder::new();
-    let ask = |action: &str| {
+    let oracle = |action: &str| {
         let mut command = Command::new(&python.executable);
         command
             .arg("-I")
@@ -150,22 +150,22 @@ fn compare_with_cprofile(python: &Python) {
             .arg(folder.path());
         run(&mut command)
     };
-    for (seed, tape) in tapes(&ask("record")).into_iter().enumerate() {
+    for (seed, tape) in tapes(&oracle("record")).into_iter().enumerate() {
         folder.write(
             &format!("{seed}.ours.prof"),
             &exported(&tape.recording(), Format::Pstats, &ExportOptions::default()),
         );
     }
-    ask("compare");
+    oracle("compare");
 }
 
 in_each_python!(random_programs_have_the_dumps_of_cprofile, compare_with_cprofile);
 
 #[test]
-fn nothing_is_no_profile() {
+fn an_empty_recording_is_refused() {
     let folder = Folder::new();
     let path = folder.file("out.prof");
     let recording = Tape::new().recording();
     let done = export(&recording, Format::Pstats, &path, &ExportOptions::default(), (None, &mut |_| {}));
-    assert!(matches!(done, Err(ExportError::NotThis(_))) && folder.names().is_empty(), "{done:?}");
+    assert!(matches!(done, Err(ExportError::Unsupported(_))) && folder.names().is_empty(), "{done:?}");
 }

@@ -17,11 +17,11 @@ use crate::common::readers::{read_snapshot, reader_script, run, script, torch_py
 fn actions(events: &Value) -> Vec<(&str, u64, u64)> {
     let event = |event: &'_ Value| (event["addr"].as_u64().unwrap_or(0), event["size"].as_u64().unwrap());
     let events = events.as_array().unwrap().iter();
-    events.map(|told| (told["action"].as_str().unwrap(), event(told).0, event(told).1)).collect()
+    events.map(|entry| (entry["action"].as_str().unwrap(), event(entry).0, event(entry).1)).collect()
 }
 
 #[test]
-fn the_snapshot_has_what_was_recorded_under_pytorchs_keys() {
+fn the_snapshot_has_the_recording_under_pytorch_keys() {
     let Some(read) = read_snapshot(&memory().recording(), &ExportOptions::default()) else { return };
     let snapshot = &read["snapshot"];
     let mut keys: Vec<&String> = snapshot.as_object().unwrap().keys().collect();
@@ -30,7 +30,7 @@ fn the_snapshot_has_what_was_recorded_under_pytorchs_keys() {
         ["allocator_settings", "device_traces", "external_annotations", "host_segments", "host_traces", "segments"];
     assert_eq!(keys, expected);
     let traces = snapshot["device_traces"].as_array().unwrap();
-    // Device 1 has its number, the process's own memory is behind it.
+    // Device 1 keeps its number; the heap of the process is behind it.
     assert_eq!((traces.len(), &traces[0]), (3, &json!([])));
     let own = actions(&traces[2]);
     assert_eq!(own[..2], [("alloc", 0x5000_0000, 1000), ("alloc", 0x5000_1000, 2000)]);
@@ -55,7 +55,7 @@ fn the_snapshot_has_what_was_recorded_under_pytorchs_keys() {
     });
     assert_eq!(first, &expected);
     assert_eq!((&traces[2][1]["user_metadata"], &traces[2][9]["user_metadata"]), (&json!("loading"), &json!("")));
-    // A free has its own stack if that was recorded, else the one of its allocation.
+    // A free has its own stack if one was recorded, else that of its allocation.
     let freed = |address: u64| {
         let is_it = |event: &&Value| event["action"] == "free_completed" && event["addr"] == address;
         traces[2].as_array().unwrap().iter().find(is_it).unwrap()["frames"].clone()
@@ -80,7 +80,7 @@ fn the_bytes_of_the_trace_are_those_of_the_recording() {
         let time = event["time_us"].as_u64().unwrap() - u64::try_from(STARTED_NS / 1000).unwrap();
         curve.push((time, live));
     }
-    // Of what happens in one microsecond the last counts.
+    // Of the events in one microsecond the last one counts.
     let last = |time: u64| curve.iter().rev().find(|(when, _)| *when <= time / 1000).map(|(_, live)| *live);
     for (time, bytes) in OWN_CURVE.into_iter().filter(|(time, _)| *time != 7000) {
         assert_eq!(last(time + 500), Some(i64::try_from(bytes).unwrap()), "{time}");
@@ -88,7 +88,7 @@ fn the_bytes_of_the_trace_are_those_of_the_recording() {
 }
 
 #[test]
-fn segments_are_told_ones_and_where_blocks_lie() {
+fn segments_are_recorded_ones_and_the_ranges_of_blocks() {
     let Some(read) = read_snapshot(&memory().recording(), &ExportOptions::default()) else { return };
     let segments = read["snapshot"]["segments"].as_array().unwrap();
     let seen: Vec<Value> = segments
@@ -119,8 +119,8 @@ fn segments_are_told_ones_and_where_blocks_lie() {
 #[test]
 fn spans_and_tags_are_annotations() {
     let Some(read) = read_snapshot(&memory().recording(), &ExportOptions::default()) else { return };
-    let told = read["snapshot"]["external_annotations"].as_array().unwrap();
-    let seen: Vec<Value> = told.iter().map(|told| json!([told["name"], told["stage"], told["device"]])).collect();
+    let annotations = read["snapshot"]["external_annotations"].as_array().unwrap();
+    let seen: Vec<Value> = annotations.iter().map(|one| json!([one["name"], one["stage"], one["device"]])).collect();
     let expected = [
         json!(["epoch", "START", 2]),
         json!(["loading", "START", 2]),
@@ -128,11 +128,11 @@ fn spans_and_tags_are_annotations() {
         json!(["epoch", "END", 2]),
     ];
     assert_eq!(seen, expected);
-    assert_eq!(told[1]["time_us"], (STARTED_NS + 1500) / 1000);
+    assert_eq!(annotations[1]["time_us"], (STARTED_NS + 1500) / 1000);
 }
 
 #[test]
-fn a_part_has_the_blocks_from_before_it() {
+fn a_time_range_includes_blocks_from_before_it() {
     let part = AggregateOptions { range: Some(5500..6500), ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
     let Some(read) = read_snapshot(&memory().recording(), &options) else { return };
@@ -143,7 +143,7 @@ fn a_part_has_the_blocks_from_before_it() {
 }
 
 #[test]
-fn processes_have_their_own_devices() {
+fn processes_have_separate_devices() {
     let recording = recording_of(vec![memory(), memory_of(7)]);
     let Some(read) = read_snapshot(&recording, &ExportOptions::default()) else { return };
     let lens: Vec<usize> = read["snapshot"]["device_traces"]
@@ -156,7 +156,7 @@ fn processes_have_their_own_devices() {
     assert_eq!(lens[..3], lens[3..]);
 }
 
-/// Threads that take and give back blocks and mappings of all sizes, over each other.
+/// Records threads that allocate and free blocks and mappings of all sizes, with overlaps.
 fn random_memory(seed: u64, events: u64) -> Tape {
     println!("seed {seed}");
     let mut random = Random::new(seed);
@@ -180,7 +180,7 @@ fn random_memory(seed: u64, events: u64) -> Tape {
 }
 
 #[test]
-fn random_recordings_can_be_undone_from_their_end() {
+fn random_recordings_can_be_undone_from_the_final_state() {
     for seed in [71, 72, 73] {
         let Some(read) = read_snapshot(&random_memory(seed, 800).recording(), &ExportOptions::default()) else {
             return;
@@ -212,19 +212,19 @@ fn stacks_and_frames_are_shared() {
 }
 
 #[test]
-fn a_recording_without_memory_says_so() {
+fn a_recording_without_memory_is_refused() {
     let mut tape = Tape::new();
     tape.begin((1, 10), span("a"));
     let folder = Folder::new();
     let options = ExportOptions::default();
     let path = folder.file("out.pickle");
     let said = export(&tape.recording(), Format::Pytorch, &path, &options, (None, &mut |_| {})).unwrap_err();
-    assert!(matches!(&said, ExportError::NotThis(why) if why.contains("no events of memory")), "{said}");
+    assert!(matches!(&said, ExportError::Unsupported(why) if why.contains("no events of memory")), "{said}");
     assert!(folder.names().is_empty());
 }
 
 #[test]
-fn torch_shows_it_in_all_of_its_ways() {
+fn torch_renders_it_in_all_views() {
     let Some(mut python) = torch_python() else { return };
     let folder = Folder::new();
     let bytes = exported(&memory().recording(), Format::Pytorch, &ExportOptions::default());
@@ -244,14 +244,14 @@ fn torch_shows_it_in_all_of_its_ways() {
     assert_eq!(lines, expected);
     assert!(text("compared").contains("only_after = [65536]") && text("compare").contains("only_after;stream_7"));
     assert!(said["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
-    // What happens to blocks without their first stack is shown, too.
+    // Events of blocks whose allocation was not recorded are shown, too.
     let path =
         folder.write("example.pickle", &exported(&example().recording(), Format::Pytorch, &ExportOptions::default()));
     run(torch_python().unwrap().arg("-I").arg(script("torch_viewer.py")).arg(path));
 }
 
 #[test]
-fn torch_shows_each_entry_of_a_caching_allocator() {
+fn torch_renders_every_entry_of_a_caching_allocator() {
     let Some(mut python) = torch_python() else { return };
     let mut tape = cuda_events();
     tape.account((MAIN_THREAD, 30_000));

@@ -1,4 +1,4 @@
-//! Snapshots of what a caching allocator told: entry by entry what `PyTorch`'s own would have.
+//! Snapshots of a caching allocator: the same entries as in `PyTorch`'s own.
 
 use serde_json::{Value, json};
 use stackweave_export::ExportOptions;
@@ -15,7 +15,7 @@ fn snapshot(tape: CudaTape) -> Option<Value> {
     Some(read["snapshot"].clone())
 }
 
-/// Action, address, size, stream, pool, microsecond, metadata and innermost frame of each entry.
+/// Returns action, address, size, stream, pool, microsecond, metadata and innermost frame of each entry.
 fn entries(trace: &Value) -> Vec<Value> {
     let entry = |entry: &Value| {
         let address = if entry["action"] == "oom" { &entry["device_free"] } else { &entry["addr"] };
@@ -32,10 +32,10 @@ fn entries(trace: &Value) -> Vec<Value> {
 const NEXT: u64 = 0x340_0000;
 
 #[test]
-fn each_event_is_one_entry_as_it_was_told() {
+fn each_event_is_one_entry_as_it_was_recorded() {
     let Some(snapshot) = snapshot(cuda_events()) else { return };
     let traces = snapshot["device_traces"].as_array().unwrap();
-    // Nothing of the process's own memory was recorded: there is no device for it.
+    // The heap of the process was not recorded, so it has no device.
     assert_eq!(traces.len(), 2);
     let (before, graph) = ("allocated before the recording", [3, 0]);
     let first = [
@@ -65,11 +65,12 @@ fn each_event_is_one_entry_as_it_was_told() {
         json!(["segment_unmap", 0x460_0000, 2 * MIB, 7, pool, 21, "", "load"]),
     ];
     assert_eq!(entries(&traces[1]), second);
-    // A tag is what events say of themselves.
+    // A tag is metadata of the events.
     assert_eq!(snapshot["external_annotations"], json!([]));
 }
 
-/// Device, address, total, allocated, active and requested size, stream, type, pool and whether it grows, innermost frame.
+/// Returns device, address, total, allocated, active and requested size, stream, type, pool, whether it can grow, and
+/// the innermost frame.
 fn about(segment: &Value) -> Value {
     let keys = [
         "device",
@@ -88,7 +89,7 @@ fn about(segment: &Value) -> Value {
     values.into()
 }
 
-/// Address, size, requested size, state and innermost frame of the blocks of a segment.
+/// Returns address, size, requested size, state and innermost frame of the blocks of a segment.
 fn blocks(segment: &Value) -> Vec<Value> {
     let block = |block: &Value| {
         json!([block["address"], block["size"], block["requested_size"], block["state"], block["frames"][0]["name"]])
@@ -96,7 +97,7 @@ fn blocks(segment: &Value) -> Vec<Value> {
     segment["blocks"].as_array().unwrap().iter().map(block).collect()
 }
 
-/// What the segments of [`CudaTape::account`] are.
+/// Returns the segments of [`CudaTape::account`].
 fn of_account() -> [(Value, Vec<Value>); 3] {
     let before = "allocated before the recording";
     [
@@ -145,7 +146,7 @@ fn assert_segments(snapshot: &Value, expected: &[(Value, Vec<Value>)]) {
 }
 
 #[test]
-fn segments_are_those_of_the_account() {
+fn segments_are_those_of_the_allocator_state() {
     let mut tape = cuda_events();
     tape.account((MAIN_THREAD, 30_000));
     let Some(snapshot) = snapshot(tape) else { return };
@@ -155,7 +156,7 @@ fn segments_are_those_of_the_account() {
     assert_eq!(entries(&snapshot["device_traces"][0]).len(), 13, "an account is no event");
 }
 
-/// What events alone tell of it: the bytes that were asked for.
+/// Returns the segments according to events alone: with requested sizes.
 fn of_events() -> [(Value, Vec<Value>); 3] {
     let before = "allocated before the recording";
     [
@@ -199,18 +200,18 @@ fn of_events() -> [(Value, Vec<Value>); 3] {
 }
 
 #[test]
-fn without_an_account_segments_are_what_events_leave() {
+fn without_an_allocator_state_segments_are_built_from_events() {
     let Some(read) = snapshot(cuda_events()) else { return };
     assert_segments(&read, &of_events());
-    // One that does not end is none.
+    // An incomplete state is ignored.
     let mut tape = cuda_events();
     tape.state((MAIN_THREAD, 30_000), 1);
     tape.segment((MAIN_THREAD, 30_000), (0x10_0000, 2 * MIB), (&[], FIRST), 0);
-    // Nobody knows this state: it is not the end.
+    // An unknown kind of state does not end it.
     tape.state((MAIN_THREAD, 30_000), 3);
     let Some(read) = snapshot(tape) else { return };
     assert_segments(&read, &of_events());
-    // One of other devices leaves the second one to its events.
+    // A state of other devices leaves the second one to its events.
     let mut tape = cuda_events();
     tape.state((MAIN_THREAD, 30_000), 1);
     tape.account_of_first((MAIN_THREAD, 30_000));
@@ -220,12 +221,12 @@ fn without_an_account_segments_are_what_events_leave() {
     assert_segments(&read, &[small, graph, second]);
 }
 
-/// An account, what happens while it is told, and behind it.
+/// Records an allocator state, with events during and after it.
 fn with_more() -> CudaTape {
     let mut tape = cuda_events();
     tape.account((MAIN_THREAD, 30_000));
     let main = tape.stacks.main.clone();
-    // While the second account is told, another thread gives back a block of it.
+    // During the second state, another thread frees a block of it.
     tape.state((MAIN_THREAD, 40_000), 1);
     tape.segment((MAIN_THREAD, 41_000), (0x10_0000, 2 * MIB), (&main, FIRST), 0);
     tape.event((WORKER, 42_000), &events::HOST_FREE_REQUESTED, (0x10_0200, 100), (&[], FIRST));
@@ -243,7 +244,7 @@ fn with_more() -> CudaTape {
 }
 
 #[test]
-fn what_happens_behind_an_account_is_added_to_it() {
+fn events_after_an_allocator_state_are_applied_to_it() {
     let recording = with_more().memory.recording();
     let Some(read) = read_snapshot(&recording, &ExportOptions::default()) else { return };
     let segments = &read["snapshot"]["segments"];
@@ -256,7 +257,7 @@ fn what_happens_behind_an_account_is_added_to_it() {
     assert_eq!(blocks(&segments[0]), left);
     let freed = read["snapshot"]["device_traces"][0].as_array().unwrap().iter().rev().nth(1).unwrap().clone();
     assert_eq!((&freed["action"], &freed["frames"][0]["name"]), (&json!("free_completed"), &json!("main")));
-    // The account that counts is the last one of the time that is asked for.
+    // The last state in the selected time counts.
     let part = AggregateOptions { range: Some(0..40_500), ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
     let read = read_snapshot(&recording, &options).unwrap();
@@ -264,7 +265,7 @@ fn what_happens_behind_an_account_is_added_to_it() {
 }
 
 #[test]
-fn own_memory_is_behind_the_devices_and_annotations_are_of_it() {
+fn the_heap_is_behind_the_devices_and_has_the_annotations() {
     let mut tape = cuda_events();
     tape.memory.begin((MAIN_THREAD, 25_000), span("epoch"));
     tape.memory.end((MAIN_THREAD, 26_000));
@@ -282,12 +283,12 @@ fn own_memory_is_behind_the_devices_and_annotations_are_of_it() {
 }
 
 #[test]
-fn blocks_in_no_segment_have_places_too() {
+fn blocks_outside_segments_have_positions_too() {
     let mut tape = CudaTape::new();
     let main = tape.stacks.main.clone();
     tape.event((MAIN_THREAD, 1000), &events::HOST_FREE_REQUESTED, (0x10_0000, 512), (&[], FIRST));
     tape.event((MAIN_THREAD, 2000), &events::HOST_ALLOCATE, (0x100_0000, 300), (&main, OF_GRAPH));
-    // Given out again before it was told to be free.
+    // Allocated again before its free was recorded as completed.
     tape.event((MAIN_THREAD, 3000), &events::HOST_FREE_REQUESTED, (0x100_0000, 300), (&[], OF_GRAPH));
     tape.event((MAIN_THREAD, 4000), &events::HOST_ALLOCATE, (0x200_0000, 400), (&main, SECOND));
     let Some(read) = snapshot(tape) else { return };

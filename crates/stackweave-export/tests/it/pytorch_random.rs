@@ -1,4 +1,4 @@
-//! Snapshots of a caching allocator that does what it likes: from what there is at the end each event can be undone.
+//! Snapshots of a caching allocator with random actions: each event can be undone from the final state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use crate::common::examples::{MAIN_THREAD, WORKER};
 use crate::common::readers::read_snapshot;
 
 const PAGE: u64 = 2 * MIB;
-/// A page has room for so many blocks.
+/// The number of blocks in a page.
 const SLOTS: u64 = 8;
-/// Segments that are taken whole are pages here, with a page between them; one that grows has its pages behind those.
+/// Segments that are reserved at once are single pages, with gaps; those that grow have adjacent pages after these.
 const WHOLE: u64 = 0x1000_0000;
 const GROWING: u64 = 0x4000_0000;
 const PAGES: u64 = 12;
 
-/// What the allocator has.
+/// The state of the allocator.
 struct Allocator {
     tape: CudaTape,
     random: Random,
@@ -28,7 +28,7 @@ struct Allocator {
     /// Events before this are not recorded.
     from: u64,
     pages: BTreeSet<u64>,
-    /// By address: the bytes that were asked for, and whether the program has given the block back.
+    /// By address: the requested bytes, and whether the program has freed the block.
     blocks: BTreeMap<u64, (u64, bool)>,
 }
 
@@ -38,7 +38,7 @@ impl Allocator {
         Self { tape: CudaTape::new(), random: Random::new(seed), now: 0, from, pages, blocks }
     }
 
-    fn tell(&mut self, kind: &EventKind, at: (u64, u64), has_stack: bool) {
+    fn record(&mut self, kind: &EventKind, at: (u64, u64), has_stack: bool) {
         self.now += 1000;
         if self.now >= self.from {
             let stack: &[RawFrame] = if has_stack { &self.tape.stacks.step.clone() } else { &[] };
@@ -57,29 +57,29 @@ impl Allocator {
         let address = page + (self.random.bits() % SLOTS) * (PAGE / SLOTS);
         let known = self.blocks.get(&address).copied();
         match self.random.below(8) {
-            0 if self.pages.insert(page) => self.tell(map, (page, PAGE), true),
+            0 if self.pages.insert(page) => self.record(map, (page, PAGE), true),
             1 if self.blocks.range(page..page + PAGE).next().is_none() && self.pages.remove(&page) => {
-                self.tell(unmap, (page, PAGE), false);
+                self.record(unmap, (page, PAGE), false);
             }
             2..5 if known.is_none() && self.pages.contains(&page) => {
                 let size = 1 + self.random.bits() % (PAGE / SLOTS);
                 self.blocks.insert(address, (size, false));
-                self.tell(&events::HOST_ALLOCATE, (address, size), true);
+                self.record(&events::HOST_ALLOCATE, (address, size), true);
             }
             5 | 6 if known.is_some_and(|(_, is_pending)| !is_pending) => {
                 let (size, _) = known.unwrap();
                 self.blocks.insert(address, (size, true));
-                self.tell(&events::HOST_FREE_REQUESTED, (address, size), false);
+                self.record(&events::HOST_FREE_REQUESTED, (address, size), false);
             }
             _ if known.is_some_and(|(_, is_pending)| is_pending) => {
                 let (size, _) = self.blocks.remove(&address).unwrap();
-                self.tell(&events::HOST_FREE_COMPLETED, (address, size), false);
+                self.record(&events::HOST_FREE_COMPLETED, (address, size), false);
             }
             _ => {}
         }
     }
 
-    /// The segments: what is mapped without a hole is one.
+    /// Returns the segments: adjacent mapped pages are one.
     fn segments(&self) -> Vec<(u64, u64)> {
         let mut segments: Vec<(u64, u64)> = Vec::new();
         for page in &self.pages {
@@ -96,23 +96,23 @@ impl Allocator {
         self.tape.state(at, 1);
         for (address, size) in self.segments() {
             self.tape.segment(at, (address, size), (&[], FIRST), 2 * u64::from(address >= GROWING));
-            // What is free between them is told too; who reads can do without.
-            for (block, (asked, is_pending)) in self.blocks.range(address..address + size) {
+            // Free memory between them is recorded too; readers do not need it.
+            for (block, (requested, is_pending)) in self.blocks.range(address..address + size) {
                 let flags = if *is_pending { 2 } else { 3 };
-                self.tape.block(at, (*block, PAGE / SLOTS, *asked), (&[], FIRST), flags);
+                self.tape.block(at, (*block, PAGE / SLOTS, *requested), (&[], FIRST), flags);
             }
         }
         self.tape.state(at, 2);
     }
 
-    /// Addresses and sizes of segments; the bytes that the program has asked for and not given back, and those it has.
+    /// Returns addresses and sizes of segments; the bytes that are allocated, and those that are active.
     fn expected(&self) -> (Vec<(u64, u64)>, [u64; 2]) {
         let sum = |of: bool| self.blocks.values().filter(|(_, pending)| *pending == of).map(|(size, _)| size).sum();
         (self.segments(), [sum(false), sum(true)])
     }
 }
 
-fn seen(snapshot: &Value) -> (Vec<(u64, u64)>, [u64; 2]) {
+fn snapshot_totals(snapshot: &Value) -> (Vec<(u64, u64)>, [u64; 2]) {
     let number = |of: &Value, key: &str| of[key].as_u64().unwrap();
     let segments = snapshot["segments"].as_array().unwrap();
     let blocks = || segments.iter().flat_map(|segment| segment["blocks"].as_array().unwrap());
@@ -124,7 +124,7 @@ fn seen(snapshot: &Value) -> (Vec<(u64, u64)>, [u64; 2]) {
 }
 
 #[test]
-fn events_can_be_undone_from_what_there_is_at_the_end() {
+fn events_can_be_undone_from_the_final_state() {
     for (seed, from, has_account) in
         [(1, 0, false), (2, 0, true), (3, 0, false), (4, 300_000, true), (5, 400_000, true)]
     {
@@ -140,7 +140,7 @@ fn events_can_be_undone_from_what_there_is_at_the_end() {
         assert!(expected.0.len() > 3 && expected.1.iter().all(|bytes| *bytes > 0), "{expected:?}");
         let recording = allocator.tape.memory.recording();
         let Some(read) = read_snapshot(&recording, &ExportOptions::default()) else { return };
-        assert_eq!(seen(&read["snapshot"]), expected, "seed {seed}");
+        assert_eq!(snapshot_totals(&read["snapshot"]), expected, "seed {seed}");
         let events = read["snapshot"]["device_traces"][0].as_array().unwrap().len();
         assert_eq!(events, usize::try_from(800 - from.saturating_sub(1000) / 1000).unwrap());
     }

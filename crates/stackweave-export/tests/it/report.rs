@@ -1,4 +1,4 @@
-//! A report has the numbers of profiles, and nothing of a recording but in its blocks.
+//! A report has the figures of profiles, and all data of a recording is in its blocks.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
@@ -18,25 +18,25 @@ fn is_of(tree: &Value, measure: Measure, device: i64) -> bool {
     tree["measure"] == measure.as_str() && tree["device"] == device && tree["side"] == "after"
 }
 
-/// Compares trees with the profiles of a recording, each thread for itself and all together.
+/// Compares trees with the profiles of a recording, for each thread and all together.
 fn compare(recording: &Recording, part: &AggregateOptions, counted: &[(Measure, i64)]) {
     let options = ExportOptions { part: part.clone(), ..ExportOptions::default() };
     let page = Page::of(recording, &options);
     let mut threads: Vec<(usize, u32)> = Vec::new();
     for (process, of) in recording.processes().iter().enumerate() {
-        let wanted = of.dictionary().threads().filter(|thread| part.takes(Some(thread)));
+        let wanted = of.dictionary().threads().filter(|thread| part.selects(Some(thread)));
         threads.extend(wanted.map(|thread| (process, thread.number)));
     }
     assert_eq!(page.head["threads"].as_array().unwrap().len(), threads.len());
     for &(measure, device) in counted {
-        let asked = |grouping| {
+        let profiles = |grouping| {
             let (measure, device) = (Some(measure), Some(device));
             let part = AggregateOptions { measure, device, lines: true, grouping, ..part.clone() };
             aggregate(recording.processes(), &part, None, &mut |_| {}).unwrap().parts
         };
-        let whole = lines_of(&asked(Grouping::Merged)[0].profile);
+        let whole = lines_of(&profiles(Grouping::Merged)[0].profile);
         assert_eq!(page.tree(|tree| is_of(tree, measure, device)), whole, "{measure} of {device}");
-        for of_thread in asked(Grouping::Threads) {
+        for of_thread in profiles(Grouping::Threads) {
             let thread = (of_thread.process.unwrap(), of_thread.thread.unwrap());
             let place = threads.iter().position(|known| *known == thread).unwrap();
             let found = page.tree(|tree| is_of(tree, measure, device) && tree["thread"] == place);
@@ -60,7 +60,7 @@ const OF_PROGRAM: [(Measure, i64); 6] = [
 ];
 
 #[test]
-fn trees_are_those_of_profiles() {
+fn trees_equal_profiles() {
     let all = AggregateOptions::default();
     compare(&traced().recording(), &all, &OF_PROGRAM[..1]);
     compare(&example().recording(), &all, &OF_PROGRAM);
@@ -71,7 +71,7 @@ fn trees_are_those_of_profiles() {
 }
 
 #[test]
-fn trees_are_of_the_part_that_is_asked_for() {
+fn trees_are_of_the_selected_part() {
     let recording = random(7, 1200).recording();
     let threads = AggregateOptions { threads: vec!["worker".into()], ..AggregateOptions::default() };
     compare(&recording, &threads, &OF_PROGRAM);
@@ -83,7 +83,7 @@ fn trees_are_of_the_part_that_is_asked_for() {
     assert_eq!(page.head["remarks"], json!(["This is a part of the recording: from 400 us to 900 us."]));
 }
 
-/// All but samples, of which no recorder of memory knows.
+/// All measures but samples, which memory recordings do not have.
 const OF_MEMORY: [(Measure, i64); 9] = [
     (Measure::WallTime, -1),
     (Measure::AllocatedBytes, -1),
@@ -102,11 +102,11 @@ fn recordings_of_memory_have_trees_of_each_device() {
     let two = recording_of(vec![memory(), memory_of(77)]);
     compare(&two, &AggregateOptions::default(), &OF_MEMORY);
     let remarks = Page::of(&two, &ExportOptions::default()).head["remarks"].to_string();
-    assert!(remarks.contains("their sum was never there at once"), "{remarks}");
+    assert!(remarks.contains("this sum was never live at once"), "{remarks}");
 }
 
 #[test]
-fn a_sampled_recording_says_that_it_is() {
+fn a_sampled_recording_is_labelled_as_estimated() {
     let options = [("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "4096")];
     let mut tape = memory_tape(&options);
     tape.allocate_by((1, 100), Allocator::Malloc, (0x1000, 100), &[span("load")]);
@@ -129,9 +129,9 @@ fn several_processes_are_side_by_side() {
     assert_eq!(page.head["threads"].as_array().unwrap().iter().filter(of_second).count(), 2);
 }
 
-/// A helper that was started first, the program, and what it started: files are read in the order of their names.
+/// Records a helper that was started first, the program, and its child: files are read in the order of their names.
 #[test]
-fn several_processes_are_named_after_the_one_that_started_them() {
+fn a_report_of_several_processes_is_named_after_the_parent() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let program = Start { pid: 50, command_line: words("python3 /srv/train.py --fast"), ..example_start() };
     let tracker = Start { pid: 51, parent_pid: 50, command_line: words("python3 -c tracker"), ..example_start() };
@@ -143,7 +143,7 @@ fn several_processes_are_named_after_the_one_that_started_them() {
 }
 
 #[test]
-fn the_recorders_own_thread_is_in_no_list() {
+fn the_thread_of_the_recorder_is_not_listed() {
     let mut tape = example();
     tape.thread(9, 99, "stackweave");
     tape.instant((9, 100), span("figures"), &[]);
@@ -153,7 +153,7 @@ fn the_recorders_own_thread_is_in_no_list() {
 }
 
 #[test]
-fn nothing_of_a_recording_stands_in_the_page_but_in_blocks() {
+fn all_data_of_a_recording_is_in_blocks() {
     let mut tape = nasty();
     let long = "</script>".repeat(12_000);
     tape.begin((1, 100_000), span(&long));
@@ -162,7 +162,7 @@ fn nothing_of_a_recording_stands_in_the_page_but_in_blocks() {
     let options = ExportOptions { title: title.clone(), before: Some(&recording), ..ExportOptions::default() };
     let page = Page::of(&recording, &options);
     let empty = Page::of(&Tape::new().recording(), &ExportOptions::default());
-    // Blocks end with a newline each, and their numbers differ.
+    // Each block ends with a newline, and their numbers differ.
     let bare = |page: &Page| page.bare.replace('\n', "");
     assert!(bare(&page) == bare(&empty), "the page differs outside of its blocks");
     assert_eq!(page.head["title"], json!(title));
@@ -175,7 +175,7 @@ fn nothing_of_a_recording_stands_in_the_page_but_in_blocks() {
 }
 
 #[test]
-fn what_is_damaged_is_told_once() {
+fn damage_is_reported_once() {
     let mut bytes = random(41, 3000).bytes();
     let place = bytes.len() - 2000;
     bytes[place] ^= 0x55;
@@ -189,18 +189,18 @@ fn what_is_damaged_is_told_once() {
 }
 
 #[test]
-fn nothing_is_a_report_too() {
+fn an_empty_recording_has_a_report() {
     let page = Page::of(&Tape::new().recording(), &ExportOptions::default());
     assert_eq!((page.trees().len(), &page.head["runs"], &page.head["before"]), (0, &Value::Null, &Value::Null));
     assert_eq!(page.head["sources"], json!([]));
     assert_eq!(page.head["remarks"], json!(["There is nothing to show: nothing was recorded."]));
     let without_figures = memory_tape(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let page = Page::of(&without_figures.recording(), &ExportOptions::default());
-    let said = "There is nothing to show: the recording ended before the first figures were written.";
-    assert_eq!(page.head["remarks"], json!([said]));
+    let remark = "There is nothing to show: the recording ended before the first figures were written.";
+    assert_eq!(page.head["remarks"], json!([remark]));
 }
 
-/// A recording whose functions are in these files, the first of which costs most.
+/// Records functions in these files, the first of which has the highest cost.
 fn of_files(files: &[String], started_wall_ns: i64) -> Recording {
     let mut tape = Tape::started(&Start { pid: 1, started_wall_ns, ..Start::default() });
     tape.thread(1, 1, "main");
@@ -217,7 +217,7 @@ fn of_files(files: &[String], started_wall_ns: i64) -> Recording {
 const FAR_FUTURE: i64 = i64::MAX / 2;
 
 #[test]
-fn sources_that_can_be_read_go_with_it() {
+fn readable_sources_are_included() {
     let folder = Folder::new();
     let write = |name: &str, text: &str| folder.write(name, text.as_bytes()).to_str().unwrap().to_owned();
     let nasty = "def f():\n    return '</script><script>alert(1)</script>'\n";
@@ -228,14 +228,14 @@ fn sources_that_can_be_read_go_with_it() {
     let page = Page::of(&recording, &all);
     let sources = page.sources();
     assert_eq!(sources.keys().collect::<Vec<_>>(), [&good, &short]);
-    // A function is on a line that this file does not have.
+    // A function on a line that this file does not have.
     assert_eq!((&sources[&good], &sources[&short]), (&(nasty.to_owned(), false), &("x".to_owned(), true)));
     assert!(!page.bare.contains("alert(1)"));
     let older = Page::of(&of_files(&files, 1), &all);
     assert!(older.sources()[&good].1, "it was written after the recording");
     let without = Page::of(&recording, &ExportOptions { sources: Some(false), ..ExportOptions::default() });
     assert!(without.sources().is_empty() && without.head["remarks"] == json!([]));
-    // It is not said who has made it, and where.
+    // The recording has no user and no machine.
     let foreign = Page::of(&recording, &ExportOptions::default());
     assert!(foreign.sources().is_empty());
     assert!(foreign.left_out.is_some_and(|said| said.contains("--sources")));
@@ -243,7 +243,7 @@ fn sources_that_can_be_read_go_with_it() {
 }
 
 #[test]
-fn what_was_before_a_change_is_in_the_same_tables() {
+fn the_recording_before_a_change_uses_the_same_tables() {
     let (before, after) = (random(11, 800).recording(), random(12, 800).recording());
     let page = Page::of(&after, &ExportOptions { before: Some(&before), ..ExportOptions::default() });
     compare(&after, &AggregateOptions::default(), &OF_PROGRAM);
@@ -259,14 +259,14 @@ fn what_was_before_a_change_is_in_the_same_tables() {
 }
 
 #[test]
-fn what_a_tracer_noted_is_told() {
+fn notes_of_a_tracer_are_remarks() {
     let page = Page::of(&traced().recording(), &ExportOptions::default());
     let expected = ["1 function was demoted: other", "12 repairs"].map(|note| format!("The tracer noted: {note}."));
     assert_eq!(page.head["remarks"], json!(expected));
 }
 
 #[test]
-fn a_function_that_an_edit_has_moved_is_the_same_before_and_after() {
+fn a_function_that_was_moved_by_an_edit_is_one_function() {
     let run = |load: u32, lambdas: [u32; 2]| {
         let mut tape = Tape::new();
         let load = tape.python("load", "a.py", load);
@@ -281,7 +281,7 @@ fn a_function_that_an_edit_has_moved_is_the_same_before_and_after() {
     let page = Page::of(&after, &ExportOptions { before: Some(&before), ..ExportOptions::default() });
     let mut functions = page.functions();
     functions.sort();
-    // The lambdas have one name: only that on the same line is known to be the same.
+    // The lambdas have one name: only the one on the same line is known to be the same.
     assert_eq!(functions, ["<lambda>", "<lambda>", "<lambda>", "load"]);
     let whole = |side: &str| page.tree(|tree| tree["side"] == side && tree["measure"] == "samples");
     assert_eq!(whole("before"), whole("after"));

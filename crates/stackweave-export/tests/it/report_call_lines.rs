@@ -1,4 +1,4 @@
-//! What lines cost by the calls that are made from them.
+//! The costs of lines by the calls that they make.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use stackweave_testkit::folder::Folder;
 use crate::common::report::Page;
 use crate::common::traced::{Called, Traced, random_traced, traced};
 
-/// Calls, their time, and the time that counts for the line; by caller, line and what is called.
+/// Calls, their time, and the time that counts for the line; by caller, line and callee.
 type Rows = BTreeMap<(String, u64, String), [u64; 3]>;
 
-/// An export as text, of a recording that may miss events.
+/// Returns an export as text, of a recording that may have lost events.
 fn text(recording: &Recording, format: Format, range: Option<Range<u64>>) -> String {
     let part = AggregateOptions { range, ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
@@ -26,7 +26,7 @@ fn text(recording: &Recording, format: Format, range: Option<Range<u64>>) -> Str
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The rows of each thread.
+/// Returns the rows of each thread.
 fn rows(recording: &Recording, range: Option<Range<u64>>) -> BTreeMap<u64, Rows> {
     let page = Page::read(&text(recording, Format::Report, range));
     let names = page.functions();
@@ -59,7 +59,7 @@ fn row(from: &str, line: u64, called: &str, numbers: [u64; 3]) -> ((String, u64,
     ((from.to_owned(), line, called.to_owned()), numbers)
 }
 
-/// A process of one thread with functions that begin at these lines of one file.
+/// Starts a process with one thread and with functions that begin at these lines of one file.
 fn started<const N: usize>(functions: [(&str, u32); N]) -> (Tape, [u32; N]) {
     let mut tape = Tape::new();
     tape.declare();
@@ -68,7 +68,7 @@ fn started<const N: usize>(functions: [(&str, u32); N]) -> (Tape, [u32; N]) {
     (tape, functions)
 }
 
-/// Calls and ends: `Some((function, caller and its line))` or an end, each with its time.
+/// Calls and returns: `Some((function, caller and its line))` or a return, each with its time.
 type Step = (u64, Option<(u32, Option<(u32, u32)>)>);
 
 fn play(tape: &mut Tape, thread: u32, steps: &[Step]) {
@@ -81,7 +81,7 @@ fn play(tape: &mut Tape, thread: u32, steps: &[Step]) {
 }
 
 #[test]
-fn a_line_has_the_calls_that_are_made_from_it_and_their_time() {
+fn a_line_has_its_calls_and_their_time() {
     let (mut tape, [main, work, leaf]) = started([("main", 2), ("work", 20), ("leaf", 40)]);
     let steps = [
         (100, Some((main, None))),
@@ -109,7 +109,7 @@ fn a_line_has_the_calls_that_are_made_from_it_and_their_time() {
     assert_eq!(one_thread(tape), Rows::from(expected));
 }
 
-/// `fib` three times inside of each other, and once more.
+/// Records `fib` three times nested, and once more.
 fn recursion() -> Tape {
     let (mut tape, [main, fib]) = started([("main", 2), ("fib", 20)]);
     let inside = Some((fib, 22));
@@ -130,13 +130,13 @@ fn recursion() -> Tape {
 }
 
 #[test]
-fn the_time_of_calls_inside_each_other_is_counted_once() {
+fn the_time_of_nested_calls_is_counted_once() {
     let expected = [row("main", 6, "fib", [1, 90, 90]), row("fib", 22, "fib", [3, 45, 45])];
     assert_eq!(one_thread(recursion()), Rows::from(expected));
 }
 
 #[test]
-fn only_the_time_that_is_asked_for_counts() {
+fn only_the_time_in_the_selected_range_counts() {
     let recording = recursion().recording();
     let of = |range| rows(&recording, Some(range)).remove(&0).unwrap();
     let expected = |[calls, time]: [u64; 2], inside: [u64; 2]| {
@@ -151,8 +151,8 @@ fn only_the_time_that_is_asked_for_counts() {
 }
 
 #[test]
-fn a_line_counts_no_time_of_several_functions_twice() {
-    // even() and odd() stand in one line, and so does what they call: 20 is even's and odd's.
+fn a_line_of_several_functions_counts_no_time_twice() {
+    // even() and odd() are in one line, and so are their calls: 20 belongs to both.
     let (mut tape, [main, even, odd]) = started([("main", 2), ("even", 20), ("odd", 20)]);
     let steps = [
         (0, Some((main, None))),
@@ -173,8 +173,8 @@ fn a_line_counts_no_time_of_several_functions_twice() {
 }
 
 #[test]
-fn a_generator_counts_where_it_goes_on() {
-    // The functions of the table at `traced`: main was open, and is no call; work and other were called by its line 6.
+fn a_generator_counts_where_it_is_resumed() {
+    // The functions of the table at `traced`: main was open, and is no call; its line 6 called work and other.
     let expected = [
         row("main", 6, "work", [3, 310, 310]),
         row("main", 6, "other", [2, 170, 170]),
@@ -204,7 +204,7 @@ fn a_generator_counts_where_it_goes_on() {
 }
 
 #[test]
-fn what_was_open_is_no_call_and_took_time() {
+fn spans_that_were_open_are_no_calls_and_have_time() {
     let (mut tape, [main, work]) = started([("main", 2), ("work", 20)]);
     tape.open((1, 100), Some(Called(Tape::at(main, 0), None)), 0);
     tape.open((1, 100), Some(Called(Tape::at(work, 0), Some((main, 6)))), 1);
@@ -212,14 +212,14 @@ fn what_was_open_is_no_call_and_took_time() {
     tape.end((1, 120));
     tape.end((1, 150));
     tape.call((1, 160), Called(Tape::at(work, 0), Some((main, 6))));
-    // Nobody sees its end: it was there at the last event.
+    // Its end was not recorded: it was open at the last event.
     tape.call((1, 170), Called(span("builtins.len"), Some((work, 22))));
     let expected = [row("main", 6, "work", [1, 60, 60]), row("work", 22, "builtins.len", [2, 10, 10])];
     assert_eq!(one_thread(tape), Rows::from(expected));
 }
 
 #[test]
-fn threads_are_counted_by_themselves() {
+fn threads_are_counted_separately() {
     let (mut tape, [main, work]) = started([("main", 2), ("work", 20)]);
     tape.thread(2, 2, "worker");
     tape.thread(3, 3, "idle");
@@ -232,8 +232,8 @@ fn threads_are_counted_by_themselves() {
     assert_eq!(threads, BTreeMap::from([(0, expected(10)), (1, expected(40))]));
 }
 
-/// By tid and line: how many spans were called from it, and how long any of them was open; by the markers of another
-/// export.
+/// Returns by tid and line how many spans were called from it, and how long any of them was open, from the markers of
+/// another export.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are whole and small")]
 fn by_markers(recording: &Recording) -> BTreeMap<(String, String), (u64, u64)> {
     let profile: Value = serde_json::from_str(&text(recording, Format::Firefox, None)).unwrap();
@@ -262,7 +262,7 @@ fn by_markers(recording: &Recording) -> BTreeMap<(String, String), (u64, u64)> {
 }
 
 #[test]
-fn a_line_took_as_long_as_any_call_from_it_was_open() {
+fn the_time_of_a_line_is_that_in_which_any_call_of_it_was_open() {
     for seed in 0..6 {
         let recording = random_traced(seed, 3000).recording();
         let mut lines: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a report says about the memory of devices: what `read_devices` tells, block by block where a host tells so much.
+//! The memory of devices in a report: equal to `read_devices`, with every block if the host records its state.
 
 use serde_json::{Value, json};
 use stackweave_export::ExportOptions;
@@ -18,7 +18,7 @@ fn device(page: &Page, number: i64) -> &Value {
     devices.iter().find(|of| of["device"] == number).unwrap()
 }
 
-/// Time, taken, pending, reserved.
+/// Returns time, allocated, pending and reserved bytes.
 fn points(page: &Page, block: &Value) -> Vec<[u64; 4]> {
     let mut columns = page.columns(block);
     let (times, taken, pending, reserved) = (columns.differences(0), columns.plain(), columns.plain(), columns.plain());
@@ -30,7 +30,7 @@ fn known(points: &[DevicePoint], since: u64) -> Vec<[u64; 4]> {
     points.iter().map(|of| [of.time_ns + since, of.allocated, of.pending, of.reserved]).collect()
 }
 
-/// The names of a stack's frames, outermost first.
+/// Returns the names of a stack's frames, outermost first.
 fn stack(page: &Page, host: &Value, node: u64) -> Vec<String> {
     let names = page.functions();
     let mut frames = page.columns(&page.head["frames"]);
@@ -48,35 +48,35 @@ fn stack(page: &Page, host: &Value, node: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_recording_of_devices_only_has_no_memory_of_the_process() {
+fn a_recording_of_devices_only_has_no_heap() {
     let recording = devices(1).recording();
     let page = page(&recording);
-    let told: Vec<_> = page.head["memory"]["devices"].as_array().unwrap().iter().map(|of| &of["label"]).collect();
-    assert_eq!(told, ["NVIDIA H200 (device 0)", "Device 1"]);
+    let labels: Vec<_> = page.head["memory"]["devices"].as_array().unwrap().iter().map(|of| &of["label"]).collect();
+    assert_eq!(labels, ["NVIDIA H200 (device 0)", "Device 1"]);
     for number in [0, 1] {
         let query = MemoryQuery { devices: vec![number], ..MemoryQuery::default() };
         let report = read_report(recording.processes(), &query, None, &mut |_| {}).unwrap();
         let figures = &report.totals.figures;
-        let told = device(&page, number);
-        assert_eq!(told["peak"], json!({"bytes": figures.peak_bytes, "blocks": figures.peak_blocks}));
-        assert_eq!(told["live"], json!({"bytes": figures.live_bytes, "blocks": figures.live_blocks}));
+        let memory = device(&page, number);
+        assert_eq!(memory["peak"], json!({"bytes": figures.peak_bytes, "blocks": figures.peak_blocks}));
+        assert_eq!(memory["live"], json!({"bytes": figures.live_bytes, "blocks": figures.live_blocks}));
         let before =
             if number == 0 { json!({"bytes": 12 * MIB, "blocks": 1}) } else { json!({"bytes": 0, "blocks": 0}) };
-        assert_eq!(told["fromBefore"], before);
-        assert_eq!(told["allocated"], json!({"bytes": figures.bytes, "blocks": figures.allocations}));
+        assert_eq!(memory["fromBefore"], before);
+        assert_eq!(memory["allocated"], json!({"bytes": figures.bytes, "blocks": figures.allocations}));
     }
 }
 
 #[test]
-fn curves_are_those_of_the_device_and_its_pools() {
+fn curves_equal_those_of_the_device_and_its_pools() {
     let recording = devices(1).recording();
     let page = page(&recording);
     let histories = read_devices(&recording.processes()[0], None, &mut |_| {}).unwrap();
     assert_eq!(histories.len(), 2);
     for history in &histories {
-        let told = device(&page, history.device);
-        assert_eq!(points(&page, &told["curve"]), known(&history.points, 0));
-        let pools = told["host"]["pools"].as_array().unwrap();
+        let memory = device(&page, history.device);
+        assert_eq!(points(&page, &memory["curve"]), known(&history.points, 0));
+        let pools = memory["host"]["pools"].as_array().unwrap();
         assert_eq!(pools.len(), history.pools.len());
         for (pool, history) in pools.iter().zip(&history.pools) {
             assert_eq!(points(&page, &pool["curve"]), known(&history.points, 0));
@@ -92,21 +92,21 @@ fn curves_are_those_of_the_device_and_its_pools() {
 }
 
 #[test]
-fn a_request_that_fails_is_a_moment_with_its_stack() {
+fn a_failed_request_is_a_moment_with_its_stack() {
     let page = page(&devices(1).recording());
-    let told = device(&page, 0);
-    let host = &told["host"];
+    let memory = device(&page, 0);
+    let host = &memory["host"];
     assert_eq!(host["failureCount"], 1);
     let failure = &host["failures"][0];
     let fields = ["timeNs", "process", "size", "free"].map(|field| failure[field].as_u64().unwrap());
     assert_eq!((fields, &failure["pool"]), ([500, 0, 30 * MIB, 4 * MIB], &json!("default")));
     assert_eq!(stack(&page, host, failure["stack"].as_u64().unwrap()), ["main", "step"]);
-    assert!(told["moments"]["times"].as_array().unwrap().contains(&json!(500)));
+    assert!(memory["moments"]["times"].as_array().unwrap().contains(&json!(500)));
     assert_eq!(device(&page, 1)["host"]["failures"], json!([]));
 }
 
 #[test]
-fn the_account_has_figures_and_every_block() {
+fn an_allocator_state_has_figures_and_every_block() {
     let page = page(&devices(1).recording());
     let host = &device(&page, 0)["host"];
     let [state] = host["states"].as_array().unwrap().as_slice() else { panic!("{host}") };
@@ -119,30 +119,30 @@ fn the_account_has_figures_and_every_block() {
     let base = 0x7f00_0000_0000;
     let expected = [vec![base, base + 32 * MIB], vec![20 * MIB; 2], vec![0; 2], vec![7; 2], vec![1; 2], vec![2, 3]];
     assert_eq!(segments, expected);
-    let [gap, size, asked, flags, stacks] = [(); 5].map(|()| columns.plain());
+    let [gap, size, requested, flags, stacks] = [(); 5].map(|()| columns.plain());
     assert!(columns.is_at_end());
     assert_eq!(gap, [0; 5]);
     assert_eq!(size, [12, 8, 10, 5, 5].map(|of| of * MIB));
-    assert_eq!(asked, [12 * MIB, 0, 10 * MIB - 100, 5 * MIB, 0]);
+    assert_eq!(requested, [12 * MIB, 0, 10 * MIB - 100, 5 * MIB, 0]);
     assert_eq!(flags, [3, 0, 2, 3, 0]);
     let stacks: Vec<_> = stacks.into_iter().map(|node| stack(&page, host, node).join(";")).collect();
     assert_eq!(stacks, ["allocated before the recording", "", "main;load", "main;step", ""]);
 }
 
 #[test]
-fn processes_are_summed_up_and_their_accounts_are_not() {
+fn processes_are_added_up_and_their_allocator_states_are_not() {
     let recording = recording_of(vec![devices(1), devices(2)]);
     let page = page(&recording);
-    let told = device(&page, 0);
-    let highest = points(&page, &told["curve"]).iter().map(|point| point[1]).max();
+    let memory = device(&page, 0);
+    let highest = points(&page, &memory["curve"]).iter().map(|point| point[1]).max();
     assert_eq!(highest, Some(2 * (28 * MIB - 100)));
-    let processes: Vec<_> = told["host"]["states"].as_array().unwrap().iter().map(|of| &of["process"]).collect();
+    let processes: Vec<_> = memory["host"]["states"].as_array().unwrap().iter().map(|of| &of["process"]).collect();
     assert_eq!(processes, [0, 1]);
-    assert_eq!(told["host"]["failureCount"], 2);
+    assert_eq!(memory["host"]["failureCount"], 2);
 }
 
 #[test]
-fn only_what_happened_in_a_time_is_told() {
+fn only_events_in_the_selected_time_are_included() {
     let recording = devices(1).recording();
     let mut options = ExportOptions::default();
     options.part.range = Some(0..450);

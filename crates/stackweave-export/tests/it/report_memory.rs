@@ -1,4 +1,4 @@
-//! What a report says about memory: the figures of `stackweave heap`, and what was live at each moment.
+//! Memory in a report: the figures of `stackweave heap`, and what was live at each moment.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use crate::common::report::{Page, lines_of};
 /// Bytes and blocks.
 type Amount = (u64, u64);
 
-/// What was live at each moment: the time, the sum, and by path.
+/// What was live at a moment: the time, the sum, and amounts by path.
 struct Moment {
     time: u64,
     sum: Amount,
@@ -35,13 +35,13 @@ fn device(page: &Page, device: i64) -> &Value {
 }
 
 fn moments(page: &Page, device: &Value) -> Vec<Moment> {
-    let told = &device["moments"];
-    let paths = paths(page, told);
-    let mut rows = page.columns(&told["rows"]);
+    let moments_of = &device["moments"];
+    let paths = paths(page, moments_of);
+    let mut rows = page.columns(&moments_of["rows"]);
     let [node, first, count, bytes, blocks] = [(); 5].map(|()| rows.plain());
     assert!(rows.is_at_end());
     let mut moments: Vec<Moment> = Vec::new();
-    for time in told["times"].as_array().unwrap() {
+    for time in moments_of["times"].as_array().unwrap() {
         moments.push(Moment { time: number(time), sum: (0, 0), by_path: BTreeMap::new() });
     }
     for row in 0..node.len() {
@@ -58,13 +58,13 @@ fn moments(page: &Page, device: &Value) -> Vec<Moment> {
     moments
 }
 
-fn paths(page: &Page, told: &Value) -> Vec<Vec<String>> {
+fn paths(page: &Page, moments: &Value) -> Vec<Vec<String>> {
     let names = page.functions();
     let mut frames = page.columns(&page.head["frames"]);
     let (functions, lines) = (frames.plain(), frames.plain());
-    let mut tree = page.columns(&told["tree"]);
+    let mut tree = page.columns(&moments["tree"]);
     let (back, frame) = (tree.plain(), tree.plain());
-    assert_eq!((back[0], back.len() as u64), (0, number(&told["nodes"])));
+    assert_eq!((back[0], back.len() as u64), (0, number(&moments["nodes"])));
     let mut paths: Vec<Vec<String>> = vec![Vec::new()];
     for node in 1..back.len() {
         let at = usize::try_from(frame[node]).unwrap();
@@ -90,7 +90,7 @@ fn amounts(of: &Figures) -> [Value; 4] {
     ]
 }
 
-fn told(of: &Value) -> [Value; 4] {
+fn figures(of: &Value) -> [Value; 4] {
     ["peak", "live", "allocated", "temporary"].map(|field| of[field].clone())
 }
 
@@ -99,39 +99,42 @@ fn page(recording: &Recording) -> Page {
 }
 
 #[test]
-fn figures_are_those_of_heap() {
+fn figures_equal_those_of_heap() {
     let recording = memory().recording();
     let page = page(&recording);
     let devices: Vec<_> = page.head["memory"]["devices"].as_array().unwrap().iter().map(|of| &of["device"]).collect();
     assert_eq!(devices, [-1, 1]);
     assert!(page.head["memory"]["sampleEvery"].is_null());
     for number in [-1, 1] {
-        let (told_of, report) = (device(&page, number), report(&recording, number));
-        assert_eq!(told(told_of), amounts(&report.totals.figures));
-        assert_eq!(told_of["peakNs"], json!(report.peak_ns()));
+        let (of_report, report) = (device(&page, number), report(&recording, number));
+        assert_eq!(figures(of_report), amounts(&report.totals.figures));
+        assert_eq!(of_report["peakNs"], json!(report.peak_ns()));
         for (field, rows) in [("threads", &report.threads), ("tags", &report.tags), ("allocators", &report.allocators)]
         {
-            let told_rows = told_of[field].as_array().unwrap();
-            assert!(!rows.is_empty() && told_rows.len() == rows.len());
-            for (told_row, row) in told_rows.iter().zip(rows) {
-                assert_eq!((&told_row["name"], &told_row["number"]), (&json!(&*row.name), &json!(row.number)));
-                assert_eq!(told(told_row), amounts(&row.figures));
+            let rows_of_report = of_report[field].as_array().unwrap();
+            assert!(!rows.is_empty() && rows_of_report.len() == rows.len());
+            for (row_of_report, row) in rows_of_report.iter().zip(rows) {
+                assert_eq!(
+                    (&row_of_report["name"], &row_of_report["number"]),
+                    (&json!(&*row.name), &json!(row.number))
+                );
+                assert_eq!(figures(row_of_report), amounts(&row.figures));
             }
         }
-        let sizes = told_of["sizes"].as_array().unwrap().iter().map(|of| (of["name"].clone(), told(of)));
+        let sizes = of_report["sizes"].as_array().unwrap().iter().map(|of| (of["name"].clone(), figures(of)));
         let expected = report.sizes.iter().map(|(most, figures)| (json!(most.to_string()), amounts(figures)));
         assert_eq!(sizes.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn moments_are_on_the_curve_that_is_known() {
+fn moments_are_on_the_known_curve() {
     let recording = memory().recording();
     let page = page(&recording);
     let own = device(&page, -1);
     let moments = moments(&page, own);
     assert_eq!(moments.len(), 200);
-    // What was given back at 7000 was not, as is known later: it was there all the time.
+    // The free at 7000 failed, as a later event says: the block was live all the time.
     let curve = OWN_CURVE.iter().filter(|(changed, _)| *changed != 7000);
     let at = |time: u64| curve.clone().rfind(|(changed, _)| *changed <= time).map_or(0, |(_, bytes)| *bytes);
     for moment in &moments {
@@ -161,18 +164,18 @@ fn a_device_has_its_own_curve_and_moments() {
 }
 
 #[test]
-fn processes_are_summed_up() {
+fn processes_are_added_up() {
     let recording = recording_of(vec![memory_of(1), memory_of(2)]);
     let page = page(&recording);
     let own = device(&page, -1);
-    assert_eq!(told(own), amounts(&report(&recording, -1).totals.figures));
+    assert_eq!(figures(own), amounts(&report(&recording, -1).totals.figures));
     let moments = moments(&page, own);
     let live = &own["live"];
     assert_eq!(moments.last().unwrap().sum, (number(&live["bytes"]), number(&live["blocks"])));
     assert_eq!(moments.iter().find(|moment| moment.time == 3000).unwrap().sum.0, 2 * 11_192);
 }
 
-/// Threads that take and give back blocks and mappings at random, whole or in parts, or say that they did not.
+/// Records threads that allocate and free blocks and mappings at random, whole or in parts, or with failed frees.
 fn program(seed: u64, options: &[(&str, &str)]) -> Recording {
     let mut random = Random::new(seed);
     let mut tape = memory_tape(options);
@@ -203,24 +206,24 @@ fn program(seed: u64, options: &[(&str, &str)]) -> Recording {
     tape.recording()
 }
 
-/// What a ledger says that is live, behind the events of each time.
+/// Returns the live bytes according to a ledger, after the events of each time.
 fn replayed(recording: &Recording, device: i64) -> BTreeMap<u64, u64> {
     let process = &recording.processes()[0];
     let mut replay = Replay::new(process, None);
     let mut live = BTreeMap::new();
-    let told = process.visit_in_time_order(None, &mut |_| {}, &mut |timed| {
+    let visited = process.visit_in_time_order(None, &mut |_| {}, &mut |timed| {
         if let Some(event) = replay.decode(&timed.event) {
             replay.add(timed.event.ticks, timed.thread, &event);
             live.insert(u64::try_from(timed.time_ns).unwrap(), replay.live_bytes(device));
         }
         ControlFlow::Continue(())
     });
-    told.unwrap();
+    visited.unwrap();
     live
 }
 
 #[test]
-fn every_moment_has_what_a_ledger_says() {
+fn every_moment_equals_a_ledger() {
     for seed in 0..30 {
         let recording = program(seed, &[("recorder", "memory"), ("memory.mode", "history")]);
         let (page, report) = (page(&recording), report(&recording, -1));
@@ -250,7 +253,7 @@ fn every_moment_has_what_a_ledger_says() {
 }
 
 #[test]
-fn a_sample_is_what_it_stands_for() {
+fn samples_are_scaled() {
     for seed in 50..55 {
         let options = [("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "4096")];
         let recording = program(seed, &options);
@@ -270,7 +273,7 @@ fn a_sample_is_what_it_stands_for() {
 }
 
 #[test]
-fn sums_have_no_history() {
+fn totals_have_no_history() {
     let mut tape = memory_tape(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let function = tape.python("f", "/app/f.py", 1);
     tape.allocate_by((1, 10), Allocator::Malloc, (0x1000, 100), &[Tape::at(function, 3)]);
@@ -292,7 +295,7 @@ fn sums_have_no_history() {
 }
 
 #[test]
-fn only_the_threads_that_are_asked_for_have_moments() {
+fn only_selected_threads_have_moments() {
     let recording = memory().recording();
     let mut options = ExportOptions::default();
     options.part.threads = vec!["worker".to_owned()];
@@ -304,7 +307,7 @@ fn only_the_threads_that_are_asked_for_have_moments() {
 }
 
 #[test]
-fn what_takes_no_memory_says_nothing_about_it() {
+fn a_recording_without_memory_has_no_memory_in_the_report() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
     tape.begin((1, 0), stackweave_tapes::span("f"));

@@ -1,4 +1,4 @@
-//! A report takes the memory of what is distinct and of the tiles that are open, however many events there are.
+//! The memory for a report depends on distinct names and open tiles, not on the number of events.
 
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_recording::Recording;
@@ -6,7 +6,7 @@ use stackweave_tapes::{Tape, span};
 use stackweave_testkit::counting_allocator::peak_bytes;
 use stackweave_testkit::folder::Folder;
 
-/// Calls four levels deep, with a counter, an instant, and a block that takes the place of an older one.
+/// Records calls four levels deep, with a counter, an instant, and a block that replaces an older one.
 fn recording(rounds: u64) -> Recording {
     let mut tape = Tape::new();
     let function = tape.python("f", "f.py", 1);
@@ -27,7 +27,7 @@ fn recording(rounds: u64) -> Recording {
 }
 
 #[test]
-fn four_times_the_events_take_the_same_memory() {
+fn four_times_the_events_need_the_same_memory() {
     let recordings = [recording(5_000), recording(20_000)];
     let folder = Folder::new();
     let peaks = recordings.each_ref().map(|recording| {

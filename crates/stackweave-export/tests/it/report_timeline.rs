@@ -1,4 +1,4 @@
-//! The timeline of a report has every span once, and pieces for those that are too short to be drawn.
+//! The timeline of a report has every span once, and segments for those that are too short to be drawn.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use stackweave_testkit::random::Random;
 
 use crate::common::memory::memory;
 use crate::common::report::Page;
-use crate::common::timelines::{Piece, Shown, Track, tracks};
+use crate::common::timelines::{Segment, TimelineSpan, Track, tracks};
 use crate::common::traced::{random_traced, traced};
 
 fn page(recording: &Recording) -> Page {
     Page::of(recording, &ExportOptions::default())
 }
 
-/// What a thread does, and what has to be seen of it.
+/// The actions of a thread, and the spans that are expected.
 struct Thread {
     number: u32,
     now: u64,
     open: Vec<(u64, usize)>,
-    expected: Vec<Shown>,
+    expected: Vec<TimelineSpan>,
 }
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -50,11 +50,11 @@ impl Thread {
     fn close(&mut self, flags: u64) {
         let Some((began, name)) = self.open.pop() else { return };
         let (depth, name) = (self.open.len() as u64, NAMES[name].to_owned());
-        self.expected.push(Shown { began, duration: self.now - began, depth, name, flags, details: None });
+        self.expected.push(TimelineSpan { began, duration: self.now - began, depth, name, flags, details: None });
     }
 
-    /// What is open at the end of the recording ends with the thread's last event, and nobody saw that.
-    fn finish(mut self) -> Vec<Shown> {
+    /// Spans that are open at the end of the recording end with the thread's last event, without a recorded end.
+    fn finish(mut self) -> Vec<TimelineSpan> {
         while !self.open.is_empty() {
             self.close(1);
         }
@@ -76,8 +76,8 @@ impl Thread {
     }
 }
 
-/// Threads that begin and end things for times of every length.
-fn program(seed: u64, steps: usize) -> (Recording, Vec<Vec<Shown>>) {
+/// Records threads that begin and end spans of every length.
+fn program(seed: u64, steps: usize) -> (Recording, Vec<Vec<TimelineSpan>>) {
     let mut random = Random::new(seed);
     let mut tape = Tape::new();
     let mut threads = [1, 2, 3].map(Thread::new);
@@ -93,8 +93,8 @@ fn program(seed: u64, steps: usize) -> (Recording, Vec<Vec<Shown>>) {
     (tape.recording(), threads.map(Thread::finish).into())
 }
 
-fn all(track: &Track) -> Vec<Shown> {
-    let mut all: Vec<Shown> = track.levels.iter().flatten().cloned().collect();
+fn all(track: &Track) -> Vec<TimelineSpan> {
+    let mut all: Vec<TimelineSpan> = track.levels.iter().flatten().cloned().collect();
     all.sort();
     all
 }
@@ -111,71 +111,77 @@ fn every_span_is_there_once_in_the_level_of_its_duration() {
             assert_eq!(track.spans, expected.len() as u64);
             assert_eq!(track.depth, expected.iter().map(|of| of.depth + 1).max().unwrap());
             for (level, spans) in track.levels.iter().enumerate() {
-                let upper = track.least.get(level + 1).copied().unwrap_or(u64::MAX);
-                assert!(spans.iter().all(|of| (track.least[level]..upper).contains(&of.duration)), "seed {seed}");
+                let upper = track.min_durations.get(level + 1).copied().unwrap_or(u64::MAX);
+                assert!(
+                    spans.iter().all(|of| (track.min_durations[level]..upper).contains(&of.duration)),
+                    "seed {seed}"
+                );
             }
         }
     }
 }
 
-/// What of the short spans a piece stands for.
-fn inside<'s>(piece: &Piece, spans: &[&'s Shown]) -> Vec<&'s Shown> {
-    let is_inside = |of: &&&Shown| of.began >= piece.began && of.began + of.duration <= piece.began + piece.extent;
+/// Returns the short spans that a segment stands for.
+fn inside<'s>(segment: &Segment, spans: &[&'s TimelineSpan]) -> Vec<&'s TimelineSpan> {
+    let is_inside =
+        |of: &&&TimelineSpan| of.began >= segment.began && of.began + of.duration <= segment.began + segment.extent;
     spans.iter().filter(is_inside).copied().collect()
 }
 
-fn check_pieces(track: &Track, level: usize, hint: &str) {
-    let (least, pieces) = (track.least[level], &track.dense[level]);
-    let shorter: Vec<Shown> = all(track).into_iter().filter(|of| of.duration < least).collect();
+fn check_segments(track: &Track, level: usize, hint: &str) {
+    let (min_durations, segments) = (track.min_durations[level], &track.dense[level]);
+    let shorter: Vec<TimelineSpan> = all(track).into_iter().filter(|of| of.duration < min_durations).collect();
     for depth in 0..track.depth {
-        let spans: Vec<&Shown> = shorter.iter().filter(|of| of.depth == depth).collect();
-        let pieces: Vec<&Piece> = pieces.iter().filter(|piece| piece.depth == depth).collect();
-        let sums =
-            pieces.iter().map(|piece| (piece.calls, piece.busy)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        let spans: Vec<&TimelineSpan> = shorter.iter().filter(|of| of.depth == depth).collect();
+        let segments: Vec<&Segment> = segments.iter().filter(|segment| segment.depth == depth).collect();
+        let sums = segments
+            .iter()
+            .map(|segment| (segment.calls, segment.busy))
+            .fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let busy: u64 = spans.iter().map(|of| of.duration).sum();
         assert_eq!(sums, (spans.len() as u64, busy), "{hint}, level {level}, depth {depth}");
-        assert!(pieces.iter().all(|piece| piece.extent <= 4 * least), "{hint}");
-        assert!(pieces.windows(2).all(|pair| pair[0].began + pair[0].extent <= pair[1].began), "{hint}");
-        let covered = |of: &&&Shown| pieces.iter().any(|piece| !inside(piece, &[**of]).is_empty());
+        assert!(segments.iter().all(|segment| segment.extent <= 4 * min_durations), "{hint}");
+        assert!(segments.windows(2).all(|pair| pair[0].began + pair[0].extent <= pair[1].began), "{hint}");
+        let covered = |of: &&&TimelineSpan| segments.iter().any(|segment| !inside(segment, &[**of]).is_empty());
         assert!(spans.iter().all(|of| covered(&of)), "{hint}");
-        for piece in pieces {
-            check_name(piece, &spans, hint);
+        for segment in segments {
+            check_name(segment, &spans, hint);
         }
     }
 }
 
-/// A piece has the name of what took more than half of it, and no name of what took little.
-fn check_name(piece: &Piece, spans: &[&Shown], hint: &str) {
+/// Asserts that a segment has the name of the function with more than half of its time, and none of one with little.
+fn check_name(segment: &Segment, spans: &[&TimelineSpan], hint: &str) {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
-    let inside = inside(piece, spans);
-    if inside.len() as u64 != piece.calls {
-        return; // Spans without a duration stand at the edges of two.
+    let inside = inside(segment, spans);
+    if inside.len() as u64 != segment.calls {
+        return; // Spans without a duration at the edges may belong to two segments.
     }
     for of in &inside {
         *times.entry(&of.name).or_default() += of.duration.max(1);
     }
     let whole: u64 = times.values().sum();
     if let Some((most, _)) = times.iter().find(|(_, time)| **time * 2 > whole) {
-        assert!(piece.name.as_deref().is_none_or(|name| name == *most), "{hint}: {piece:?} {times:?}");
-        assert!(times[most] * 8 < whole * 7 || piece.name.is_some(), "{hint}: {piece:?} {times:?}");
+        assert!(segment.name.as_deref().is_none_or(|name| name == *most), "{hint}: {segment:?} {times:?}");
+        assert!(times[most] * 8 < whole * 7 || segment.name.is_some(), "{hint}: {segment:?} {times:?}");
     }
-    if let Some(name) = &piece.name {
-        assert!(times[name.as_str()] * 4 + 4 >= whole / 2, "{hint}: {piece:?} {times:?}");
+    if let Some(name) = &segment.name {
+        assert!(times[name.as_str()] * 4 + 4 >= whole / 2, "{hint}: {segment:?} {times:?}");
     }
 }
 
 #[test]
-fn pieces_stand_for_all_that_is_shorter() {
+fn segments_stand_for_all_shorter_spans() {
     for seed in 100..110 {
         let (recording, _) = program(seed, 1_500);
         for track in tracks(&page(&recording)) {
             assert!(track.dense[0].is_empty());
-            (1..track.least.len()).for_each(|level| check_pieces(&track, level, &format!("seed {seed}")));
+            (1..track.min_durations.len()).for_each(|level| check_segments(&track, level, &format!("seed {seed}")));
         }
     }
 }
 
-/// A second with so many calls that are `duration` long, and as long apart.
+/// Records a second with a number of calls of length `duration`, and with equal gaps.
 fn calls(count: u64, duration: u64) -> Recording {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
@@ -192,7 +198,7 @@ fn calls(count: u64, duration: u64) -> Recording {
 }
 
 #[test]
-fn many_spans_are_in_several_tiles_that_hardly_overlap() {
+fn many_spans_are_in_several_tiles_with_little_overlap() {
     let recording = calls(50_000, 300);
     let page = page(&recording);
     let tiles = page.head["timeline"]["tracks"][0]["levels"][0].as_array().unwrap();
@@ -200,14 +206,14 @@ fn many_spans_are_in_several_tiles_that_hardly_overlap() {
     assert_eq!(tiles.iter().map(|tile| tile[3]).collect::<Vec<_>>(), [16_384, 16_384, 16_384, 848]);
     assert!(tiles.windows(2).all(|pair| pair[0][2] <= pair[1][1]), "{tiles:?}");
     let tracks = tracks(&page);
-    let pieces = &tracks[0].dense[1];
-    assert!(pieces.iter().all(|piece| piece.name.as_deref() == Some("f")));
-    assert!((7_000..8_000).contains(&pieces.len()), "{}", pieces.len());
+    let segments = &tracks[0].dense[1];
+    assert!(segments.iter().all(|segment| segment.name.as_deref() == Some("f")));
+    assert!((7_000..8_000).contains(&segments.len()), "{}", segments.len());
     assert_eq!((tracks[0].spans, tracks[0].levels[0].len()), (50_001, 50_000));
 }
 
 #[test]
-fn a_piece_that_nothing_follows_is_in_a_tile_of_its_time() {
+fn a_segment_without_a_successor_is_in_a_tile_of_its_time() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
     let once = [(0, "outer", 200_000_000_u64), (10, "inner", 20)];
@@ -228,7 +234,7 @@ fn a_piece_that_nothing_follows_is_in_a_tile_of_its_time() {
 }
 
 #[test]
-fn deep_recursion_is_as_deep() {
+fn deep_recursion_keeps_its_depth() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
     (0..5_000).for_each(|depth| tape.begin((1, depth * 3), span("f")));
@@ -240,7 +246,7 @@ fn deep_recursion_is_as_deep() {
 }
 
 #[test]
-fn what_is_said_about_spans_is_told() {
+fn details_of_spans_are_included() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
     tape.begin_with((1, 10), span("with"), &[], r#"{"size": 3}"#);
@@ -251,9 +257,9 @@ fn what_is_said_about_spans_is_told() {
     tape.instant((1, 60), span("now"), &[]);
     let tracks = tracks(&page(&tape.recording()));
     let spans = all(&tracks[0]);
-    let told: Vec<_> = spans.iter().map(|of| (of.name.as_str(), of.flags, of.details.as_deref())).collect();
+    let rows: Vec<_> = spans.iter().map(|of| (of.name.as_str(), of.flags, of.details.as_deref())).collect();
     let size = Some(r#"{"size":3}"#);
-    assert_eq!(told, [("with", 0, size), ("without", 0, None), ("with", 1, size)]);
+    assert_eq!(rows, [("with", 0, size), ("without", 0, None), ("with", 1, size)]);
     assert_eq!(tracks[0].instants, [(60, "now".to_owned())]);
     assert_eq!((tracks[0].began, tracks[0].ended), (10, 60));
 }
@@ -273,14 +279,14 @@ fn counters_have_their_values_in_the_order_of_time() {
     };
     let page = page(&recording_of(vec![process(10, 100), process(20, 1_000)]));
     let counters = page.head["timeline"]["counters"].as_array().unwrap();
-    let told = counters.iter().map(|of| (of["name"].as_str().unwrap(), of["process"].as_u64().unwrap()));
-    assert_eq!(told.collect::<Vec<_>>(), [("queue", 0), ("queue", 1)]);
+    let rows = counters.iter().map(|of| (of["name"].as_str().unwrap(), of["process"].as_u64().unwrap()));
+    assert_eq!(rows.collect::<Vec<_>>(), [("queue", 0), ("queue", 1)]);
     let values = page.json(&counters[0]["block"]);
     assert_eq!(values, serde_json::json!({"times": [100, 105, 109], "values": [2.5, 1.0, -3.0]}));
 }
 
 #[test]
-fn memory_without_spans_has_no_timeline_and_with_spans_it_has() {
+fn memory_has_a_timeline_only_with_spans() {
     let page = page(&memory().recording());
     assert_eq!(tracks(&page)[0].spans, 1);
     let mut tape = Tape::new();
@@ -291,7 +297,7 @@ fn memory_without_spans_has_no_timeline_and_with_spans_it_has() {
 }
 
 #[test]
-fn lost_events_end_what_was_open() {
+fn lost_events_end_open_spans() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "main");
     let frames: [RawFrame; 2] = ["outer", "inner"].map(span);
@@ -307,13 +313,13 @@ fn lost_events_end_what_was_open() {
     assert_eq!(done.missing.len(), 1);
     let page = Page::read(&std::fs::read_to_string(folder.file("x.html")).unwrap());
     let spans = all(&tracks(&page)[0]);
-    let told: Vec<_> = spans.iter().map(|of| (of.began, of.duration, of.depth, of.flags)).collect();
-    assert_eq!(told, [(10, 10, 0, 1), (20, 0, 1, 1), (50, 10, 0, 0)]);
+    let rows: Vec<_> = spans.iter().map(|of| (of.began, of.duration, of.depth, of.flags)).collect();
+    assert_eq!(rows, [(10, 10, 0, 1), (20, 0, 1, 1), (50, 10, 0, 0)]);
 }
 
-/// Calls as the trees have them are the spans that were not open before: trees of a part of the time count by that.
+/// The calls of trees are spans that were not open before: trees of a time range count like that.
 #[test]
-fn what_was_open_before_is_no_call() {
+fn spans_that_were_open_before_are_no_calls() {
     let recording = traced().recording();
     let spans = all(&tracks(&page(&recording))[0]);
     let was_open: Vec<_> = spans.iter().filter(|of| of.flags & 4 != 0).map(|of| of.name.as_str()).collect();
@@ -323,14 +329,14 @@ fn what_was_open_before_is_no_call() {
         let options = AggregateOptions { measure: Some(Measure::WallTime), ..AggregateOptions::default() };
         let profile = aggregate(recording.processes(), &options, None, &mut |_| {}).unwrap().merged();
         let calls: u64 = profile.tree().nodes().iter().map(|node| node.cost.calls).sum();
-        let spans: Vec<Shown> = tracks(&page(&recording)).iter().flat_map(all).collect();
+        let spans: Vec<TimelineSpan> = tracks(&page(&recording)).iter().flat_map(all).collect();
         let shown = spans.iter().filter(|of| of.flags & 4 == 0).count() as u64;
         assert_eq!(shown, calls);
     }
 }
 
 #[test]
-fn samples_of_a_thread_without_spans_are_spans() {
+fn samples_of_a_thread_without_spans_become_spans() {
     let mut tape = Tape::new();
     tape.thread(1, 101, "sampled");
     tape.thread(2, 102, "both");
@@ -343,12 +349,12 @@ fn samples_of_a_thread_without_spans_are_spans() {
     tape.begin((2, 5_000), span("call"));
     tape.end((2, 6_000));
     let tracks = tracks(&page(&tape.recording()));
-    let told =
+    let rows =
         |track| -> Vec<_> { all(track).into_iter().map(|of| (of.began, of.duration, of.depth, of.name)).collect() };
     let last = all(&tracks[0])[0].duration - 3_000;
     assert!((1_000..=1_250).contains(&last), "{last}");
     let [main, work, rest] = ["main", "work", "rest"].map(str::to_owned);
     let expected = [(1_000, 3_000 + last, 0, main), (1_000, 2_000, 1, work), (3_000, 1_000 + last, 1, rest)];
-    assert_eq!(told(&tracks[0]), expected);
-    assert_eq!(told(&tracks[1]), [(5_000, 1_000, 0, "call".to_owned())]);
+    assert_eq!(rows(&tracks[0]), expected);
+    assert_eq!(rows(&tracks[1]), [(5_000, 1_000, 0, "call".to_owned())]);
 }

@@ -1,4 +1,4 @@
-//! Exports stop at their limits, leave nothing behind, and say what helps.
+//! Exports stop at their limits, leave no files behind, and give advice.
 
 use stackweave_export::{ExportError, ExportOptions, Format, SizeLimit, TooLarge, export, write};
 use stackweave_recording::Recording;
@@ -11,7 +11,7 @@ fn limited(limit: SizeLimit) -> ExportOptions<'static> {
     ExportOptions { max_size: limit, ..ExportOptions::default() }
 }
 
-/// Spans, samples and blocks in many blocks of the file.
+/// Records spans, samples and blocks in many blocks of the file.
 fn large() -> Recording {
     let mut tape = Tape::new();
     for round in 0..8_000 {
@@ -28,7 +28,7 @@ fn large() -> Recording {
 }
 
 #[test]
-fn every_format_stops_at_its_limit_and_leaves_nothing() {
+fn every_format_stops_at_its_limit_and_leaves_no_file() {
     let folder = Folder::new();
     let recording = memory().recording();
     for format in Format::all() {
@@ -44,7 +44,7 @@ fn every_format_stops_at_its_limit_and_leaves_nothing() {
 }
 
 #[test]
-fn what_was_there_stays() {
+fn an_existing_file_is_kept() {
     let folder = Folder::new();
     let path = folder.write("out.json", b"before");
     let options = ExportOptions { overwrite: true, ..limited(SizeLimit::Bytes(1000)) };
@@ -53,7 +53,7 @@ fn what_was_there_stays() {
 }
 
 #[test]
-fn a_limit_is_what_readers_take_before_it_is_compressed() {
+fn the_limit_is_for_the_size_before_compression() {
     let (folder, recording) = (Folder::new(), large());
     let plain = folder.file("out.json");
     let bytes =
@@ -68,9 +68,9 @@ fn a_limit_is_what_readers_take_before_it_is_compressed() {
     }
 }
 
-/// A format that is written while the recording is read knows how far it came.
+/// A format that is written while the recording is read knows its progress.
 #[test]
-fn the_sentence_says_how_much_of_the_recording_was_in_it() {
+fn the_error_has_the_share_of_the_recording_that_was_exported() {
     let recording = large();
     let mut bytes = Vec::new();
     write(&recording, Format::Json, &mut bytes, &limited(SizeLimit::None), (None, &mut |_| {})).unwrap();
@@ -81,24 +81,24 @@ fn the_sentence_says_how_much_of_the_recording_was_in_it() {
     let ExportError::TooLarge(TooLarge { share: Some(share), .. }) = error else { panic!("{error:?}") };
     assert!((0.3..0.7).contains(&share), "{share}");
     assert!(half.len() as u64 <= limit);
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.starts_with("the json export is larger than its limit of ")
-            && said.contains(" % of the events reach (all of them "),
-        "{said}"
+        message.starts_with("the json export is larger than its limit of ")
+            && message.contains("% of the events reached it (all of them"),
+        "{message}"
     );
-    assert!(said.ends_with("; parquet holds the same in fewer bytes"), "{said}");
+    assert!(message.ends_with("; parquet contains the same in fewer bytes"), "{message}");
 }
 
-/// Formats that list whole stacks take the square of the depth: the limit is for them.
+/// Formats that list whole stacks need space quadratic in the depth: the limit is for them.
 #[test]
-fn the_square_of_a_deep_recursion_is_not_written() {
+fn a_deep_recursion_is_stopped_by_the_limit() {
     let mut tape = Tape::new();
     (0..20_000).for_each(|at| tape.begin((1, at), span("a function that calls itself")));
     let folder = Folder::new();
     let options = limited(SizeLimit::Bytes(32 << 20));
     let error = export(&tape.recording(), Format::Folded, &folder.file("out.folded"), &options, (None, &mut |_| {}))
         .unwrap_err();
-    let expected = "the folded export is larger than its limit of 32.0 MiB; pprof holds the same in fewer bytes";
+    let expected = "the folded export is larger than its limit of 32.0 MiB; pprof contains the same in fewer bytes";
     assert_eq!((error.to_string().as_str(), folder.names()), (expected, vec![]));
 }

@@ -1,4 +1,4 @@
-//! speedscope's JSON: read by hand, and held to its schema where npm can fetch that.
+//! speedscope's JSON: read by hand, and checked with its schema if npm can fetch it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::common::examples::{
 use crate::common::readers::{reader_script, run, system_program};
 use crate::common::{assert_golden, exported_text};
 
-/// Calls, own and total cost by path, outermost name first.
+/// Calls, self and total cost by path, outermost name first.
 type Costs = BTreeMap<Vec<String>, (u64, i64, i64)>;
 
 fn exported(recording: &Recording, options: &ExportOptions<'_>) -> Value {
@@ -26,7 +26,7 @@ fn exported(recording: &Recording, options: &ExportOptions<'_>) -> Value {
     file
 }
 
-/// What the schema does not say: frames are there, and what opens is closed, in time.
+/// Asserts what the schema does not cover: frames exist, and what opens is closed, in the order of time.
 fn check(file: &Value) {
     let frames = file["shared"]["frames"].as_array().unwrap().len() as u64;
     for profile in file["profiles"].as_array().unwrap() {
@@ -62,7 +62,7 @@ fn name(file: &Value, frame: &Value) -> String {
     file["shared"]["frames"][frame]["name"].as_str().unwrap().to_owned()
 }
 
-/// The costs that a profile of the file has.
+/// Returns the costs of a profile in the file.
 fn costs(file: &Value, profile: &Value) -> Costs {
     let mut costs = Costs::new();
     if profile["type"] == "sampled" {
@@ -92,7 +92,7 @@ fn costs(file: &Value, profile: &Value) -> Costs {
     costs
 }
 
-/// The costs that a profile of ours has.
+/// Returns the costs of a profile of the recording.
 fn expected(profile: &Profile) -> Costs {
     let (mut costs, tree) = (Costs::new(), profile.tree());
     let mut paths: Vec<Vec<String>> = vec![Vec::new(); tree.nodes().len()];
@@ -100,7 +100,7 @@ fn expected(profile: &Profile) -> Costs {
         let mut path = paths[node.parent.index()].clone();
         path.push(profile.functions().function_of(node.frame).full_name().to_string());
         let cost = costs.entry(path.clone()).or_default();
-        *cost = (cost.0 + node.cost.calls, cost.1 + node.cost.own, cost.2 + node.cost.total);
+        *cost = (cost.0 + node.cost.calls, cost.1 + node.cost.self_cost, cost.2 + node.cost.total);
         paths[id.index()] = path;
     }
     if profile.without_frame() != 0 {
@@ -109,7 +109,7 @@ fn expected(profile: &Profile) -> Costs {
     costs
 }
 
-/// Holds each thread of an export to its profile.
+/// Compares each thread of an export with its profile.
 fn compare(recording: &Recording, options: &ExportOptions<'_>) {
     let file = exported(recording, options);
     let part = AggregateOptions { grouping: Grouping::Threads, ..options.part.clone() };
@@ -173,7 +173,7 @@ fn every_thread_agrees_with_its_profile() {
 }
 
 #[test]
-fn what_is_not_wanted_is_left_out() {
+fn hidden_frames_are_left_out() {
     let recording = random(22, 2000).recording();
     for kinds in [vec![FrameKind::Python], vec![FrameKind::Label, FrameKind::Native]] {
         let view = Some(View { show_all: true, filter: Filter { kinds, ..Filter::default() } });
@@ -205,7 +205,7 @@ fn what_is_not_wanted_is_left_out() {
 }
 
 #[test]
-fn processes_are_told_apart_and_share_their_functions() {
+fn processes_are_separate_and_share_their_functions() {
     let recording = recording_of(vec![
         example(),
         example_from(&Start { pid: 99, started_wall_ns: STARTED_NS + 5000, ..example_start() }),
@@ -220,7 +220,7 @@ fn processes_are_told_apart_and_share_their_functions() {
 }
 
 #[test]
-fn what_is_not_ended_ends_with_its_thread() {
+fn unfinished_spans_end_with_their_thread() {
     let mut tape = Tape::new();
     tape.begin((WORKER, 10), span("a"));
     tape.begin((WORKER, 20), span("b"));
@@ -235,7 +235,7 @@ fn what_is_not_ended_ends_with_its_thread() {
 }
 
 #[test]
-fn time_never_goes_back() {
+fn time_never_decreases() {
     let mut tape = Tape::new();
     tape.begin((WORKER, 50), span("a"));
     tape.begin((WORKER, 40), span("b"));
@@ -251,7 +251,7 @@ fn time_never_goes_back() {
 }
 
 #[test]
-fn what_is_open_where_events_are_missing_ends_there() {
+fn open_spans_end_where_events_are_missing() {
     let mut tape = Tape::new();
     tape.begin((WORKER, 10), span("a"));
     tape.begin((WORKER, 20), span("b"));
@@ -272,7 +272,7 @@ fn what_is_open_where_events_are_missing_ends_there() {
 }
 
 #[test]
-fn nasty_names_come_back_as_they_were() {
+fn nasty_names_are_read_back_unchanged() {
     let file = exported(&nasty().recording(), &ExportOptions::default());
     let frames = file["shared"]["frames"].as_array().unwrap();
     for name in nasty_names() {
@@ -285,7 +285,7 @@ fn nasty_names_come_back_as_they_were() {
 }
 
 #[test]
-fn the_schema_of_speedscope_takes_it() {
+fn the_export_is_valid_by_the_schema_of_speedscope() {
     let folder = Folder::new();
     let Some(mut npm) = system_program("npm", "--version") else { return };
     let packed = npm.args(["pack", "--silent", "speedscope@1.25.0"]).current_dir(folder.path()).output().unwrap();

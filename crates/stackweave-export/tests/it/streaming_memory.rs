@@ -1,4 +1,4 @@
-//! Exports take the memory of what is distinct, however many events there are.
+//! The memory for exports depends on distinct names and stacks, not on the number of events.
 
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_recording::Recording;
@@ -8,7 +8,7 @@ use stackweave_testkit::folder::Folder;
 
 const ROUNDS_IN_A_BLOCK: u64 = 400;
 
-/// Two threads with calls three levels deep, in each a sample, an instant, and a block that is freed.
+/// Records two threads with calls three levels deep, and in each a sample, an instant, and a block that is freed.
 fn recording(blocks: u64) -> Recording {
     let mut tape = Tape::new();
     let function = tape.python("f", "f.py", 1);
@@ -31,7 +31,7 @@ fn recording(blocks: u64) -> Recording {
 }
 
 #[test]
-fn ten_times_the_events_take_the_same_memory() {
+fn ten_times_the_events_need_the_same_memory() {
     let recordings = [recording(4), recording(40)];
     let folder = Folder::new();
     for format in [Format::Pstats, Format::Folded, Format::Pprof, Format::Speedscope, Format::Json] {
@@ -41,7 +41,7 @@ fn ten_times_the_events_take_the_same_memory() {
             peak_bytes(|| drop(export(recording, format, &path, &options, (None, &mut |_| {})).unwrap()))
         });
         println!("{format}: {peaks:?} bytes");
-        // The places of the blocks in the file are known too.
+        // The positions of the blocks in the file are kept too.
         assert!(peaks[1] <= peaks[0] + peaks[0] / 4, "{format}: {peaks:?} bytes");
     }
 }

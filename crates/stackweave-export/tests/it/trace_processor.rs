@@ -1,4 +1,4 @@
-//! Both formats for Perfetto, as its trace processor understands them. It needs node.
+//! Both formats for Perfetto, as its trace processor reads them. It needs node.
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
@@ -10,7 +10,7 @@ use crate::common::examples::{example, random};
 use crate::common::readers::{reader_script, run, system_program};
 use crate::common::trees::{Tree, printed, profiled};
 
-fn ask(recording: &Recording, format: Format) -> Option<Value> {
+fn query(recording: &Recording, format: Format) -> Option<Value> {
     system_program("node", "--version")?;
     let folder = Folder::new();
     let path = folder.file("out");
@@ -19,7 +19,7 @@ fn ask(recording: &Recording, format: Format) -> Option<Value> {
     Some(serde_json::from_str(&said).expect("the reader prints JSON"))
 }
 
-/// Without what took no time: that is an instant there.
+/// Returns the tree without spans of no duration, which are instants there.
 fn expected(recording: &Recording) -> Tree {
     let mut tree = profiled(recording, &AggregateOptions::default());
     tree.retain(|_, (_, _, total)| *total > 0);
@@ -27,10 +27,10 @@ fn expected(recording: &Recording) -> Tree {
 }
 
 #[test]
-fn the_example_is_understood() {
+fn the_example_is_read_correctly() {
     let recording = example().recording();
     for format in [Format::Chrome, Format::Perfetto] {
-        let Some(seen) = ask(&recording, format) else { return };
+        let Some(seen) = query(&recording, format) else { return };
         assert_eq!(printed(&seen["tree"]), expected(&recording), "{format}");
         assert_eq!(seen["problems"], json!([]), "{format}");
         assert!(seen["processes"].as_array().is_some_and(|all| all.contains(&json!([4242, "python3 train.py"]))));
@@ -49,7 +49,7 @@ fn the_example_is_understood() {
 fn random_recordings_agree_with_their_profiles() {
     let recording = random(21, 20_000).recording();
     for format in [Format::Chrome, Format::Perfetto] {
-        let Some(seen) = ask(&recording, format) else { return };
+        let Some(seen) = query(&recording, format) else { return };
         assert_eq!(seen["problems"], json!([]), "{format}");
         let (found, expected) = (printed(&seen["tree"]), expected(&recording));
         assert_eq!(found, expected, "{format}");

@@ -1,5 +1,5 @@
-//! What tracers of calls record, in all formats: calls with their callers, generators in pieces, tasks with names, what was
-//! open before, and ends that say something.
+//! Recordings of call tracers in all formats: calls with their callers, generators in parts, tasks with names, calls
+//! that were open before, and ends with details.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn tree() -> Tree {
         .collect()
 }
 
-/// How often spans were there, where a reader counts also what was only open.
+/// Returns how often spans occurred, where a reader also counts spans that were only open.
 fn times(tree: Tree) -> BTreeMap<Vec<String>, (i64, i64)> {
     tree.into_iter()
         .filter(|(_, (_, _, total))| *total > 0)
@@ -55,12 +55,12 @@ fn chrome_events(recording: &Recording) -> Vec<Value> {
 }
 
 #[test]
-fn a_profile_counts_begins_and_goings_on() {
+fn a_profile_counts_begins_and_resumes() {
     assert_eq!(profiled(&traced().recording(), &AggregateOptions::default()), tree());
 }
 
 #[test]
-fn spans_say_where_they_were_called_and_what_they_belong_to() {
+fn spans_have_their_callers_and_tasks() {
     let events = chrome_events(&traced().recording());
     let args = |began: f64| &events.iter().find(|event| event["ts"].as_f64() == Some(began / 1_000.0)).unwrap()["args"];
     assert_eq!(args(100.0), &json!({"file": "/app/a.py:1"}));
@@ -75,7 +75,7 @@ fn spans_say_where_they_were_called_and_what_they_belong_to() {
 }
 
 #[test]
-fn the_trace_processor_joins_what_goes_on() {
+fn the_trace_processor_connects_resumed_spans() {
     let recording = traced().recording();
     for format in [Format::Chrome, Format::Perfetto] {
         if system_program("node", "--version").is_none() {
@@ -132,7 +132,7 @@ fn random_traces_have_the_times_of_their_profiles() {
     }
 }
 
-/// As deep as interpreters go, all of it open since the same moment: nothing may take the square of that.
+/// As deep as interpreters go, with all calls open since the same moment: nothing may be quadratic.
 #[test]
 fn very_deep_stacks_are_written_in_linear_time() {
     const DEPTH: u64 = 20_000;
@@ -158,7 +158,7 @@ fn very_deep_stacks_are_written_in_linear_time() {
 }
 
 #[test]
-fn lines_of_json_tell_callers_tasks_and_ends_that_say_something() {
+fn lines_of_json_have_callers_tasks_and_details_of_ends() {
     let text = exported_text(&traced().recording(), Format::Json, &ExportOptions::default());
     let lines = read_json_lines(&text);
     let kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
@@ -175,7 +175,7 @@ fn lines_of_json_tell_callers_tasks_and_ends_that_say_something() {
         "demoted",
         "trace-note",
     ];
-    assert_eq!(kinds, expected, "what is open already is not told again");
+    assert_eq!(kinds, expected, "open calls are not recorded again");
     let names = |line: &Value| -> Vec<String> {
         line["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap().to_owned()).collect()
     };
@@ -191,8 +191,8 @@ fn lines_of_json_tell_callers_tasks_and_ends_that_say_something() {
 }
 
 #[test]
-fn readers_of_pstats_take_functions_that_were_never_called() {
-    // Some of them leave out what takes less than microseconds.
+fn readers_of_pstats_accept_functions_that_were_never_called() {
+    // Some of them leave out functions of less than a microsecond.
     let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
     let recording = traced_from(&start).recording();
     let folder = Folder::new();
@@ -211,7 +211,7 @@ fn readers_of_pstats_take_functions_that_were_never_called() {
 }
 
 #[test]
-fn tables_have_callers_and_say_what_is_a_call() {
+fn tables_have_callers_and_mark_calls() {
     let folder = Folder::new();
     let path = folder.file("out.parquet");
     export(&traced().recording(), Format::Parquet, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();

@@ -1,4 +1,4 @@
-"""`json_schema.py SCHEMA FILE` holds a JSON file to a schema."""
+"""`json_schema.py SCHEMA FILE` validates a JSON file with a schema."""
 
 import json
 import sys

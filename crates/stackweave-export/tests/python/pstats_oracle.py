@@ -49,7 +49,7 @@ def compare(_, count, folder):
             for key, (*numbers, callers) in ours.items()
         }
         if any(file == "~" for file, _, _ in expected):
-            # Pythons from 3.14 on profile C functions even if they are told not to: times differ, calls do not.
+            # From 3.14 on, Python profiles C functions even if that is disabled: times differ, calls do not.
             ours, expected = calls_only(ours), calls_only(expected)
         assert ours == expected, f"seed {seed}: {ours} instead of {expected}"
 

@@ -1,4 +1,4 @@
-"""Reads a .prof with one of the programs that do: `pstats_readers.py READER FILE`. Prints what it says as JSON."""
+"""Reads a .prof with one of its readers: `pstats_readers.py READER FILE`. Prints the result as JSON."""
 
 import io
 import json

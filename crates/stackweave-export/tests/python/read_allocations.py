@@ -1,4 +1,4 @@
-"""Asks DuckDB and Polars about the allocations of a folder of Parquet files, and prints what they say as JSON."""
+"""Queries DuckDB and Polars for the allocations of a folder of Parquet files, and prints the results as JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Asks DuckDB about the calls in a folder of Parquet files, and prints what it says as JSON."""
+"""Queries the calls in a folder of Parquet files with DuckDB, and prints them as JSON."""
 
 import json
 import sys
@@ -21,8 +21,8 @@ def main(folder):
     for table in ["events", "frames"]:
         [path] = Path(folder, table).rglob("*.parquet")
         connection.execute(f"create view {table} as select * from read_parquet('{path}')")
-    ask = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
-    json.dump({"spans": ask(SPANS), "collections": ask(COLLECTIONS)}, sys.stdout)
+    query = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
+    json.dump({"spans": query(SPANS), "collections": query(COLLECTIONS)}, sys.stdout)
 
 
 main(sys.argv[1])

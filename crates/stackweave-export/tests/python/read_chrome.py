@@ -1,4 +1,4 @@
-"""Reads a Chrome trace strictly, checks its structure, lets viztracer load it, and prints what is in it as JSON."""
+"""Reads a Chrome trace strictly, checks its structure, lets viztracer load it, and prints its contents as JSON."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from spans import Tree, nest
 from viztracer.report_builder import ReportBuilder
 
 COMMON = {"ph", "pid", "tid"}
-# By phase: what must be there, and what may.
+# By phase: required keys, and optional ones.
 SCHEMA = {
     "M": ({"name", "args"}, set()),
     "X": ({"name", "cat", "ts", "dur"}, {"args", "sf", "bind_id", "flow_in", "flow_out"}),
@@ -59,7 +59,7 @@ def stack(frames, number):
 
 
 def viztracer_events(path):
-    """How many events viztracer has after it has loaded the file, made a report of it and written it again."""
+    """Returns how many events viztracer has after loading the file, writing a report and loading it again."""
     with tempfile.TemporaryDirectory() as folder:
         report = ReportBuilder([path], verbose=0)
         report.save(f"{folder}/report.html")

@@ -1,4 +1,4 @@
-"""Checks the structure of a profile for the Firefox Profiler, and prints what is in it as JSON."""
+"""Checks the structure of a profile for the Firefox Profiler, and prints its contents as JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Asks DuckDB and Polars about a folder of Parquet files, and prints what they say as JSON."""
+"""Queries a folder of Parquet files with DuckDB and Polars, and prints the results as JSON."""
 
 import contextlib
 import io
@@ -14,10 +14,10 @@ import polars
 from spans import Tree
 
 TABLES = ["events", "stacks", "frames", "modules", "threads", "processes"]
-# Calls, primitive calls, own and total nanoseconds of each function.
+# Calls, primitive calls, self and total nanoseconds of each function.
 FUNCTIONS = """
     select coalesce(any_value(f.qualname), any_value(f.name)), count(*), count(*) filter (e.is_outermost),
-        sum(e.own_ns)::bigint, coalesce(sum(e.duration_ns) filter (e.is_outermost), 0)::bigint
+        sum(e.self_ns)::bigint, coalesce(sum(e.duration_ns) filter (e.is_outermost), 0)::bigint
     from events e join frames f using (process, frame) where e.kind = 'span'
     group by process, f.function order by all"""
 # Weights of samples by stack, outermost function first.
@@ -61,20 +61,20 @@ def with_polars(folder):
     scan = lambda table: polars.scan_parquet(f"{folder}/{table}", hive_partitioning=True)  # noqa: E731
     named = scan("frames").with_columns(shown=polars.coalesce("qualname", "name"))
     spans = scan("events").filter(polars.col("kind") == "span").join(named, on=["process", "frame"])
-    own = polars.col("own_ns").sum()
+    own = polars.col("self_ns").sum()
     total = polars.col("duration_ns").filter("is_outermost").sum()
     primitive = polars.col("is_outermost").sum()
     functions = spans.group_by("process", "function").agg(
         polars.col("shown").first(), polars.len(), primitive, own, total
     )
-    rows = functions.select("shown", "len", "is_outermost", "own_ns", "duration_ns").collect().rows()
+    rows = functions.select("shown", "len", "is_outermost", "self_ns", "duration_ns").collect().rows()
     return {"functions": sorted(map(list, rows)), "tree": tree_of(spans.collect())}
 
 
 def tree_of(spans):
-    """By the numbers of spans: parents begin before what is inside them."""
+    """Returns calls by the numbers of spans: parents begin before their children."""
     tree, paths = Tree(), {}
-    columns = ["process", "span", "parent", "shown", "duration_ns", "own_ns"]
+    columns = ["process", "span", "parent", "shown", "duration_ns", "self_ns"]
     for process, span, parent, name, duration, own in spans.sort("process", "span").select(columns).iter_rows():
         paths[process, span] = [*paths.get((process, parent), []), name]
         tree.add(paths[process, span], duration, duration - own)
@@ -82,7 +82,7 @@ def tree_of(spans):
 
 
 def documented(folder, page):
-    """What the queries of the page give, run as they stand there."""
+    """Runs the queries of the documentation page, and returns their results."""
     text = Path(page).read_text().replace("out.parquet", folder)
     sql, live = re.findall("```sql\\n(.*?)```", text, re.S)
     python = next(block for block in re.findall("```python\\n(.*?)```", text, re.S) if "polars" in block)

@@ -1,4 +1,4 @@
-"""Decodes a Perfetto trace with the messages of Perfetto's own package, and prints what is in it as JSON."""
+"""Decodes a Perfetto trace with the messages of Perfetto's own package, and prints its contents as JSON."""
 
 import json
 import sys

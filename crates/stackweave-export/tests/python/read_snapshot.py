@@ -29,7 +29,7 @@ def check_segments(segments):
 
 
 def cut(rooms, address, size):
-    """Takes a part out of a segment that grows."""
+    """Removes a part of an expandable segment."""
     start = max(room for room in rooms if room <= address)
     end = start + rooms.pop(start)
     assert address + size <= end
@@ -40,7 +40,7 @@ def cut(rooms, address, size):
 
 
 def grow(rooms, address, size):
-    """Adds a part to the segments that it lies beside."""
+    """Adds a part, and merges it with adjacent segments."""
     size += rooms.pop(address + size, 0)
     before = next((room for room in rooms if room + rooms[room] == address), None)
     if before is None:
@@ -86,7 +86,7 @@ def check_undone(segments, events):
 
 
 def sharing(snapshot):
-    """How many lists of frames and how many frames there are, as objects and as values."""
+    """Returns the numbers of lists of frames and of frames, as objects and as values."""
     lists = [event["frames"] for events in snapshot["device_traces"] for event in events if "frames" in event]
     frames = [frame for stack in lists for frame in stack]
     values = {json.dumps(frame) for frame in frames}

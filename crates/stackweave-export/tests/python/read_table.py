@@ -1,4 +1,4 @@
-"""Reads a table of allocations by Python's csv and by Polars, and prints what they see as JSON."""
+"""Reads a table of allocations by Python's csv and by Polars, and prints the results as JSON."""
 
 import csv
 import json

@@ -1,8 +1,8 @@
-"""Trees of spans, rebuilt from exports as their viewers do it."""
+"""Trees of spans, rebuilt from exports like viewers do."""
 
 
 class Tree:
-    """Calls, own and total nanoseconds by path."""
+    """Calls, self and total nanoseconds by path."""
 
     def __init__(self):
         self.paths = {}
@@ -18,7 +18,7 @@ class Tree:
 
 
 class Thread:
-    """Begins and ends of one thread."""
+    """Builds the tree from begins and ends of one thread."""
 
     def __init__(self, tree):
         self.tree, self.open = tree, []
@@ -36,7 +36,7 @@ class Thread:
 
 
 def nest(tree, spans):
-    """Whole spans (begin, duration, name) of one thread, in the order of the file. What is outside comes first."""
+    """Builds the tree from complete spans (begin, duration, name) of one thread in the order of the file, parents first."""
     thread, ends = Thread(tree), []
     for index, (begin, duration, name) in sorted(enumerate(spans), key=lambda span: span[1][0]):
         while ends and (ends[-1][0] < begin or (ends[-1][0] == begin and (duration > 0 or ends[-1][1] < index))):

@@ -1,4 +1,4 @@
-"""Shows a snapshot by torch.cuda._memory_viz in all of its ways. Prints the text that it gives."""
+"""Shows a snapshot by torch.cuda._memory_viz in all of its views, and prints their text."""
 
 import contextlib
 import io

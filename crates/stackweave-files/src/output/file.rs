@@ -1,4 +1,4 @@
-//! An output that is one file.
+//! An output that consists of one file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,19 +10,19 @@ use super::{Created, Existing};
 
 const BUFFER: usize = 1 << 18;
 
-/// A file that is there when it is complete, or not at all. What is written to a device, a FIFO or a socket is there at once.
+/// A file that exists only when it is complete. Output to a device, a FIFO or a socket is written immediately.
 ///
-/// Dropped before [`OutputFile::finish`], it leaves nothing, and what was there before stays as it was.
+/// If it is dropped before [`OutputFile::finish`], nothing remains of it, and an old file is unchanged.
 #[derive(Debug)]
 pub struct OutputFile {
     out: BufWriter<File>,
-    /// None: a stream.
+    /// `None` for a stream.
     draft: Option<(Draft, Option<Unfinished>)>,
     bytes: u64,
 }
 
 impl OutputFile {
-    /// Opens an output. A new file has the rights of its owner only.
+    /// Opens an output. Only the owner can access a new file.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
         Ok(match Draft::open(path, existing)? {
             Opened::Stream(stream) => Self::stream(stream),
@@ -41,7 +41,7 @@ impl OutputFile {
         Self { out: BufWriter::with_capacity(BUFFER, file), draft: None, bytes: 0 }
     }
 
-    /// Brings the file to the disk, and gives it its name. Returns how many bytes it has, and the proof that it was created here, unless
+    /// Syncs the file to the disk, and names it. Returns its size, and the proof that it was created here, unless
     /// it is a stream.
     pub fn finish(mut self) -> io::Result<(u64, Option<Created>)> {
         self.out.flush()?;
@@ -65,7 +65,7 @@ impl Write for OutputFile {
     }
 }
 
-/// Writes a whole file, or nothing. Returns how many bytes it has.
+/// Writes a complete file, or nothing. Returns its size.
 pub fn write_file<E: From<io::Error>>(
     path: &Path,
     existing: Existing,

@@ -1,4 +1,4 @@
-//! Files: nothing is destroyed, whatever is at the path.
+//! Outputs that are files destroy nothing, whatever is at the path.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -24,17 +24,17 @@ fn kind_of(result: io::Result<u64>) -> io::ErrorKind {
     result.unwrap_err().kind()
 }
 
-/// A copy of the null device or of the full one; `None` where this user can't make one.
+/// Returns a copy of the null device or of the full device; `None` if this user cannot create one.
 fn device(folder: &Folder, minor: u32) -> Option<PathBuf> {
     let path = folder.file("device");
     mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(1, minor)).ok()?;
-    // Mounts can forbid devices.
+    // The mount may forbid devices.
     File::options().write(true).open(&path).ok()?;
     Some(path)
 }
 
 #[test]
-fn a_new_file_is_its_owners_only() {
+fn only_the_owner_can_access_a_new_file() {
     let folder = Folder::new();
     let path = folder.file("line\nbreak.swv");
     assert_eq!(write(&path, Existing::Keep, b"one").unwrap(), 3);
@@ -43,7 +43,7 @@ fn a_new_file_is_its_owners_only() {
 }
 
 #[test]
-fn an_existing_file_stays_unless_it_may_be_replaced() {
+fn an_existing_file_is_kept_unless_it_may_be_replaced() {
     let folder = Folder::new();
     let path = folder.write("a.txt", b"before");
     assert_eq!(kind_of(write(&path, Existing::Keep, b"after")), io::ErrorKind::AlreadyExists);
@@ -53,7 +53,7 @@ fn an_existing_file_stays_unless_it_may_be_replaced() {
 }
 
 #[test]
-fn a_file_that_appears_meanwhile_stays() {
+fn a_file_that_appears_meanwhile_is_kept() {
     let folder = Folder::new();
     let path = folder.file("a.txt");
     let mut output = OutputFile::create(&path, Existing::Keep).unwrap();
@@ -64,7 +64,7 @@ fn a_file_that_appears_meanwhile_stays() {
 }
 
 #[test]
-fn a_failure_leaves_what_was_there_and_nothing_else() {
+fn a_failure_changes_and_leaves_nothing() {
     let folder = Folder::new();
     let path = folder.write("a.txt", b"before");
     let fail = |out: &mut dyn Write| {
@@ -76,18 +76,18 @@ fn a_failure_leaves_what_was_there_and_nothing_else() {
 }
 
 #[test]
-fn a_replaced_file_keeps_its_rights() {
+fn a_replaced_file_keeps_its_permissions() {
     let folder = Folder::new();
     let path = folder.write("a.txt", b"before");
-    for rights in [0o600, 0o640, 0o644, 0o400] {
-        fs::set_permissions(&path, Permissions::from_mode(rights)).unwrap();
+    for permissions in [0o600, 0o640, 0o644, 0o400] {
+        fs::set_permissions(&path, Permissions::from_mode(permissions)).unwrap();
         write(&path, Existing::Replace, b"after").unwrap();
-        assert_eq!(mode(&path), rights);
+        assert_eq!(mode(&path), permissions);
     }
 }
 
 #[test]
-fn a_link_stays_and_its_target_is_replaced() {
+fn a_link_is_kept_and_its_target_is_replaced() {
     let folder = Folder::new();
     let target = folder.write("inner/target.txt", b"before");
     let (link, dangling) = (folder.file("link.txt"), folder.file("dangling.txt"));
@@ -104,7 +104,7 @@ fn a_link_stays_and_its_target_is_replaced() {
 }
 
 #[test]
-fn a_device_is_written_through() {
+fn a_device_is_written_to() {
     let folder = Folder::new();
     let Some(path) = device(&folder, 3) else { return };
     for existing in [Existing::Keep, Existing::Replace] {
@@ -115,7 +115,7 @@ fn a_device_is_written_through() {
 }
 
 #[test]
-fn a_full_device_says_so_and_stays() {
+fn a_full_device_is_an_error_and_is_kept() {
     let folder = Folder::new();
     let Some(path) = device(&folder, 7) else { return };
     assert_eq!(kind_of(write(&path, Existing::Replace, b"more")), io::ErrorKind::StorageFull);
@@ -126,7 +126,7 @@ fn a_full_device_says_so_and_stays() {
 fn a_block_device_is_refused() {
     let folder = Folder::new();
     let path = folder.file("disk");
-    // No driver has this number: it can't be opened by accident.
+    // No driver has this number, so that it cannot be opened by accident.
     let made = mknodat(CWD, &path, FileType::BlockDevice, Mode::from_raw_mode(0o600), makedev(241, 77));
     if made.is_ok() {
         assert_eq!(kind_of(write(&path, Existing::Replace, b"")), io::ErrorKind::InvalidInput);
@@ -135,7 +135,7 @@ fn a_block_device_is_refused() {
 }
 
 #[test]
-fn a_fifo_and_a_socket_are_written_through() {
+fn a_fifo_and_a_socket_are_written_to() {
     let folder = Folder::new();
     let (fifo, socket) = (folder.file("fifo"), folder.file("socket"));
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -157,17 +157,17 @@ fn a_fifo_and_a_socket_are_written_through() {
 }
 
 #[test]
-fn a_fifo_without_a_reader_is_an_error_and_not_an_endless_wait() {
+fn a_fifo_without_a_reader_is_an_error() {
     let folder = Folder::new();
     let fifo = folder.file("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let error = write(&fifo, Existing::Keep, b"").unwrap_err();
-    assert_eq!(error.to_string(), "it is a FIFO that nobody reads: start its reader first");
+    assert_eq!(error.to_string(), "it is a FIFO without a reader: start its reader first");
     assert!(fs::symlink_metadata(fifo).unwrap().file_type().is_fifo());
 }
 
 #[test]
-fn a_fifo_whose_reader_is_slow_gets_all() {
+fn a_fifo_with_a_slow_reader_gets_everything() {
     let folder = Folder::new();
     let fifo = folder.file("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -180,7 +180,7 @@ fn a_fifo_whose_reader_is_slow_gets_all() {
             file.read_to_end(&mut bytes).map(|_| bytes).unwrap()
         })
     };
-    // More than a pipe holds: a writer that does not wait would fail.
+    // More than a pipe holds: a writer that does not block would fail.
     let long = vec![7; 1 << 20];
     write(&fifo, Existing::Keep, &long).unwrap();
     assert!(reader.join().unwrap() == long);
@@ -198,15 +198,15 @@ fn a_folder_is_never_replaced_by_a_file() {
 }
 
 #[test]
-fn only_what_was_created_is_discarded() {
+fn only_created_files_are_discarded() {
     let folder = Folder::new();
     let path = folder.file("a.txt");
     let mut output = OutputFile::create(&path, Existing::Keep).unwrap();
     output.write_all(b"ours").unwrap();
     let created = output.finish().unwrap().1.unwrap();
-    assert!(created.is_there());
+    assert!(created.exists());
     fs::rename(folder.write("other", b"theirs"), &path).unwrap();
-    assert!(!created.is_there() && !created.discard());
+    assert!(!created.exists() && !created.discard());
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
     fs::remove_file(&path).unwrap();
     assert!(!created.discard());
@@ -217,7 +217,7 @@ fn only_what_was_created_is_discarded() {
 }
 
 #[test]
-fn a_file_under_a_random_name_is_published_and_discarded_alike() {
+fn a_file_with_a_random_name_is_published_and_discarded_too() {
     let folder = Folder::new();
     let path = folder.write("a.txt", b"before");
     for existing in [Existing::Keep, Existing::Replace] {
@@ -236,7 +236,7 @@ fn a_file_under_a_random_name_is_published_and_discarded_alike() {
 }
 
 #[test]
-fn a_link_in_the_way_of_a_temporary_name_is_not_followed() {
+fn a_link_at_a_temporary_name_is_not_followed() {
     let folder = Folder::new();
     let victim = folder.write("victim", b"kept");
     let link = folder.file("link");
@@ -260,7 +260,7 @@ fn a_missing_folder_is_an_error_and_is_not_created() {
 }
 
 #[test]
-fn a_signal_finds_what_is_unfinished() {
+fn discarding_removes_unfinished_files() {
     let folder = Folder::new();
     let (_file, draft) = draft::tests::named_draft(&folder.file("a.txt"), Existing::Keep);
     let unfinished = unfinished::Unfinished::new();
@@ -271,14 +271,14 @@ fn a_signal_finds_what_is_unfinished() {
 }
 
 #[test]
-fn rights_are_octal_numbers() {
-    let read = |text: &str| rights::parse(text);
+fn permissions_are_octal_numbers() {
+    let read = |text: &str| permissions::parse(text);
     assert_eq!((read("640"), read("0666"), read("0")), (Some(0o640), Some(0o666), Some(0o600)));
     assert_eq!((read(""), read("777"), read("9"), read("rw")), (Some(0o600), None, None, None));
 }
 
 #[test]
-fn numbers_come_before_the_last_extension() {
+fn numbers_are_inserted_before_the_last_extension() {
     let numbered = |path, number| numbered(Path::new(path), number).display().to_string();
     assert_eq!(numbered("a/out.1.swv", 1), "a/out.1.swv");
     assert_eq!(numbered("a/out.1.swv", 2), "a/out.1-2.swv");

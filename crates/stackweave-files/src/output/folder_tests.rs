@@ -1,4 +1,4 @@
-//! Folders: an older export is replaced, and nothing else.
+//! Outputs that are folders replace an older export, and nothing else.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ fn text_of(path: &Path) -> String {
     fs::read_to_string(path.join("events/process=1/part-0")).unwrap()
 }
 
-/// All files and folders below a folder.
+/// Returns all files and folders below a folder.
 fn all(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).unwrap() {
@@ -36,7 +36,7 @@ fn all(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_export_takes_the_place_of_an_older_one_only() {
+fn an_export_replaces_only_an_older_export() {
     let folder = Folder::new();
     let path = folder.file("out");
     export(&path, Existing::Keep, "first").unwrap();
@@ -50,7 +50,7 @@ fn an_export_takes_the_place_of_an_older_one_only() {
 }
 
 #[test]
-fn a_folder_with_anything_else_is_left_alone() {
+fn a_folder_with_additions_is_unchanged() {
     let folder = Folder::new();
     let path = folder.file("out");
     export(&path, Existing::Keep, "first").unwrap();
@@ -79,7 +79,7 @@ fn a_folder_with_anything_else_is_left_alone() {
 }
 
 #[test]
-fn a_folder_that_is_no_export_is_left_alone() {
+fn a_folder_that_is_not_an_export_is_unchanged() {
     let folder = Folder::new();
     let thesis = folder.write("precious/sub/thesis.txt", b"years");
     let error = export(&folder.file("precious"), Existing::Replace, "no").unwrap_err().to_string();
@@ -88,13 +88,13 @@ fn a_folder_that_is_no_export_is_left_alone() {
     let file = folder.write("file", b"kept");
     assert_eq!(export(&file, Existing::Replace, "no").unwrap_err().kind(), io::ErrorKind::NotADirectory);
     assert_eq!(fs::read(&file).unwrap(), b"kept");
-    for place in [".", "..", "/", "../.."] {
-        assert!(export(Path::new(place), Existing::Replace, "no").is_err(), "{place}");
+    for path in [".", "..", "/", "../.."] {
+        assert!(export(Path::new(path), Existing::Replace, "no").is_err(), "{path}");
     }
 }
 
 #[test]
-fn a_list_that_names_other_files_removes_none_of_them() {
+fn a_list_with_files_outside_the_folder_removes_nothing() {
     let folder = Folder::new();
     let victim = folder.write("victim", b"kept");
     folder.write("out/one", b"1");
@@ -104,7 +104,7 @@ fn a_list_that_names_other_files_removes_none_of_them() {
 }
 
 #[test]
-fn a_list_can_not_pass_links_and_empty_folders_for_files() {
+fn links_and_empty_folders_in_a_list_are_not_files() {
     let folder = Folder::new();
     folder.write("out/_stackweave_export", format!("stackweave export 1\n{0} link\n{0} empty\n", u64::MAX).as_bytes());
     let path = folder.file("out");
@@ -116,7 +116,7 @@ fn a_list_can_not_pass_links_and_empty_folders_for_files() {
 }
 
 #[test]
-fn a_folder_around_an_input_is_refused() {
+fn a_folder_that_contains_an_input_is_refused() {
     let folder = Folder::new();
     let path = folder.file("out");
     export(&path, Existing::Keep, "first").unwrap();
@@ -126,7 +126,7 @@ fn a_folder_around_an_input_is_refused() {
 }
 
 #[test]
-fn an_unfinished_folder_leaves_nothing_and_the_old_one_stays() {
+fn an_unfinished_folder_leaves_nothing_and_the_old_one_is_kept() {
     let folder = Folder::new();
     let path = folder.file("out");
     export(&path, Existing::Keep, "first").unwrap();
@@ -137,7 +137,7 @@ fn an_unfinished_folder_leaves_nothing_and_the_old_one_stays() {
 }
 
 #[test]
-fn what_is_added_while_it_is_written_stays() {
+fn files_added_during_the_export_are_kept() {
     let folder = Folder::new();
     let path = folder.file("out");
     export(&path, Existing::Keep, "first").unwrap();
@@ -150,7 +150,7 @@ fn what_is_added_while_it_is_written_stays() {
 }
 
 #[test]
-fn names_that_lead_out_of_the_folder_are_refused() {
+fn names_outside_the_folder_are_refused() {
     let folder = Folder::new();
     let mut output = OutputFolder::create(&folder.file("out"), Existing::Keep, &[]).unwrap();
     for name in ["../a", "/a", "", "a/../../b"] {

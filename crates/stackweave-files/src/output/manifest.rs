@@ -1,16 +1,18 @@
-//! The list of what an export has put into its folder: by it, and only by it, the folder can be replaced.
+//! The list of the files that an export has written to its folder. It allows, and only it allows, a later export
+//! to replace the folder.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Readers of datasets leave out names that begin like this.
+/// Readers of datasets ignore names that begin like this.
 pub(super) const NAME: &str = "_stackweave_export";
 const FIRST_LINE: &str = "stackweave export 1";
-/// A list that is longer was not written by us.
-const MOST_BYTES: u64 = 64 << 20;
-/// The size of what is no file. No list has it, so that a link, a device or an empty folder is never taken for a file of ours.
+/// A longer list was not written by Stackweave.
+const MAX_BYTES: u64 = 64 << 20;
+/// The size of entries that are not files. It is in no list, so that a link, a device or an empty folder is never
+/// regarded as an exported file.
 const NO_FILE: u64 = u64::MAX;
 
 /// The files of an export by their paths in its folder, with their sizes.
@@ -28,7 +30,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Returns what is in a folder. Fails unless all of it is in the folder's own list, so that an export can take its place.
+    /// Returns the contents of a folder. Fails unless all of it is in the folder's own list, so that an export may
+    /// replace it.
     pub(super) fn of_whole_folder(folder: &Path) -> io::Result<Self> {
         let refuse = |sentence: String| Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         let Some(listed) = Self::read(&folder.join(NAME))? else {
@@ -44,7 +47,7 @@ impl Manifest {
             match listed.0.get(path) {
                 None => {
                     return refuse(format!(
-                        "the folder also holds {path_text}, and is not replaced: name a new folder"
+                        "the folder also contains {path_text}, and is not replaced: name a new folder"
                     ));
                 }
                 Some(known) if known != size => {
@@ -55,13 +58,13 @@ impl Manifest {
                 Some(_) => {}
             }
         }
-        // What is only in the list is nowhere in the folder: it must never be removed.
+        // Remove files that are only in the list: they are not in the folder, and must never be deleted.
         Ok(Self(found))
     }
 
-    /// Reads a list; `None` if the file is no such list.
+    /// Reads a list; `None` if the file is not such a list.
     fn read(path: &Path) -> io::Result<Option<Self>> {
-        let is_list = fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES);
+        let is_list = fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_BYTES);
         if !is_list {
             return Ok(None);
         }
@@ -78,7 +81,8 @@ impl Manifest {
         Ok(lines.map(file).collect::<Option<_>>().map(Self))
     }
 
-    /// Removes the listed files, their folders and the folder itself. What is not listed stays, with the folders around it.
+    /// Removes the listed files, their folders and the folder itself. Other files remain, with the folders around
+    /// them.
     pub(super) fn remove(&self, folder: &Path) {
         let mut folders = Vec::new();
         for path in self.0.keys() {
@@ -89,14 +93,14 @@ impl Manifest {
         folders.push(folder.to_owned());
         folders.sort();
         folders.dedup();
-        // Inner ones last in order, first to go. Those that still hold something stay.
+        // Inner folders are last in order, and are removed first. Folders that still contain something remain.
         for each in folders.iter().rev() {
             let _ = fs::remove_dir(each);
         }
     }
 }
 
-/// Lists all that is in a folder, with sizes. Links are not followed; an empty folder counts as something.
+/// Lists the contents of a folder, with sizes. Links are not followed; an empty folder is an entry.
 fn walk(root: &Path, inner: &Path, found: &mut BTreeMap<PathBuf, u64>) -> io::Result<()> {
     let mut is_empty = true;
     for entry in fs::read_dir(root.join(inner))? {

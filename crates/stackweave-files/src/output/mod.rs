@@ -1,9 +1,10 @@
-//! The one place where outputs are created, replaced and discarded.
+//! Creation, replacement and removal of all outputs.
 //!
-//! A file is written without a name, or under a random one where the file system has no unnamed files. It gets its name when it is
-//! complete. It takes the place of another file only if the caller has said [`Existing::Replace`], and only if that is a regular file.
-//! Devices, FIFOs and sockets are written through. Whatever is removed is a file or folder that this process has created, which
-//! its device and inode number prove ([`Created`]), or the listed content of an older export ([`OutputFolder`]).
+//! A file is written without a name, or with a random name if the file system has no unnamed files. It receives
+//! its name when it is complete. It replaces another file only if the caller passes [`Existing::Replace`], and
+//! only if that is a regular file. Devices, FIFOs and sockets are written to directly. Only two things are ever
+//! removed: a file or folder that this process has created, as its device and inode number prove ([`Created`]),
+//! and the listed content of an older export ([`OutputFolder`]).
 
 mod created;
 mod draft;
@@ -11,8 +12,8 @@ mod file;
 mod folder;
 mod manifest;
 mod numbered_files;
-mod place;
-mod rights;
+mod output_target;
+mod permissions;
 mod temporary;
 mod unfinished;
 
@@ -21,24 +22,24 @@ pub use draft::{Draft, Opened, Published};
 pub use file::{OutputFile, write_file};
 pub use folder::OutputFolder;
 pub use numbered_files::NumberedFiles;
-pub use place::is_stream;
+pub use output_target::is_stream;
 pub use temporary::unnamed_scratch;
 pub use unfinished::discard_unfinished;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What happens to a file that is at the output's path already.
+/// What happens to a file that already exists at the output's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the output fails with [`AlreadyExists`](std::io::ErrorKind::AlreadyExists).
+    /// The file is kept, and the output fails with [`AlreadyExists`](std::io::ErrorKind::AlreadyExists).
     Keep,
-    /// The output takes its place once it is complete.
+    /// The output replaces the file once it is complete.
     Replace,
 }
 
 impl Existing {
-    /// Returns `Replace` if the user has allowed to overwrite.
+    /// Returns `Replace` if the user has allowed overwriting.
     pub const fn from_overwrite(overwrite: bool) -> Self {
         if overwrite { Self::Replace } else { Self::Keep }
     }

@@ -1,4 +1,5 @@
-//! Files that one owner writes, some of them repeatedly. What others have written is never overwritten: the name gets a number.
+//! Files of one owner, who may write some of them repeatedly. Files of others are never overwritten: the name gets
+//! a number instead.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Existing, numbered, write_file};
 
-/// More files of one name than anybody looks at.
-const MOST: u32 = 100_000;
+/// The highest number that is tried.
+const MAX_NUMBER: u32 = 100_000;
 
 /// The files that one owner has written.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ pub struct NumberedFiles {
     files: Vec<(PathBuf, Stamp)>,
 }
 
-/// What shows that a file is still the one that was written.
+/// Shows whether a file is still the one that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),
@@ -36,9 +37,9 @@ impl Stamp {
 }
 
 impl NumberedFiles {
-    /// Writes a file, over an older one of this owner, or else under a name that is free. Returns which.
+    /// Writes a file: over an older one of this owner, otherwise with a free name. Returns its path.
     pub fn save(&mut self, wanted: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
-        for number in 1..MOST {
+        for number in 1..MAX_NUMBER {
             let path = numbered(wanted, number);
             let existing = Existing::from_overwrite(self.is_own(&path));
             match write_file(&path, existing, |out| out.write_all(bytes)) {
@@ -71,18 +72,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_others_stay_and_own_ones_are_replaced() {
+    fn other_files_are_kept_and_own_ones_are_replaced() {
         let folder = Folder::new();
         let [wanted, second, third] = ["out.prof", "out-2.prof", "out-3.prof"].map(|name| folder.file(name));
-        fs::write(&wanted, "of others").unwrap();
+        fs::write(&wanted, "other").unwrap();
         let mut files = NumberedFiles::default();
         assert_eq!(files.save(&wanted, b"one").unwrap(), second);
         assert_eq!(files.save(&wanted, b"two").unwrap(), second);
         assert_eq!(fs::read(&second).unwrap(), b"two");
-        // Whoever changes it makes it theirs.
+        // A changed file no longer belongs to this owner.
         fs::write(&second, "changed").unwrap();
         assert_eq!(files.save(&wanted, b"three").unwrap(), third);
         assert_eq!(files.paths().collect::<Vec<_>>(), [second.as_os_str(), third.as_os_str()]);
-        assert_eq!([&wanted, &second].map(|path| fs::read_to_string(path).unwrap()), ["of others", "changed"]);
+        assert_eq!([&wanted, &second].map(|path| fs::read_to_string(path).unwrap()), ["other", "changed"]);
     }
 }

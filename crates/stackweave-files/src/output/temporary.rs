@@ -1,4 +1,4 @@
-//! Files that have no name yet, or a random one.
+//! Files without a name, or with a random one.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
@@ -12,31 +12,31 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags};
 
 use super::created::Created;
-use super::rights::OWNER_ONLY;
+use super::permissions::OWNER_ONLY;
 
-/// So many random names are tried.
+/// The number of random names that are tried.
 const ATTEMPTS: u32 = 100;
 
-/// Returns the folder that a path lies in.
+/// Returns the parent folder of a path.
 pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Creates a file without a name, which can get one later. Nothing is left of it if the process dies.
+/// Creates a file without a name, which can receive one later. If the process dies, nothing remains of it.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(folder, flags, Mode::from_raw_mode(OWNER_ONLY))?);
-    // Without /proc it could never be named.
+    // Without /proc it could never receive a name.
     let (found, own) = (fs::metadata(link_of(&file))?, file.metadata()?);
     if (found.dev(), found.ino()) == (own.dev(), own.ino()) { Ok(file) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
-/// Returns the path by which a file without a name can be linked.
+/// Returns the path for linking a file without a name.
 pub(super) fn link_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Creates a file under a random name, which nobody else has.
+/// Creates a file with a unique random name.
 pub(super) fn named(folder: &Path) -> io::Result<(File, Created)> {
     let (file, path) = with_random_name(folder, |path| {
         OpenOptions::new().read(true).append(true).create_new(true).mode(OWNER_ONLY).open(path)
@@ -45,7 +45,7 @@ pub(super) fn named(folder: &Path) -> io::Result<(File, Created)> {
     Ok((file, created))
 }
 
-/// Calls `create` with random names in a folder, until it does not find the name taken.
+/// Calls `create` with random names in a folder, until the name is unused.
 pub(super) fn with_random_name<T>(
     folder: &Path,
     mut create: impl FnMut(&Path) -> io::Result<T>,
@@ -60,16 +60,16 @@ pub(super) fn with_random_name<T>(
     }
 }
 
-/// The name has nothing of the output's: that may be as long as names can be.
+/// Returns a random name. It does not include the output's name, which may already have the maximum length.
 fn random_name() -> String {
     let mut hasher = RandomState::new().build_hasher();
-    // A forked child has the keys of its parent.
+    // A forked child has the hash keys of its parent.
     hasher.write_u32(std::process::id());
     hasher.write_u128(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos());
     format!(".stackweave-{:016x}.part", hasher.finish())
 }
 
-/// Creates a file for what does not fit into memory. It has no name, and is gone when it is closed.
+/// Creates a file for data that does not fit into memory. It has no name, and is deleted when it is closed.
 pub fn unnamed_scratch() -> io::Result<File> {
     let folder = std::env::temp_dir();
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! What has a name and is not complete: a signal that ends the process can remove it.
+//! Named files and folders that are not complete: they are removed if a signal ends the process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use super::created::Created;
 
 static UNFINISHED: Mutex<BTreeMap<u64, Vec<Created>>> = Mutex::new(BTreeMap::new());
 
-/// The entry of one output, until it is dropped.
+/// The unfinished files of one output, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Unfinished(u64);
 
@@ -24,7 +24,7 @@ impl Unfinished {
         all().entry(self.0).or_default().push(created);
     }
 
-    /// Creates something and adds it in one step, so that [`discard_unfinished`] can't miss it.
+    /// Creates something and adds it in one step, so that [`discard_unfinished`] cannot miss it.
     pub(super) fn create<T>(&self, create: impl FnOnce() -> io::Result<(T, Created)>) -> io::Result<T> {
         let mut all = all();
         let (made, created) = create()?;
@@ -32,7 +32,7 @@ impl Unfinished {
         Ok(made)
     }
 
-    /// Removes what was added, the last first: a folder comes before what is in it.
+    /// Removes the added files, the last first: a folder is added before its content.
     pub(super) fn discard(&self) {
         discard(&all().remove(&self.0).unwrap_or_default());
     }
@@ -44,8 +44,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all that exports and merges of this process have created and not completed. For a command that a signal ends: no other
-/// thread creates a file in an unfinished folder afterwards, it waits for the end of the process.
+/// Removes all unfinished exports and merges of this process, for a command that a signal ends. Afterwards, other
+/// threads that create a file in an unfinished folder wait for the end of the process.
 pub fn discard_unfinished() {
     let all = ManuallyDrop::new(all());
     for created in all.values() {

@@ -1,21 +1,21 @@
-//! A ledger in a process that gets no more memory: it goes on counting, and says so.
+//! A ledger in a process that can't allocate memory: it goes on counting, and reports it.
 
 #![cfg(target_os = "linux")]
 
-use stackweave_heap::{Ledger, LedgerOptions, Place};
+use stackweave_heap::{CallSite, Ledger, LedgerOptions};
 use stackweave_testkit::child;
 
 const MANY: u64 = 2_000_000;
 
-/// Takes blocks at as many places, far more than there is memory for.
-fn take_too_many() {
+/// Allocates at far more call sites than there is memory for.
+fn allocate_too_many() {
     let mut ledger = Ledger::new(LedgerOptions::default());
     for number in 0..MANY {
         let stack = u32::try_from(number / 4).unwrap();
-        let place = ledger.place(Place { stack, thread: 1, allocator: 1, tag: 0 });
-        ledger.allocate(number, 1, 0x1000 + number * 16, 10, place);
+        let site = ledger.site(CallSite { stack, thread: 1, allocator: 1, tag: 0 });
+        ledger.allocate(number, 1, 0x1000 + number * 16, 10, site);
         if number % 1000 == 0 {
-            ledger.map(number, 1, 0x7000_0000_0000 + number * 4096, 4096, place);
+            ledger.map(number, 1, 0x7000_0000_0000 + number * 4096, 4096, site);
         }
     }
     assert!(ledger.is_incomplete());
@@ -23,9 +23,9 @@ fn take_too_many() {
     assert_eq!(totals.figures.allocations, MANY + MANY / 1000);
     let kept = totals.figures.live_blocks;
     assert!(kept > 100_000 && kept < MANY, "{kept}");
-    let sum = ledger.places().map(|(_, figures)| figures.allocations).sum::<u64>();
+    let sum = ledger.sites().map(|(_, figures)| figures.allocations).sum::<u64>();
     assert_eq!(sum, totals.figures.allocations);
-    // What is known can still be given back.
+    // Known blocks can still be freed.
     for number in 0..100_000 {
         ledger.free(MANY + number, 1, 0x1000 + number * 16);
     }
@@ -33,9 +33,9 @@ fn take_too_many() {
 }
 
 #[test]
-fn without_memory_it_counts_on() {
+fn without_memory_it_goes_on_counting() {
     if child::role().is_some() {
-        take_too_many();
+        allocate_too_many();
         return;
     }
     let mut command = child::command(&child::own_executable(), "ledger_memory::without_memory_it_counts_on", "poor");

@@ -1,6 +1,6 @@
-//! The hooks of `malloc` and its kin.
+//! The hooks of `malloc` and related functions.
 //!
-//! Hot file: see `hook_wrappers.rs`. What each gives back, and `errno`, is what the function that it stands for gave.
+//! Hot file: see `hook_wrappers.rs`. Each returns what its original returns, and leaves `errno` as the original does.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,8 +10,8 @@ use super::hook_wrappers::{
     record_allocation, record_allocation_by_another, record_free, record_free_by_another, record_reallocation,
 };
 use super::originals;
-use crate::hook_event::{HookEvent, place};
-use crate::state::{self, way};
+use crate::hook_event::{HookEvent, stack_address};
+use crate::state::{self, hook_mode};
 
 type Pointer = *mut c_void;
 
@@ -38,33 +38,34 @@ pub(crate) unsafe extern "C" fn realloc(block: Pointer, size: usize) -> Pointer 
 
 pub(crate) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer {
     let bytes = count.saturating_mul(size);
-    let way = state::current_way();
-    let event = if way == way::OFF { None } else { HookEvent::begin(place()) };
+    let mode = state::current_mode();
+    let event = if mode == hook_mode::OFF { None } else { HookEvent::begin(stack_address()) };
     // SAFETY: passed on to the caller.
     let original = || unsafe { originals::reallocarray(block, count, size) };
     let Some(event) = event else { return original() };
-    let was_told = !block.is_null() && event.about_to_free_if_known(way, block.addr());
+    let was_recorded = !block.is_null() && event.about_to_free_if_known(mode, block.addr());
     let new = original();
     if !new.is_null() {
-        event.allocated_if_wanted(way, Allocator::ReallocArray, new.addr(), bytes);
+        event.allocated_if_wanted(mode, Allocator::ReallocArray, new.addr(), bytes);
     } else if bytes > 0 {
-        event.kept_if_told(was_told, way, block.addr());
+        event.kept_if_recorded(was_recorded, mode, block.addr());
         event.failed(Allocator::ReallocArray, bytes);
     }
     new
 }
 
 pub(crate) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int {
-    let way = state::current_way();
-    let event = if matches!(way, way::ALL | way::SAMPLED) { HookEvent::begin(place()) } else { None };
+    let mode = state::current_mode();
+    let is_on = matches!(mode, hook_mode::ALL | hook_mode::SAMPLED);
+    let event = if is_on { HookEvent::begin(stack_address()) } else { None };
     // SAFETY: passed on to the caller.
     let result = unsafe { originals::posix_memalign(block, alignment, size) };
     let Some(event) = event else { return result };
     if result == 0 {
-        // SAFETY: it has succeeded, so the place is the caller's, and set.
+        // SAFETY: the call has succeeded, so the caller's pointer is valid, and set.
         let block = unsafe { *block };
         if !block.is_null() {
-            event.allocated_if_wanted(way, Allocator::PosixMemalign, block.addr(), size);
+            event.allocated_if_wanted(mode, Allocator::PosixMemalign, block.addr(), size);
         }
     } else if result == libc::ENOMEM && size > 0 {
         event.failed(Allocator::PosixMemalign, size);

@@ -1,4 +1,4 @@
-//! Which functions have hooks.
+//! The list of hooked functions.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ macro_rules! functions {
     };
 }
 
-/// All of them: first those that take and give back blocks, then the others.
+/// All of them: first the functions that allocate and free blocks, then those of mappings; and how many the first are.
 static FUNCTIONS: LazyLock<(Vec<Function>, usize)> = LazyLock::new(|| {
     let mut functions = of_blocks();
     let count = functions.len();
@@ -20,7 +20,7 @@ static FUNCTIONS: LazyLock<(Vec<Function>, usize)> = LazyLock::new(|| {
     (functions, count)
 });
 
-/// The functions that have hooks: of blocks, and of mappings if these are wanted.
+/// Returns the hooked functions: those of blocks, and those of mappings if requested.
 pub(super) fn functions(mappings: bool) -> &'static [Function] {
     let (functions, of_blocks) = &*FUNCTIONS;
     if mappings { functions } else { &functions[..*of_blocks] }

@@ -1,7 +1,7 @@
-//! One loaded module: its segments, and the checked reads of all that it says of itself.
+//! A loaded module: its segments, and checked reads of its own tables.
 //!
-//! Everything is read through [`LoadedModule::array`], which checks that it lies in a readable segment. A module that is wrong
-//! about itself has nothing to read. Nothing is allocated.
+//! Everything is read through [`LoadedModule::array`], which checks that it is in a readable segment. If the tables of
+//! a module are wrong, nothing is read. Allocates nothing.
 
 use core::ops::Range;
 
@@ -36,12 +36,12 @@ impl<'a> LoadedModule<'a> {
         Some(Self { base: info.dlpi_addr, headers })
     }
 
-    /// Returns the addresses of its segment of this kind, if it has one.
+    /// Returns the addresses of the module's segment of this kind, if it has one.
     pub(crate) fn segment_of_kind(&self, kind: u32) -> Option<Range<u64>> {
         self.headers.iter().find(|header| header.p_type == kind).map(|header| self.addresses(header))
     }
 
-    /// Returns the addresses of its loaded segments that have these flags.
+    /// Returns the addresses of the module's loaded segments that have these flags.
     pub(crate) fn segments(&self, flags: u32) -> impl Iterator<Item = Range<u64>> + '_ {
         let fits = move |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & flags == flags;
         self.headers.iter().filter(fits).map(|header| self.addresses(header))
@@ -52,19 +52,19 @@ impl<'a> LoadedModule<'a> {
         start..start.saturating_add(header.p_memsz)
     }
 
-    /// Returns whether `address` is in it.
+    /// Returns whether the module contains `address`.
     pub(crate) fn holds(&self, address: u64) -> bool {
         self.segments(0).any(|segment| segment.contains(&address))
     }
 
-    /// Returns its dynamic section, if it has one.
+    /// Returns the module's dynamic section, if it has one.
     pub(crate) fn dynamic(&self) -> Option<Dynamic<'a>> {
         let section = self.segment_of_kind(libc::PT_DYNAMIC)?;
         let entries = self.array(section.start, section.end - section.start)?;
         Some(Dynamic { module: *self, entries })
     }
 
-    /// Returns as many `T`s as fit into `length` bytes from `address` on.
+    /// Returns as many `T`s as fit into the `length` bytes from `address` on.
     pub(crate) fn array<T: Plain>(&self, address: u64, length: u64) -> Option<&'a [T]> {
         let end = address.checked_add(length)?;
         let within = |segment: Range<u64>| segment.start <= address && end <= segment.end;
@@ -72,8 +72,8 @@ impl<'a> LoadedModule<'a> {
             return None;
         }
         let pointer = core::ptr::with_exposed_provenance::<T>(usize::try_from(address).ok()?);
-        // SAFETY: aligned, inside a readable segment of a module that stays loaded while the loader's callback runs, and
-        // any bytes are a `T`. The loader has filled these tables in before it lists the module.
+        // SAFETY: aligned, inside a readable segment of a module that stays loaded while the loader's callback runs,
+        // and any bytes are a `T`. The loader has filled these tables in before it lists the module.
         Some(unsafe { core::slice::from_raw_parts(pointer, usize::try_from(length).ok()? / size_of::<T>()) })
     }
 
@@ -98,18 +98,18 @@ impl Dynamic<'_> {
         entries.into_iter().find(|entry| entry[0] == tag).map(|entry| entry[1])
     }
 
-    /// Returns the address of the first entry with this tag. glibc writes where things are over where the file says they are;
-    /// other loaders do not, and read-only sections can't be written.
+    /// Returns the address of the first entry with this tag. glibc replaces the file's values by addresses; other
+    /// loaders do not, and a read-only section can't be changed.
     pub(crate) fn address(&self, tag: u64) -> Option<u64> {
         let value = self.value(tag)?;
         [value, value.wrapping_add(self.module.base)].into_iter().find(|address| self.module.holds(*address))
     }
 }
 
-/// A type that any bytes are a value of.
+/// A type for which any bytes are a valid value.
 ///
 /// # Safety
-/// A type of integers without padding.
+/// The type consists of integers without padding.
 pub(crate) unsafe trait Plain {}
 // SAFETY: a byte.
 unsafe impl Plain for u8 {}
@@ -117,5 +117,5 @@ unsafe impl Plain for u8 {}
 unsafe impl Plain for u32 {}
 // SAFETY: integers.
 unsafe impl Plain for [u64; 2] {}
-// SAFETY: integers without padding, as the format has them.
+// SAFETY: integers without padding, as the format defines them.
 unsafe impl Plain for libc::Elf64_Sym {}

@@ -1,23 +1,27 @@
-//! The hooks of `mmap` and its kin.
+//! The hooks of `mmap` and related functions.
 //!
-//! Mappings are told with the size that was asked for; what is given back ends with its last page.
+//! Mappings are recorded with the requested size; unmapped ranges end with their last page.
 
 use std::ffi::{c_int, c_void};
 
 use stackweave_recording::events::Allocator;
 
 use super::originals;
-use crate::hook_event::{HookEvent, place};
-use crate::state::{self, way};
+use crate::hook_event::{HookEvent, stack_address};
+use crate::state::{self, hook_mode};
 
 type Pointer = *mut c_void;
 
 const PAGE: usize = 4096;
 
-/// The event of a call that changes mappings, if it is told.
+/// Begins the event of a call that changes mappings, if mappings are recorded.
 macro_rules! event {
-    ($way:ident) => {
-        if $way == way::OFF { None } else { HookEvent::begin(place()).filter(|event| event.active.mappings) }
+    ($mode:ident) => {
+        if $mode == hook_mode::OFF {
+            None
+        } else {
+            HookEvent::begin(stack_address()).filter(|event| event.active.mappings)
+        }
     };
 }
 
@@ -33,12 +37,12 @@ pub(crate) unsafe extern "C" fn mmap(
     file: c_int,
     offset: i64,
 ) -> Pointer {
-    let way = state::current_way();
-    let event = event!(way);
+    let mode = state::current_mode();
+    let event = event!(mode);
     // SAFETY: passed on to the caller.
     let mapped = unsafe { originals::mmap(at, size, protection, flags, file, offset) };
     if let Some(event) = event {
-        tell_mapped(&event, way, mapped, size, flags);
+        record_mapped(&event, mode, mapped, size, flags);
     }
     mapped
 }
@@ -51,37 +55,37 @@ pub(crate) unsafe extern "C" fn mmap64(
     file: c_int,
     offset: i64,
 ) -> Pointer {
-    let way = state::current_way();
-    let event = event!(way);
+    let mode = state::current_mode();
+    let event = event!(mode);
     // SAFETY: passed on to the caller.
     let mapped = unsafe { originals::mmap64(at, size, protection, flags, file, offset) };
     if let Some(event) = event {
-        tell_mapped(&event, way, mapped, size, flags);
+        record_mapped(&event, mode, mapped, size, flags);
     }
     mapped
 }
 
 #[inline(always)]
-fn tell_mapped(event: &HookEvent, way: usize, mapped: Pointer, size: usize, flags: c_int) {
+fn record_mapped(event: &HookEvent, mode: usize, mapped: Pointer, size: usize, flags: c_int) {
     if mapped == libc::MAP_FAILED {
-        tell_failed(event, Allocator::Mmap, size);
-    } else if event.wants(way, size) {
+        record_failure(event, Allocator::Mmap, size);
+    } else if event.wants(mode, size) {
         event.allocated(Allocator::Mmap, mapped.addr(), size);
     } else if flags & libc::MAP_FIXED != 0 {
         event.about_to_unmap(mapped.addr(), whole_pages(size));
     }
 }
 
-/// Mappings fail for many reasons.
-fn tell_failed(event: &HookEvent, allocator: Allocator, size: usize) {
-    if event.block.errno() == libc::ENOMEM {
+/// Records a failure for lack of memory: mappings fail for many other reasons.
+fn record_failure(event: &HookEvent, allocator: Allocator, size: usize) {
+    if event.thread.errno() == libc::ENOMEM {
         event.failed(allocator, size);
     }
 }
 
 pub(crate) unsafe extern "C" fn munmap(at: Pointer, size: usize) -> c_int {
-    let way = state::current_way();
-    let event = event!(way);
+    let mode = state::current_mode();
+    let event = event!(mode);
     if let Some(event) = &event {
         event.about_to_unmap(at.addr(), whole_pages(size));
     }
@@ -102,9 +106,9 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     new_at: Pointer,
 ) -> Pointer {
-    let way = state::current_way();
-    let event = event!(way);
-    // With no size, the old mapping is mapped a second time.
+    let mode = state::current_mode();
+    let event = event!(mode);
+    // With size 0, the old mapping is duplicated.
     let stays = size == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
     if let Some(event) = event.as_ref().filter(|_| !stays) {
         event.about_to_unmap(at.addr(), whole_pages(size));
@@ -116,17 +120,17 @@ pub(crate) unsafe extern "C" fn mremap(
             if !stays {
                 event.kept(at.addr());
             }
-            tell_failed(&event, Allocator::Mremap, new_size);
+            record_failure(&event, Allocator::Mremap, new_size);
         } else {
-            tell_moved(&event, way, mapped, new_size, flags);
+            record_moved(&event, mode, mapped, new_size, flags);
         }
     }
     mapped
 }
 
 #[inline(always)]
-fn tell_moved(event: &HookEvent, way: usize, mapped: Pointer, size: usize, flags: c_int) {
-    if event.wants(way, size) {
+fn record_moved(event: &HookEvent, mode: usize, mapped: Pointer, size: usize, flags: c_int) {
+    if event.wants(mode, size) {
         event.allocated(Allocator::Mremap, mapped.addr(), size);
     } else if flags & libc::MREMAP_FIXED != 0 {
         event.about_to_unmap(mapped.addr(), whole_pages(size));

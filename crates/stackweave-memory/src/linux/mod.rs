@@ -1,5 +1,5 @@
-//! Hooks on Linux. The platform's contract (see `unsupported.rs` for its twin): `install`, `remove`, `refresh_if_needed`, `stats`,
-//! and what `system.rs` asks the system for.
+//! Hooks on Linux. The interface of a platform (`unsupported.rs` is the twin): `install`, `remove`,
+//! `refresh_if_needed`, `stats`, and the system calls of `system.rs`.
 
 mod blocks_functions;
 mod dump_signal;
@@ -16,25 +16,27 @@ mod system;
 pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
 pub(crate) use exports::for_each_export;
+pub(crate) use interpose::{
+    ForeignSlots, foreign_module, foreign_slots, refresh_if_needed, reset_foreign_slots, stats, update_foreign_slots,
+};
 pub use interpose::{InterposeError, KeptHooks};
-pub(crate) use interpose::{Others, foreign_module, forget_others, look_for_others, others, refresh_if_needed, stats};
 pub(crate) use system::{
-    empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
+    clear_in_children, errno_pointer, is_gone, is_on_signal_stack, kernel_thread_id, map_zeros, order_all_threads,
 };
 
-/// Puts hooks in the places of the functions that take and give back memory; of those that map it if that is wanted.
+/// Installs hooks for the functions that allocate and free memory; and for those that map memory, if requested.
 pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
     interpose::install(functions::functions(mappings))
 }
 
-/// Takes the hooks out again, unless they are kept for the next recorder.
+/// Removes the hooks, unless they are kept for the next recorder.
 pub(crate) fn remove(mappings: bool) {
     interpose::remove(functions::functions(mappings));
 }
 
-/// For a thread of ours, now and then: leads what was loaded while no event looked, as where few are told of; and looks again at
-/// what the loader may have undone.
-pub(crate) fn recheck() {
+/// Hooks modules that were loaded while no event checked for them, as in a sampled recording; and checks slots that the
+/// loader may have overwritten. A thread of ours calls this periodically.
+pub(crate) fn recheck_slots() {
     refresh_if_needed();
     interpose::recheck();
 }

@@ -1,6 +1,6 @@
-//! The hooks of C++'s `operator new` and `operator delete`, where these do not come to `malloc`.
+//! The hooks of C++'s `operator new` and `operator delete`, for allocators whose operators do not call `malloc`.
 //!
-//! An exception that the original throws passes through: the event ends by that.
+//! An exception of the original passes through, and ends the event.
 
 use std::ffi::c_void;
 
@@ -11,8 +11,8 @@ use super::originals;
 
 type Pointer = *mut c_void;
 
-/// Hooks of functions that take `size` bytes, whatever else they are told.
-macro_rules! taking {
+/// Defines hooks of functions that allocate `size` bytes, with any further arguments.
+macro_rules! allocating {
     ($($name:ident($($more:ident: $of:ty),*);)*) => {
         $(
             pub(crate) unsafe extern "C-unwind" fn $name(size: usize, $($more: $of),*) -> Pointer {
@@ -23,8 +23,8 @@ macro_rules! taking {
     };
 }
 
-/// Hooks of functions that give a block back, whatever else they are told.
-macro_rules! giving_back {
+/// Defines hooks of functions that free a block, with any further arguments.
+macro_rules! freeing {
     ($($name:ident($($more:ident: $of:ty),*);)*) => {
         $(
             pub(crate) unsafe extern "C-unwind" fn $name(block: Pointer, $($more: $of),*) {
@@ -35,7 +35,7 @@ macro_rules! giving_back {
     };
 }
 
-taking! {
+allocating! {
     new();
     new_array();
     new_nothrow(tag: Pointer);
@@ -46,7 +46,7 @@ taking! {
     new_array_aligned_nothrow(alignment: usize, tag: Pointer);
 }
 
-giving_back! {
+freeing! {
     delete();
     delete_array();
     delete_sized(size: usize);

@@ -1,4 +1,4 @@
-//! The functions that hooks stand for.
+//! The original functions of the hooks.
 //!
 //! Hot file: one load for each call.
 
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Pointer = *mut c_void;
 
-/// Makes a static of addresses, and a function for each that calls what is there.
+/// Defines a static of addresses, and for each address a function that calls it.
 macro_rules! originals {
     ($($abi:literal fn $name:ident($($argument:ident: $of:ty),*) $(-> $result:ty)?;)*) => {
-        /// Where each function is, once hooks are in place for it.
+        /// The address of each original function, once its hook is installed.
         #[derive(Debug)]
         #[repr(C, align(64))]
         pub(crate) struct Originals {
@@ -22,11 +22,12 @@ macro_rules! originals {
 
         $(
             /// # Safety
-            /// As for the function itself; and its address is known: its hook was called.
+            /// As for the function itself; its address must be known, which is so in its hook.
             #[inline(always)]
             pub(crate) unsafe extern $abi fn $name($($argument: $of),*) $(-> $result)? {
                 let address = ORIGINALS.$name.load(Ordering::Relaxed);
-                // SAFETY: the address of the function of this name, which has this type; the rest is the caller's.
+                // SAFETY: the address of the function of this name, which has this type; the caller vouches for the
+                // rest.
                 unsafe {
                     mem::transmute::<usize, unsafe extern $abi fn($($of),*) $(-> $result)?>(address)($($argument),*)
                 }
@@ -41,7 +42,7 @@ originals! {
     "C" fn calloc(count: usize, size: usize) -> Pointer;
     "C" fn realloc(block: Pointer, size: usize) -> Pointer;
     "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer;
-    "C" fn posix_memalign(place: *mut Pointer, alignment: usize, size: usize) -> c_int;
+    "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int;
     "C" fn aligned_alloc(alignment: usize, size: usize) -> Pointer;
     "C" fn memalign(alignment: usize, size: usize) -> Pointer;
     "C" fn valloc(size: usize) -> Pointer;

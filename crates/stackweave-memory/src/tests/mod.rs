@@ -1,11 +1,11 @@
-//! What hooks tell, called as modules call them once their tables lead to them.
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+//! What hooks record, when they are called as modules call them.
+#![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
-mod blocks;
+mod block_functions;
 mod host;
 mod hot;
-mod mappings;
-mod new;
+mod mapping_functions;
+mod new_functions;
 pub(crate) mod recorded;
 mod sampling;
 mod sessions;

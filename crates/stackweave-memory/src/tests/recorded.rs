@@ -1,4 +1,4 @@
-//! A recording of what a test does, read back.
+//! Records what a test does, and reads the recording.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,24 @@ use stackweave_testkit::folder::Folder;
 
 use crate::{Memory, MemoryOptions};
 
-/// The turn of a test that leads calls elsewhere, or records: a process does so once at a time, and tests may run side by side.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Gives one test at a time the right to hook or record: a process records memory once at a time, and tests may run in
+/// parallel.
+pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
+    static EXCLUSIVE: Mutex<()> = Mutex::new(());
+    EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is recorded of memory while it lives.
+/// A memory recording in progress.
 pub(super) struct Running {
-    _turn: MutexGuard<'static, ()>,
+    _exclusive: MutexGuard<'static, ()>,
     pub(super) folder: Folder,
     pub(super) recorder: Recorder,
     pub(super) memory: Memory,
 }
 
-/// An event, as the file has it.
+/// An event as it is in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct RecordedEvent {
     pub(super) ticks: u64,
     pub(super) thread: u32,
     pub(super) kind: String,
@@ -43,64 +44,65 @@ impl Running {
         Self::start_with(options, None)
     }
 
-    /// With the ledgers.
+    /// Starts a recording with the ledgers.
     pub(super) fn start_observed(options: MemoryOptions) -> Self {
         let observer = Memory::observer(&options);
         Self::start_with(options, Some(observer))
     }
 
     fn start_with(options: MemoryOptions, observer: Option<MakeObserver>) -> Self {
-        let turn = turn();
+        let exclusive = exclusive();
         let folder = Folder::new();
         let to = Options::new(folder.file("out.swv"));
         let recorder = Recorder::start_observed(to, stacks(), Arc::new(NoNames), observer).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();
-        Self { _turn: turn, folder, recorder, memory }
+        Self { _exclusive: exclusive, folder, recorder, memory }
     }
 
-    pub(super) fn stop(self) -> Vec<Seen> {
+    pub(super) fn stop(self) -> Vec<RecordedEvent> {
         self.memory.stop();
         let summary = self.recorder.stop();
         assert_eq!((summary.error, summary.lost.len()), (None, 0));
         read(&summary.path)
     }
 
-    /// Stops, and gives the recordings of all processes.
-    pub(super) fn stop_all(self) -> Vec<(PathBuf, Vec<Seen>)> {
+    /// Stops, and returns the recordings of all processes.
+    pub(super) fn stop_all(self) -> Vec<(PathBuf, Vec<RecordedEvent>)> {
         self.memory.stop();
         self.recorder.stop();
         self.folder.paths().into_iter().map(|path| (path.clone(), read(&path))).collect()
     }
 }
 
-/// What was told while `work` was done.
-pub(super) fn record(options: MemoryOptions, work: impl FnOnce(&Memory)) -> Vec<Seen> {
+/// Returns the events that were recorded while `work` ran.
+pub(super) fn record(options: MemoryOptions, work: impl FnOnce(&Memory)) -> Vec<RecordedEvent> {
     let running = Running::start(options);
     work(&running.memory);
     running.stop()
 }
 
-/// What was told of these addresses, without times and stacks.
-pub(super) fn about(seen: &[Seen], addresses: &[usize]) -> Vec<(String, Vec<u64>)> {
-    let is_about = |event: &&Seen| event.words.first().is_some_and(|word| addresses.contains(&(*word as usize)));
-    let short = |event: &Seen| {
+/// Returns the events about these addresses, without times and stacks.
+pub(super) fn about(seen: &[RecordedEvent], addresses: &[usize]) -> Vec<(String, Vec<u64>)> {
+    let is_about =
+        |event: &&RecordedEvent| event.words.first().is_some_and(|word| addresses.contains(&(*word as usize)));
+    let short = |event: &RecordedEvent| {
         let count = if event.kind == "free" || event.kind == "kept" { 1 } else { 2 };
         (event.kind.clone(), event.words[..count].to_vec())
     };
     seen.iter().filter(is_about).map(short).collect()
 }
 
-/// What [`about`] gives for an event with a size.
+/// Returns what [`about`] returns for an event with a size.
 pub(super) fn sized(kind: &str, address: usize, size: usize) -> (String, Vec<u64>) {
     (kind.to_owned(), vec![address as u64, size as u64])
 }
 
-/// What [`about`] gives for one without.
+/// Returns what [`about`] returns for an event without a size.
 pub(super) fn plain(kind: &str, address: usize) -> (String, Vec<u64>) {
     (kind.to_owned(), vec![address as u64])
 }
 
-fn read(path: &Path) -> Vec<Seen> {
+fn read(path: &Path) -> Vec<RecordedEvent> {
     let recording = Recording::open(path).unwrap();
     let process = &recording.processes()[0];
     let mut seen = Vec::new();
@@ -108,7 +110,7 @@ fn read(path: &Path) -> Vec<Seen> {
         for event in buffer {
             let kind = process.dictionary().kind(event.kind).unwrap();
             let stack = kind.position_of(stackweave_core::FieldType::Stack).map_or(0, |at| event.words[at]);
-            seen.push(Seen {
+            seen.push(RecordedEvent {
                 ticks: event.ticks,
                 thread: buffer.thread(),
                 kind: kind.name.to_string(),

@@ -1,4 +1,4 @@
-//! What is chosen by its bytes stands for what was not, and its frees are told.
+//! Sampled allocations stand for those that were not recorded, and their frees are recorded.
 
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -6,45 +6,45 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use stackweave_testkit::fixtures::TAKING;
+use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
 use stackweave_testkit::library::Library;
 
-use super::recorded::{Running, record, turn};
-use crate::blocks::{Block, NOT_BEGUN};
+use super::recorded::{Running, exclusive, record};
+use crate::hook_threads::{HookThread, NOT_BEGUN};
 use crate::platform::hooks;
 use crate::sampled_blocks::{SLOTS, clear, has_more, insert, may_hold, remove};
 use crate::{MemoryOptions, Mode, sampler};
 
-/// The bytes that an allocation stands for.
+/// Returns the bytes that a recorded allocation stands for.
 fn stands_for(size: u64, every: u64) -> f64 {
     let size = size.max(1) as f64;
     size / (1.0 - (-size / every as f64).exp())
 }
 
-/// Sums over many seeds, for sizes far below, near and far above what there is a sample for.
+/// Sums over many seeds, for sizes far below, near and far above the sampling interval.
 #[test]
 fn sums_are_right_on_average() {
     const EVERY: u64 = 4096;
     const SEEDS: u64 = 64;
-    let _turn = turn();
-    let block = Block::for_this_thread().unwrap();
+    let _exclusive = exclusive();
+    let thread = HookThread::current_or_attach().unwrap();
     for size in [0_usize, 1, 16, 500, 4096, 20_000, 200_000] {
-        // 200 samples, or so, for each seed.
+        // About 200 samples for each seed.
         let count = 200 * (EVERY as usize / size.max(1)).max(1);
         let chance = 1.0 - (-(size.max(1) as f64) / EVERY as f64).exp();
         let mut sum = 0.0;
         for seed in 0..SEEDS {
             sampler::seed(seed.wrapping_mul(0x1234_5678_9abc_def1));
-            block.left.store(NOT_BEGUN, Ordering::Relaxed);
+            thread.bytes_to_sample.store(NOT_BEGUN, Ordering::Relaxed);
             for _ in 0..count {
-                if !sampler::passes(block, size) && sampler::is_chosen(block, size, EVERY) {
+                if !sampler::count_unsampled(thread, size) && sampler::is_chosen(thread, size, EVERY) {
                     sum += stands_for(size as u64, EVERY);
                 }
             }
         }
         let tries = (count as u64 * SEEDS) as f64;
         let truth = tries * size.max(1) as f64;
-        // Each is chosen by itself: the sum is that of so many independent tries.
+        // Each allocation is sampled independently.
         let sigma = (tries * chance * (1.0 - chance)).sqrt() * stands_for(size as u64, EVERY);
         assert!((sum - truth).abs() <= 6.0 * sigma + 1e-6 * truth, "{size}: {sum} for {truth}, sigma {sigma}");
     }
@@ -54,15 +54,15 @@ fn sums_are_right_on_average() {
 fn sums_of_mixed_sizes_are_right_by_size() {
     const EVERY: u64 = 1000;
     const ROUNDS: usize = 100_000;
-    let _turn = turn();
-    let block = Block::for_this_thread().unwrap();
+    let _exclusive = exclusive();
+    let thread = HookThread::current_or_attach().unwrap();
     let sizes = [24_usize, 100, 3000];
     let mut sums = [0.0; 3];
     sampler::seed(99);
-    block.left.store(NOT_BEGUN, Ordering::Relaxed);
+    thread.bytes_to_sample.store(NOT_BEGUN, Ordering::Relaxed);
     for _ in 0..ROUNDS {
         for (size, sum) in sizes.iter().zip(&mut sums) {
-            if !sampler::passes(block, *size) && sampler::is_chosen(block, *size, EVERY) {
+            if !sampler::count_unsampled(thread, *size) && sampler::is_chosen(thread, *size, EVERY) {
                 *sum += stands_for(*size as u64, EVERY);
             }
         }
@@ -76,7 +76,7 @@ fn sums_of_mixed_sizes_are_right_by_size() {
 }
 
 #[test]
-fn every_block_that_is_told_is_told_to_be_given_back() {
+fn the_free_of_every_recorded_block_is_recorded() {
     let options = MemoryOptions { mode: Mode::Sampled { every: 2000 }, depth: 0, ..MemoryOptions::default() };
     let mut ours = HashSet::new();
     // SAFETY: as these functions are meant to be called.
@@ -99,23 +99,24 @@ fn every_block_that_is_told_is_told_to_be_given_back() {
         }
     });
     let mut live = HashSet::new();
-    let (mut taken, mut given_back) = (0, 0);
+    let (mut allocations, mut frees) = (0, 0);
     for event in seen.iter().filter(|event| event.words.first().is_some_and(|word| ours.contains(word))) {
         if event.kind == "free" {
-            given_back += 1;
-            assert!(live.remove(&event.words[0]), "a block is told before it is given back");
+            frees += 1;
+            assert!(live.remove(&event.words[0]), "an allocation is recorded before its free");
         } else {
-            taken += 1;
-            assert!(live.insert(event.words[0]), "a block is told once");
+            allocations += 1;
+            assert!(live.insert(event.words[0]), "an allocation is recorded once");
         }
     }
-    // Of 20,000 blocks of 150 bytes one in 14, of a third of them again with 700 bytes three in ten: 3,400, sigma 55.
-    assert!(live.is_empty() && taken == given_back, "{taken} {given_back}");
-    assert!((3000..3800).contains(&taken), "{taken}");
+    // Of 20,000 blocks of 150 bytes one in 14 is sampled, and of the third that is reallocated with 700 bytes three in
+    // ten: 3,400, sigma 55.
+    assert!(live.is_empty() && allocations == frees, "{allocations} {frees}");
+    assert!((3000..3800).contains(&allocations), "{allocations}");
 }
 
 #[test]
-fn a_block_that_could_not_be_moved_stays_known() {
+fn a_block_whose_reallocation_failed_stays_known() {
     let options = MemoryOptions { mode: Mode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
     let mut at = 0;
     // SAFETY: as these functions are meant to be called.
@@ -130,8 +131,8 @@ fn a_block_that_could_not_be_moved_stays_known() {
 }
 
 #[test]
-fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten() {
-    let _turn = turn();
+fn an_address_is_known_until_it_is_removed_even_if_the_table_is_full() {
+    let _exclusive = exclusive();
     clear();
     let addresses = (1..=SLOTS as u64 / 2).map(|number| 0x7f00_0000_0000 + 16 * number);
     addresses.clone().for_each(insert);
@@ -146,21 +147,21 @@ fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten
 }
 
 #[test]
-fn what_is_loaded_later_is_led_though_no_event_is_told() {
+fn a_library_that_is_loaded_later_is_hooked_though_no_event_is_recorded() {
     type Hold = unsafe extern "C" fn(*mut *mut c_void, u64, u64);
     const TOO_MUCH: u64 = 1 << 46;
     let running = Running::start(MemoryOptions { mode: Mode::Sampled { every: 1 << 40 }, ..MemoryOptions::default() });
-    // What was loaded before needs no other look after a while.
-    (0..1000).for_each(|_| crate::platform::recheck());
-    let library = Library::open(TAKING).unwrap();
+    // Modules that were loaded before need no further recheck.
+    (0..1000).for_each(|_| crate::platform::recheck_slots());
+    let library = Library::open(KNOWN_AMOUNTS).unwrap();
     // SAFETY: the function has this type.
     let hold = unsafe { transmute::<*mut c_void, Hold>(library.symbol("sw_hold")) };
-    // As the writer does at each of its rounds.
-    crate::platform::recheck();
+    // As the writer does in each of its rounds.
+    crate::platform::recheck_slots();
     let mut block = ptr::null_mut();
-    // SAFETY: a place for one block.
+    // SAFETY: there is room for one block.
     unsafe { hold(&raw mut block, 1, TOO_MUCH) };
     assert!(block.is_null());
-    assert_eq!(crate::failure::count(), 1, "a call that is told whatever it gives");
+    assert_eq!(crate::failure::count(), 1, "a failure is recorded in every mode");
     running.stop();
 }

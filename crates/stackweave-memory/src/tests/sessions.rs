@@ -18,45 +18,45 @@ fn without_stacks() -> MemoryOptions {
     MemoryOptions { depth: 0, ..MemoryOptions::default() }
 }
 
-fn take(size: usize) -> usize {
+fn allocate(size: usize) -> usize {
     // SAFETY: as the function is meant to be called.
     unsafe { hooks::malloc(size) }.addr()
 }
 
-fn give_back(block: usize) {
-    // SAFETY: taken by `take`, and given back once.
+fn free(block: usize) {
+    // SAFETY: a block of `allocate` that is freed once.
     unsafe { hooks::free(std::ptr::with_exposed_provenance_mut(block)) };
 }
 
 #[test]
-fn there_is_one_at_a_time() {
+fn a_process_has_one_recorder_at_a_time() {
     let running = Running::start(without_stacks());
     let second = Memory::start(running.recorder.clone(), without_stacks());
     assert!(matches!(second, Err(MemoryError::AlreadyRecording)));
-    let before = take(300);
+    let before = allocate(300);
     running.memory.stop();
     running.memory.stop();
-    let block = take(301);
+    let block = allocate(301);
     let third = Memory::start(running.recorder.clone(), without_stacks()).unwrap();
-    let after = take(302);
+    let after = allocate(302);
     drop(third);
-    [before, block, after].into_iter().for_each(give_back);
+    [before, block, after].into_iter().for_each(free);
     let seen = running.stop();
     assert_eq!(about(&seen, &[before, block, after]), [sized("malloc", before, 300), sized("malloc", after, 302)]);
 }
 
 #[test]
-fn in_a_pause_blocks_are_given_back_but_not_taken() {
+fn while_paused_frees_are_recorded_and_allocations_are_not() {
     let (mut blocks, mut late) = ([0; 3], 0);
     let seen = record(without_stacks(), |memory| {
-        blocks[0] = take(400);
+        blocks[0] = allocate(400);
         memory.pause();
-        blocks[1] = take(401);
-        give_back(blocks[0]);
+        blocks[1] = allocate(401);
+        free(blocks[0]);
         memory.resume();
-        blocks[2] = take(100_402);
-        late = take(403);
-        blocks[1..].iter().copied().for_each(give_back);
+        blocks[2] = allocate(100_402);
+        late = allocate(403);
+        blocks[1..].iter().copied().for_each(free);
     });
     let expected = [
         sized("malloc", blocks[0], 400),
@@ -66,14 +66,14 @@ fn in_a_pause_blocks_are_given_back_but_not_taken() {
         plain("free", blocks[2]),
     ];
     assert_eq!(
-        about(&seen, &blocks).into_iter().filter(|told| *told != sized("malloc", late, 403)).collect::<Vec<_>>(),
+        about(&seen, &blocks).into_iter().filter(|event| *event != sized("malloc", late, 403)).collect::<Vec<_>>(),
         expected
     );
-    give_back(late);
+    free(late);
 }
 
 #[test]
-fn a_tag_is_the_threads_own_and_is_given_back() {
+fn a_tag_belongs_to_its_thread_and_the_previous_one_is_returned() {
     let names = ["step 1", "step 2"].map(|name| label(name, "", 0).unwrap());
     let seen = record(without_stacks(), |memory| {
         assert_eq!(memory.set_tag(Some(names[0])), None);
@@ -98,7 +98,7 @@ fn many_starts_and_stops_leave_nothing_behind() {
     thread::scope(|scope| {
         let work = || {
             while !stop.load(Ordering::Relaxed) {
-                give_back(take(64));
+                free(allocate(64));
             }
         };
         scope.spawn(work);
@@ -122,9 +122,9 @@ fn many_starts_and_stops_leave_nothing_behind() {
     });
 }
 
-/// Runs `child` in a forked process, and gives its exit code.
+/// Runs `child` in a forked process, and returns its exit code.
 fn fork(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child does what a program does after a fork, and ends itself.
+    // SAFETY: the child does what a program does after a fork, and exits.
     unsafe {
         let pid = libc::fork();
         if pid == 0 {
@@ -139,25 +139,25 @@ fn fork(child: impl FnOnce() -> i32) -> i32 {
 }
 
 #[test]
-fn a_child_records_what_it_does_once_it_has_begun() {
+fn a_child_records_once_its_recording_has_begun() {
     let running = Running::start(without_stacks());
     let name = label("before the fork", "", 0).unwrap();
     running.memory.set_tag(Some(name));
-    let parents = take(500);
+    let parents = allocate(500);
     let code = fork(|| {
-        let early = take(501);
-        give_back(early);
+        let early = allocate(501);
+        free(early);
         let counted = running.memory.stats().before_begun;
         running.memory.begin_in_child();
         running.memory.begin_in_child();
-        give_back(take(502));
-        give_back(parents);
+        free(allocate(502));
+        free(parents);
         running.memory.stop();
         running.recorder.stop();
         i32::from(counted < 2)
     });
     assert_eq!(code, 0);
-    give_back(parents);
+    free(parents);
     let recordings = running.stop_all();
     assert_eq!(recordings.len(), 2);
     let of_child = recordings.iter().find(|(path, _)| !path.ends_with("out.swv")).unwrap();
@@ -170,20 +170,20 @@ fn a_child_records_what_it_does_once_it_has_begun() {
 }
 
 #[test]
-fn a_child_of_many_threads_that_never_begins_is_left_alone() {
+fn a_child_of_many_threads_that_never_begins_records_nothing() {
     let running = Running::start(MemoryOptions::default());
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    give_back(take(64));
+                    free(allocate(64));
                 }
             });
         }
         for _ in 0..20 {
             let code = fork(|| {
-                (0..1000).for_each(|size| give_back(take(size)));
+                (0..1000).for_each(|size| free(allocate(size)));
                 0
             });
             assert_eq!(code, 0);
@@ -193,25 +193,25 @@ fn a_child_of_many_threads_that_never_begins_is_left_alone() {
     assert_eq!(running.stop_all().len(), 1);
 }
 
-/// As `vfork` and `posix_spawn` run it: in the parent's memory, with its thread's own.
-extern "C" fn beside(_: *mut libc::c_void) -> i32 {
-    give_back(take(601));
+/// Runs in a child as `vfork` and `posix_spawn` start it: in the parent's memory, with the thread state of its thread.
+extern "C" fn run_in_shared_memory(_: *mut libc::c_void) -> i32 {
+    free(allocate(601));
     0
 }
 
 #[test]
-fn a_child_that_shares_our_memory_is_told_of_as_ours() {
+fn a_child_that_shares_our_memory_is_recorded_as_ours() {
     let running = Running::start(without_stacks());
-    give_back(take(600));
+    free(allocate(600));
     let mut stack = vec![0_u128; 1 << 14];
-    // SAFETY: the child has a stack of its own while the parent waits, and does only what the parent could do in its place.
+    // SAFETY: the child has its own stack while the parent waits, and does only what the parent could do.
     unsafe {
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        let pid = libc::clone(beside, stack.as_mut_ptr_range().end.cast(), flags, std::ptr::null_mut());
+        let pid = libc::clone(run_in_shared_memory, stack.as_mut_ptr_range().end.cast(), flags, std::ptr::null_mut());
         let mut status = 0;
         assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
     }
-    give_back(take(602));
+    free(allocate(602));
     let seen = running.stop();
     let sizes: Vec<u64> = seen
         .iter()

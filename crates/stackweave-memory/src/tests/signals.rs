@@ -1,4 +1,4 @@
-//! Signals come in the middle of events, and their handlers may allocate, or never come back.
+//! Signals interrupt events, and their handlers may allocate, or never return.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,16 +8,16 @@ use stackweave_testkit::signals::{SignalStack, Ticker, in_handler, with_handlers
 
 use super::recorded::Running;
 use crate::MemoryOptions;
-use crate::blocks::Block;
-use crate::hook_event::{HookEvent, place};
+use crate::hook_event::{HookEvent, stack_address};
+use crate::hook_threads::HookThread;
 use crate::platform::hooks;
 
-/// Addresses that nobody uses.
+/// Addresses that are not in use.
 static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
 const FIRST: usize = 1 << 40;
 const LAST: usize = 1 << 44;
-/// Blocks of this size and more have such addresses: what takes them may be called by signal handlers. The C library, whose
-/// calls come to hooks as well, takes smaller ones.
+/// Blocks of at least this size have such addresses, so that signal handlers may allocate them. The C library, whose
+/// calls are hooked as well, allocates smaller ones.
 const LARGE: usize = 1 << 50;
 
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
@@ -35,10 +35,10 @@ unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-/// Takes the allocator's place while it lives.
-struct MadeUp(usize, usize);
+/// Replaces the allocator while it lives.
+struct FakeAllocator(usize, usize);
 
-impl MadeUp {
+impl FakeAllocator {
     fn begin() -> Self {
         let before = (&hooks::ORIGINALS.malloc, &hooks::ORIGINALS.free);
         Self(
@@ -48,7 +48,7 @@ impl MadeUp {
     }
 }
 
-impl Drop for MadeUp {
+impl Drop for FakeAllocator {
     fn drop(&mut self) {
         hooks::ORIGINALS.malloc.store(self.0, Ordering::SeqCst);
         hooks::ORIGINALS.free.store(self.1, Ordering::SeqCst);
@@ -56,12 +56,12 @@ impl Drop for MadeUp {
 }
 
 #[test]
-fn a_handler_that_allocates_harms_nobody() {
+fn a_handler_that_allocates_does_no_harm() {
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
         let running = Running::start(MemoryOptions::default());
         let (mut in_handler, mut events) = (0_u64, 0_u64);
         {
-            let _made_up = MadeUp::begin();
+            let _fake = FakeAllocator::begin();
             // SAFETY: as these functions are meant to be called; the allocator is async-signal-safe.
             let handler = &mut |_: *mut c_void| unsafe {
                 hooks::free(hooks::malloc(LARGE + 8));
@@ -82,36 +82,37 @@ fn a_handler_that_allocates_harms_nobody() {
         let seen = running.stop();
         let of_size =
             |size: usize| seen.iter().filter(|event| event.kind == "malloc" && event.words[1] == size as u64).count();
-        assert_eq!(of_size(LARGE + 24) as u64, events, "none of the program's own is lost");
+        assert_eq!(of_size(LARGE + 24) as u64, events, "no event of the program is lost");
         assert!(in_handler > 0 && of_size(LARGE + 8) as u64 <= in_handler);
     }
 }
 
-/// Begins an event that a signal handler has jumped out of: nobody is there any more to end it.
+/// Begins an event, as one that a signal handler has jumped out of: nothing ends it.
 #[inline(never)]
 fn leave_an_event(deeper: u32) {
     if deeper > 0 {
         return leave_an_event(std::hint::black_box(deeper - 1));
     }
-    Block::for_this_thread().unwrap().begin(place());
+    HookThread::current_or_attach().unwrap().begin_event(stack_address());
 }
 
 #[test]
-fn a_thread_that_left_an_event_is_told_of_again() {
+fn a_thread_that_jumped_out_of_an_event_is_recorded_again() {
     let running = Running::start(MemoryOptions { depth: 0, ..MemoryOptions::default() });
     {
-        let _made_up = MadeUp::begin();
+        let _fake = FakeAllocator::begin();
         leave_an_event(50);
         // SAFETY: as these functions are meant to be called.
         unsafe { hooks::free(hooks::malloc(LARGE + 44)) };
-        // A handler on a stack of its own, above or below, can't tell: the event goes on, and is none of it.
+        // A handler on an alternate stack, above or below, can't be distinguished: the event goes on, and the handler's
+        // events are not recorded.
         // SAFETY: as above.
         let handler = &mut |_: *mut c_void| unsafe { hooks::free(hooks::malloc(LARGE + 55)) };
-        let event = HookEvent::begin(place()).unwrap();
+        let event = HookEvent::begin(stack_address()).unwrap();
         in_handler(SignalStack::Alternate, handler);
         drop(event);
     }
     let seen = running.stop();
-    let is_told = |size: usize| seen.iter().any(|event| event.kind == "malloc" && event.words[1] == size as u64);
-    assert!(is_told(LARGE + 44) && !is_told(LARGE + 55));
+    let is_recorded = |size: usize| seen.iter().any(|event| event.kind == "malloc" && event.words[1] == size as u64);
+    assert!(is_recorded(LARGE + 44) && !is_recorded(LARGE + 55));
 }

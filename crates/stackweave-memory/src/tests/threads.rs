@@ -1,4 +1,4 @@
-//! Threads come and go, and hand their blocks of memory to each other.
+//! Threads start and end, and pass blocks of memory to each other.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
@@ -9,92 +9,92 @@ use stackweave_testkit::random::Random;
 
 use super::recorded::record;
 use crate::platform::hooks;
-use crate::{MemoryOptions, Quiet, blocks};
+use crate::{MemoryOptions, SuppressGuard, hook_threads};
 
 /// A block on its way to another thread.
-struct Sent(*mut c_void);
+struct SentBlock(*mut c_void);
 
-// SAFETY: whoever gets it owns it.
-unsafe impl Send for Sent {}
+// SAFETY: the receiver owns the block.
+unsafe impl Send for SentBlock {}
 
 #[test]
-fn a_block_is_always_told_to_be_given_back_before_its_address_is_taken_again() {
+fn a_free_is_always_recorded_before_its_address_is_allocated_again() {
     const ROUNDS: usize = 5_000;
     let seen = record(MemoryOptions { depth: 0, ..MemoryOptions::default() }, |_| {
-        let (give, take) = channel::<Sent>();
-        let take = std::sync::Mutex::new(take);
+        let (send, receive) = channel::<SentBlock>();
+        let receive = std::sync::Mutex::new(receive);
         thread::scope(|scope| {
             for seed in 0..4 {
-                let (give, take) = (give.clone(), &take);
+                let (send, receive) = (send.clone(), &receive);
                 scope.spawn(move || {
                     let mut random = Random::new(seed);
                     for _ in 0..ROUNDS {
                         // SAFETY: as these functions are meant to be called.
                         let block = unsafe { hooks::malloc(16 + random.below(4) * 16) };
-                        give.send(Sent(block)).unwrap();
-                        let next = take.lock().unwrap().recv().unwrap();
-                        // SAFETY: it was sent by who owned it.
+                        send.send(SentBlock(block)).unwrap();
+                        let next = receive.lock().unwrap().recv().unwrap();
+                        // SAFETY: the thread that owned it has sent it.
                         unsafe { hooks::free(next.0) };
                     }
                 });
             }
         });
     });
-    // What the C library takes for its threads is told, too; some of it was there before.
+    // What the C library allocates for its threads is recorded, too; some of it was allocated before.
     let mut live: HashMap<u64, bool> = HashMap::new();
     let mut ever: HashSet<u64> = HashSet::new();
-    let mut taken = 0;
+    let mut allocated = 0;
     for event in &seen {
         match &*event.kind {
             kind @ ("malloc" | "calloc" | "realloc" | "posix_memalign" | "aligned_alloc") => {
-                taken += usize::from(kind == "malloc");
+                allocated += usize::from(kind == "malloc");
                 ever.insert(event.words[0]);
-                assert_eq!(live.insert(event.words[0], kind == "malloc"), None, "taken twice");
+                assert_eq!(live.insert(event.words[0], kind == "malloc"), None, "allocated twice");
             }
             "free" => {
                 let was_live = live.remove(&event.words[0]).is_some();
-                assert!(was_live || !ever.contains(&event.words[0]), "given back before it was taken");
+                assert!(was_live || !ever.contains(&event.words[0]), "freed before it was allocated");
             }
             _ => {}
         }
     }
     live.retain(|_, is_ours| *is_ours);
-    assert_eq!((taken, live.len()), (4 * ROUNDS, 0));
+    assert_eq!((allocated, live.len()), (4 * ROUNDS, 0));
 }
 
 #[test]
-fn threads_that_end_leave_their_place_to_others() {
+fn the_entries_of_ended_threads_are_reused() {
     record(MemoryOptions { depth: 0, ..MemoryOptions::default() }, |_| {
-        let before = blocks::count();
+        let before = hook_threads::count();
         for _ in 0..300 {
             // SAFETY: as these functions are meant to be called.
             thread::spawn(|| unsafe { hooks::free(hooks::malloc(10)) }).join().unwrap();
         }
-        // A thread that was joined may be known to the kernel a moment longer.
-        assert!(blocks::count() <= before + blocks::BLOCKS_OF_A_PAGE, "{before} {}", blocks::count());
+        // The kernel may know a joined thread for a moment longer.
+        assert!(hook_threads::count() <= before + hook_threads::THREADS_PER_PAGE, "{before} {}", hook_threads::count());
     });
 }
 
 #[test]
-fn what_is_quiet_is_not_told() {
-    let mut loud = 0;
+fn nothing_is_recorded_while_suppressed() {
+    let mut recorded = 0;
     let seen = record(MemoryOptions { depth: 0, ..MemoryOptions::default() }, |_| {
         // SAFETY: as these functions are meant to be called.
-        let take = |size: usize| unsafe {
+        let allocate = |size: usize| unsafe {
             let block = hooks::malloc(size);
             hooks::free(block);
             block.addr()
         };
-        let outer = Quiet::begin();
-        take(771);
-        drop(Quiet::begin());
-        take(772);
+        let outer = SuppressGuard::begin();
+        allocate(771);
+        drop(SuppressGuard::begin());
+        allocate(772);
         drop(outer);
-        loud = take(773);
+        recorded = allocate(773);
         let never = thread::spawn(move || {
-            Quiet::for_ever();
-            drop(Quiet::begin());
-            take(774)
+            SuppressGuard::for_ever();
+            drop(SuppressGuard::begin());
+            allocate(774)
         });
         never.join().unwrap();
     });

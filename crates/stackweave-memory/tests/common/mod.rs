@@ -1,6 +1,6 @@
-//! A recording in a process of its own, and what an independent counter says of the same.
-#![allow(dead_code, reason = "each test program uses its part")]
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "what fails here fails the test")]
+//! A recording in a separate process, and what an independent counter counts there.
+#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a failure fails the test")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
@@ -38,7 +38,7 @@ impl fmt::Display for Counts {
 }
 
 impl Counts {
-    /// What a recorder says.
+    /// Returns the counts of a recorder.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let totals = &snapshot.devices[0].totals;
         Self {
@@ -52,7 +52,7 @@ impl Counts {
         }
     }
 
-    /// The last that a child has printed.
+    /// Returns the last counts that a child has printed.
     pub(crate) fn in_text(text: &str) -> Option<Self> {
         let line = text.lines().rev().find_map(|line| line.split_once("counts ").map(|(_, counts)| counts))?;
         let mut numbers = line.split(' ').map_while(|number| number.trim().parse().ok());
@@ -76,7 +76,7 @@ pub(crate) struct Recorded {
     pub(crate) memory: Memory,
 }
 
-/// What a recording came to.
+/// The results of a recording.
 pub(crate) struct Outcome {
     pub(crate) snapshot: Snapshot,
     pub(crate) stats: MemoryStats,
@@ -87,7 +87,7 @@ pub(crate) struct Outcome {
 impl Recorded {
     pub(crate) fn start(options: MemoryOptions) -> Self {
         let folder = Folder::new();
-        let recording = Options { waits_plainly: true, follow_forks: true, ..Options::new(folder.file("out.swv")) };
+        let recording = Options { bypass_waiter: true, follow_forks: true, ..Options::new(folder.file("out.swv")) };
         let observer = Some(Memory::observer(&options));
         let recorder = Recorder::start_observed(recording, stacks(), Arc::new(NoNames), observer).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();
@@ -108,7 +108,7 @@ impl Recorded {
     }
 }
 
-/// The bytes of each function of a fixture, by the name of the innermost that begins with `prefix`.
+/// Returns the bytes of each function of a fixture, by the innermost function whose name begins with `prefix`.
 pub(crate) fn bytes_by_function(snapshot: &Snapshot, prefix: &str) -> BTreeMap<String, u64> {
     let mut bytes = BTreeMap::new();
     for row in &snapshot.devices[0].rows {
@@ -139,19 +139,19 @@ fn name(address: u64) -> Option<String> {
     (!info.dli_sname.is_null()).then(|| unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy().into_owned())
 }
 
-/// A function of a library, as that type.
+/// Returns a function of a library, as that type.
 ///
 /// # Safety
-/// It has that type.
+/// The function has that type.
 pub(crate) unsafe fn function<T: Copy>(library: &Library, name: &str) -> T {
     let symbol = library.symbol(name);
     assert!(!symbol.is_null(), "{name}");
     assert_eq!(size_of::<T>(), size_of::<*mut c_void>());
-    // SAFETY: a pointer, and of that type by the caller's word.
+    // SAFETY: a pointer; the caller vouches for its type.
     unsafe { std::mem::transmute_copy(&symbol) }
 }
 
-/// The counter that was preloaded. It counts what this program allocates, too: nothing here does.
+/// The preloaded counter. It counts the allocations of this program, too: there are none while it counts.
 pub(crate) struct Counter {
     end: unsafe extern "C" fn(*mut Counts),
     _library: Library,
@@ -178,7 +178,7 @@ impl Counter {
     }
 }
 
-/// Runs the test `name` again in a role, with a library preloaded if one is given, and gives what it has printed.
+/// Runs the test `name` again in a role, with a library preloaded if one is given, and returns what it has printed.
 pub(crate) fn run(name: &str, role: &str, preload: Option<&str>) -> String {
     let output = child::run_for(&mut command(name, role, preload), 120);
     let text = child::text(&output);
@@ -194,10 +194,10 @@ pub(crate) fn command(name: &str, role: &str, preload: Option<&str>) -> Command 
     command
 }
 
-/// Allocators that are installed on this machine, to be preloaded.
+/// Returns the allocators that are installed on this machine and can be preloaded.
 pub(crate) fn allocators() -> Vec<&'static str> {
     let known = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"];
-    // The loader says what it can't find. Not loaded here: an allocator is not made to be unloaded.
+    // The loader reports what it can't find. The allocators are not loaded here, because they can't be unloaded.
     let has = |name: &&str| {
         Command::new("true").env("LD_PRELOAD", name).output().is_ok_and(|output| output.stderr.is_empty())
     };

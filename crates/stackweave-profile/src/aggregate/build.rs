@@ -1,4 +1,4 @@
-//! Costs by numbers of a recording to a profile with names.
+//! Builds profiles with names from costs by the numbers of a recording.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use stackweave_recording::file::{Dictionary, RecordedFrame};
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::collector::GroupCosts;
 use crate::aggregate::function::{FrameIndex, Function, FunctionModule, FunctionTable};
-use crate::aggregate::measure::{Counted, Measure};
-use crate::aggregate::origin::Place as CodePlace;
+use crate::aggregate::measure::{DeviceMeasure, Measure};
+use crate::aggregate::origin::CodeIdentity;
 use crate::aggregate::profile::{Counts, Profile};
 use crate::aggregate::recorded_names::RecordedNames;
 use crate::aggregate::span_tree::SpanTree;
-use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
+use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
 use crate::frame::{Frame, FrameKind};
 use crate::word_hash::{WordMap, WordSet};
 
 impl GroupCosts {
-    /// The frames that a profile of this has, by their numbers in the recording.
-    pub(crate) fn frames(&self, counted: Counted, dictionary: &Dictionary) -> Vec<u32> {
+    /// Returns the frames of a profile of these costs, by their numbers in the recording.
+    pub(crate) fn frames(&self, counted: DeviceMeasure, dictionary: &Dictionary) -> Vec<u32> {
         let mut seen: WordSet<u32> = WordSet::default();
         let mut frames = Vec::new();
         let mut take = |frame: u32| {
@@ -30,8 +30,8 @@ impl GroupCosts {
         };
         let mut stacks: WordSet<u32> = WordSet::default();
         let costs = self.costs(counted).unwrap_or_default();
-        for (place, _) in &costs {
-            let mut next = if let Place::Stack(stack) = place { *stack } else { 0 };
+        for (key, _) in &costs {
+            let mut next = if let StackKey::Stack(stack) = key { *stack } else { 0 };
             while stacks.insert(next) {
                 let Some((callers, frame)) = dictionary.stack(next) else { break };
                 take(frame);
@@ -39,14 +39,14 @@ impl GroupCosts {
             }
         }
         let needs_spans =
-            counted.measure.counts_calls() || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
+            counted.measure.counts_calls() || costs.iter().any(|(key, _)| matches!(key, StackKey::Span(1..)));
         let nodes = if needs_spans { self.spans.nodes() } else { &[] };
         nodes.iter().skip(1).for_each(|node| take(node.frame));
         frames
     }
 
-    /// Every place and what it cost, in the order of their numbers; `None` if costs are those of spans.
-    pub(crate) fn costs(&self, Counted { measure, device }: Counted) -> Option<Vec<(Place, StackCost)>> {
+    /// Returns all costs, in the order of their keys; `None` if they are those of spans.
+    pub(crate) fn costs(&self, DeviceMeasure { measure, device }: DeviceMeasure) -> Option<Vec<(StackKey, StackCost)>> {
         let costs = match measure {
             Measure::WallTime | Measure::Calls => return None,
             Measure::Samples => Some(&self.samples),
@@ -55,10 +55,10 @@ impl GroupCosts {
         Some(costs.map(StackCosts::sorted).unwrap_or_default())
     }
 
-    /// The profile of this measure.
+    /// Builds the profile of a measure.
     pub(crate) fn profile(
         &self,
-        counted: Counted,
+        counted: DeviceMeasure,
         process: &ProcessRecording,
         names: &RecordedNames,
         lines: bool,
@@ -88,13 +88,13 @@ impl GroupCosts {
     }
 }
 
-/// Stacks and spans of a recording as nodes of a tree.
+/// The stacks and spans of a recording as nodes of a tree.
 struct Paths<'a> {
     dictionary: &'a Dictionary,
     names: &'a RecordedNames,
     lines: bool,
     functions: FunctionTable,
-    /// What each frame of the recording stands for, outermost first.
+    /// The functions of each frame of the recording, outermost first.
     chains: WordMap<u32, Box<[FrameIndex]>>,
     modules: WordMap<u32, Arc<FunctionModule>>,
     builder: TreeBuilder,
@@ -106,32 +106,32 @@ impl Paths<'_> {
     fn add_spans(&mut self, spans: &SpanTree, measure: Measure) {
         let nodes = spans.nodes();
         let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0 || node.total > 0).collect();
-        for (place, node) in nodes.iter().enumerate().skip(1).rev() {
-            if is_needed[place] {
+        for (index, node) in nodes.iter().enumerate().skip(1).rev() {
+            if is_needed[index] {
                 is_needed[node.parent as usize] = true;
             }
         }
-        let mut places = vec![NodeId::ROOT; nodes.len()];
-        for ((place, node), own) in nodes.iter().enumerate().zip(spans.own_times()).skip(1) {
-            if is_needed[place] {
-                places[place] = self.descend(places[node.parent as usize], node.frame, node.calls);
+        let mut ids = vec![NodeId::ROOT; nodes.len()];
+        for ((index, node), own) in nodes.iter().enumerate().zip(spans.self_times()).skip(1) {
+            if is_needed[index] {
+                ids[index] = self.descend(ids[node.parent as usize], node.frame, node.calls);
                 let calls = || i64::try_from(node.calls).unwrap_or(i64::MAX);
-                self.builder.add(places[place], 0, if measure == Measure::Calls { calls() } else { own });
+                self.builder.add(ids[index], 0, if measure == Measure::Calls { calls() } else { own });
             }
         }
     }
 
-    fn add_costs(&mut self, costs: &[(Place, StackCost)], spans: &SpanTree, measure: Measure) {
-        for (place, cost) in costs {
-            let node = match place {
-                Place::Stack(stack) => self.stack(*stack),
-                Place::Span(node) => self.span(*node, spans),
+    fn add_costs(&mut self, costs: &[(StackKey, StackCost)], spans: &SpanTree, measure: Measure) {
+        for (key, cost) in costs {
+            let node = match key {
+                StackKey::Stack(stack) => self.stack(*stack),
+                StackKey::Span(node) => self.span(*node, spans),
             };
             self.builder.add(node, cost.events, cost.value(measure));
         }
     }
 
-    /// The node of a stack, below those of its callers.
+    /// Returns the node of a stack, below those of its callers.
     fn stack(&mut self, stack: u32) -> NodeId {
         let mut path = Vec::new();
         let mut next = stack;
@@ -144,14 +144,14 @@ impl Paths<'_> {
             next = callers;
         };
         for (stack, frame) in path.into_iter().rev() {
-            let is_entrance = self.names.of(frame).iter().any(Frame::is_entrance);
-            node = if is_entrance { NodeId::ROOT } else { self.descend(node, frame, 0) };
+            let is_boundary = self.names.of(frame).iter().any(Frame::is_boundary);
+            node = if is_boundary { NodeId::ROOT } else { self.descend(node, frame, 0) };
             self.stacks.insert(stack, node);
         }
         node
     }
 
-    /// The same for a node of the tree of spans.
+    /// Returns the node of a span in the tree of spans.
     fn span(&mut self, span: u32, spans: &SpanTree) -> NodeId {
         let mut path = Vec::new();
         let mut next = span;
@@ -172,7 +172,7 @@ impl Paths<'_> {
         node
     }
 
-    /// The innermost node of what `frame` stands for under `parent`; all of these nodes were called so often.
+    /// Returns the innermost node of a frame's functions under `parent`, and adds the calls to all of these nodes.
     fn descend(&mut self, parent: NodeId, frame: u32, calls: u64) -> NodeId {
         if !self.chains.contains_key(&frame) {
             let chain = self.chain(frame);
@@ -206,7 +206,7 @@ impl Paths<'_> {
 }
 
 impl Function {
-    /// The function of a frame, which a native one shares its module with.
+    /// Returns the function of a frame; native functions share their module.
     pub fn of_frame(frame: &Frame, module: Option<&Arc<FunctionModule>>) -> Self {
         let name = frame.qualname.as_deref().unwrap_or(&frame.name);
         let path = match frame.kind {
@@ -220,7 +220,7 @@ impl Function {
             filename: frame.filename.clone(),
             module: module.cloned(),
             first_line: frame.first_line,
-            origin: CodePlace { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
+            origin: CodeIdentity { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
         }
     }
 }

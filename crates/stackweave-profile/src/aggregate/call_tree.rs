@@ -1,49 +1,49 @@
-//! Who called whom, and what it cost.
+//! The call tree with its costs.
 
 use crate::aggregate::function::FrameIndex;
 use crate::word_hash::WordMap;
 
-/// A node of a tree. An id means something only to the [`CallTree`] that gave it.
+/// A node of a tree. An id is valid only for its [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
 
 impl NodeId {
-    /// What stands above everything: it has no frame. Its own cost is what has no place in the tree.
+    /// The root, which has no frame. Its self cost is the cost outside of all frames.
     pub const ROOT: Self = Self(0);
 
-    /// Its place in [`CallTree::nodes`].
+    /// Returns the index in [`CallTree::nodes`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a place in code cost. What is too great for its type is the greatest there is.
+/// The cost of a frame. Values that are too great are saturated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// How often it was called; where stacks were seen, how often it was the innermost frame.
+    /// The number of calls; for samples, how often it was the innermost frame.
     pub calls: u64,
-    /// What it cost itself, without what it called.
-    pub own: i64,
-    /// What it cost with all that it called.
+    /// The cost without callees.
+    pub self_cost: i64,
+    /// The cost with callees.
     pub total: i64,
 }
 
 impl Cost {
     pub(crate) const fn add(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
-        self.own = self.own.saturating_add(other.own);
+        self.self_cost = self.self_cost.saturating_add(other.self_cost);
         self.total = self.total.saturating_add(other.total);
     }
 }
 
-/// A frame under the frames that called it.
+/// A frame below its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its caller, whose id is smaller; the root's is the root.
+    /// The caller, whose id is smaller; the root's is the root.
     pub parent: NodeId,
-    /// What it is. Without meaning for the root.
+    /// The frame. Without meaning for the root.
     pub frame: FrameIndex,
-    /// What it cost on this path.
+    /// The cost on this path.
     pub cost: Cost,
 }
 
@@ -54,12 +54,12 @@ pub struct CallTree {
 }
 
 impl CallTree {
-    /// Every node, by id, callers before what they call. The first is the root.
+    /// Returns all nodes by id, callers before callees. The first is the root.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The node with this id.
+    /// Returns the node with this id.
     ///
     /// # Panics
     /// If another tree gave the id.
@@ -67,18 +67,18 @@ impl CallTree {
         &self.nodes[id.index()]
     }
 
-    /// What all of it cost.
+    /// Returns the total cost.
     pub fn total(&self) -> i64 {
         self.nodes[0].cost.total
     }
 
-    /// Every node but the root, callers before what they call.
-    #[expect(clippy::cast_possible_truncation, reason = "the builder gives ids of 32 bits")]
+    /// Returns all nodes but the root, callers before callees.
+    #[expect(clippy::cast_possible_truncation, reason = "ids have 32 bits")]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().skip(1).map(|(id, node)| (NodeId(id as u32), node))
     }
 
-    /// Who is called by whom.
+    /// Returns the callees of all nodes.
     pub fn children(&self) -> Children {
         Children::of(self.nodes.iter().map(|node| node.parent.0))
     }
@@ -90,23 +90,23 @@ impl Default for CallTree {
     }
 }
 
-/// The nodes under each node.
+/// The children of all nodes.
 #[derive(Clone, Debug)]
 pub struct Children {
-    /// For each node where its children begin; one more at the end.
+    /// For each node the index of its first child; and the end.
     starts: Vec<u32>,
     ids: Vec<NodeId>,
 }
 
 impl Children {
-    #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "ids have 32 bits")]
     pub(crate) fn of(parents: impl ExactSizeIterator<Item = u32> + Clone) -> Self {
         let mut starts = vec![0; parents.len() + 2];
         for parent in parents.clone().skip(1) {
             starts[parent as usize + 2] += 1;
         }
-        for place in 2..starts.len() {
-            starts[place] += starts[place - 1];
+        for index in 2..starts.len() {
+            starts[index] += starts[index - 1];
         }
         let mut ids = vec![NodeId::ROOT; parents.len().saturating_sub(1)];
         for (id, parent) in parents.enumerate().skip(1) {
@@ -118,13 +118,13 @@ impl Children {
         Self { starts, ids }
     }
 
-    /// The nodes under this one, in the order in which they were first met.
+    /// Returns the children of a node, in the order in which they were added.
     pub fn get(&self, id: NodeId) -> &[NodeId] {
         &self.ids[self.starts[id.index()] as usize..self.starts[id.index() + 1] as usize]
     }
 }
 
-/// A tree that grows.
+/// Builds a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeBuilder {
     nodes: Vec<Node>,
@@ -146,7 +146,7 @@ impl From<CallTree> for TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// The node of `frame` under `parent`.
+    /// Returns the node of `frame` under `parent`; a new one is added.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
     pub(crate) fn child(&mut self, parent: NodeId, frame: FrameIndex) -> NodeId {
         *self.by_frame.entry(key(parent, frame)).or_insert_with(|| {
@@ -155,29 +155,28 @@ impl TreeBuilder {
         })
     }
 
-    /// Adds calls and own cost; totals are made of these in the end.
-    pub(crate) fn add(&mut self, id: NodeId, calls: u64, own: i64) {
-        self.nodes[id.index()].cost.add(Cost { calls, own, total: 0 });
+    /// Adds calls and self cost; totals are computed at the end.
+    pub(crate) fn add(&mut self, id: NodeId, calls: u64, self_cost: i64) {
+        self.nodes[id.index()].cost.add(Cost { calls, self_cost, total: 0 });
     }
 
-    /// Adds the whole of `tree`, each of whose frames is here the one that `frames` says. For each of its nodes, the
-    /// node here.
+    /// Adds all of `tree`, whose frames have the indexes `frames` here. Returns for each of its nodes the node here.
     pub(crate) fn add_tree(&mut self, tree: &CallTree, frames: &[FrameIndex]) -> Vec<NodeId> {
-        let mut places = vec![NodeId::ROOT; tree.nodes.len()];
+        let mut ids = vec![NodeId::ROOT; tree.nodes.len()];
         for (id, node) in tree.iter() {
-            let place = self.child(places[node.parent.index()], frames[node.frame.index()]);
-            places[id.index()] = place;
-            self.add(place, node.cost.calls, node.cost.own);
+            let child = self.child(ids[node.parent.index()], frames[node.frame.index()]);
+            ids[id.index()] = child;
+            self.add(child, node.cost.calls, node.cost.self_cost);
         }
         let root = tree.node(NodeId::ROOT).cost;
-        self.add(NodeId::ROOT, root.calls, root.own);
-        places
+        self.add(NodeId::ROOT, root.calls, root.self_cost);
+        ids
     }
 
     pub(crate) fn finish(self) -> CallTree {
         let mut nodes = self.nodes;
         for node in &mut nodes {
-            node.cost.total = node.cost.own;
+            node.cost.total = node.cost.self_cost;
         }
         for id in (1..nodes.len()).rev() {
             let Node { parent, cost, .. } = nodes[id];
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn totals_are_own_costs_and_those_below() {
+    fn totals_are_self_costs_plus_those_of_children() {
         let mut builder = TreeBuilder::default();
         let a = builder.child(NodeId::ROOT, FrameIndex(7));
         let b = builder.child(a, FrameIndex(8));
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn children_come_in_the_order_of_their_ids() {
+    fn children_are_in_the_order_of_their_ids() {
         let children = Children::of([0, 0, 1, 0, 1, 3].into_iter());
         let ids = |id| children.get(NodeId(id)).iter().map(|id| id.0).collect::<Vec<_>>();
         assert_eq!([ids(0), ids(1), ids(2), ids(3)], [vec![1, 3], vec![2, 4], vec![], vec![5]]);

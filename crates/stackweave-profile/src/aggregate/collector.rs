@@ -1,7 +1,7 @@
-//! The events of one process to costs by stack and by span, while they stream by.
+//! Collects the costs of one process by stack and by span, as its events are read.
 //!
-//! Hot file: what is kept grows with the number of distinct stacks and paths, with the spans that are open and the blocks
-//! that are not freed, and not with the number of events.
+//! Hot file: memory grows with the number of distinct stacks and paths, of open spans and of live blocks, and not with
+//! the number of events.
 
 use std::ops::{ControlFlow, Range};
 
@@ -14,31 +14,31 @@ use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
-use crate::aggregate::stack_costs::{Place, StackCosts};
+use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::memory::{MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
 use crate::word_hash::WordMap;
 
-/// What the events of a process, or of one of its threads, cost.
+/// The costs of a process, or of one of its threads.
 #[derive(Debug)]
 pub(crate) struct GroupCosts {
-    /// The number of the thread if each has a group of its own.
+    /// The number of the thread if threads are separate.
     pub(crate) thread: Option<u32>,
     pub(crate) spans: SpanTree,
     pub(crate) samples: StackCosts,
-    /// Of each device that anything was taken of.
+    /// The memory of each device with allocations.
     pub(crate) memory: Vec<DeviceCosts>,
     pub(crate) has_spans: bool,
-    /// How many events there were in the time that was asked for.
+    /// The number of events in the selected time.
     pub(crate) events: u64,
 }
 
-/// What the events of a process cost.
+/// The costs of a process.
 #[derive(Debug)]
-pub(crate) struct Collected {
+pub(crate) struct ProcessCosts {
     pub(crate) groups: Vec<GroupCosts>,
-    /// What is known of each device's blocks, and of the process's own: how many were replaced, and frees of unknown ones.
+    /// The counts of each device and of the heap: replaced blocks, and frees of unknown ones.
     pub(crate) blocks: Vec<(i64, [u64; 2])>,
-    /// The devices that anything was taken of in that time, by whatever thread.
+    /// The devices with allocations in that time, by any thread.
     pub(crate) used: Vec<i64>,
     pub(crate) missing: Missing,
 }
@@ -52,19 +52,19 @@ struct Collector<'a> {
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     memory: MemoryCosts,
-    /// Whether any memory was taken or given back, as far as that is counted in any order.
+    /// Whether memory was allocated or freed, as far as that is counted in any order.
     has_counted_memory: bool,
-    /// The devices that anything was taken of, as far as that is counted in any order.
+    /// The devices with allocations, as far as they are counted in any order.
     used: Vec<i64>,
-    wants: Wanted,
+    measures: MeasureSet,
     wants_samples: bool,
 }
 
-/// How much is counted.
+/// Which measures are collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// The measure and the device that the options say; if they say no measure, what can be had in one quick pass.
-    Asked,
+pub(crate) enum MeasureSet {
+    /// The measure and the device of the options; without a measure, those that one fast pass provides.
+    Requested,
     /// Every measure of every device.
     Everything,
 }
@@ -72,7 +72,7 @@ pub(crate) enum Wanted {
 #[derive(Debug, Default)]
 struct Thread {
     number: u32,
-    /// `None` if the thread was not asked for.
+    /// `None` if the thread is not selected.
     group: Option<usize>,
     open: OpenSpans,
     /// The ticks at which events of this thread are missing, the next one last.
@@ -84,38 +84,38 @@ pub(crate) fn collect(
     process: &ProcessRecording,
     options: &AggregateOptions,
     range: Range<u64>,
-    wants: Wanted,
+    measures: MeasureSet,
     progress: &mut dyn FnMut(u64),
-) -> Result<Collected, ReadError> {
-    let memory = match wants {
-        Wanted::Asked => MemoryCosts::of(process, options.measure, &range),
-        Wanted::Everything => MemoryCosts::of_everything(process, &range),
+) -> Result<ProcessCosts, ReadError> {
+    let memory = match measures {
+        MeasureSet::Requested => MemoryCosts::of(process, options.measure, &range),
+        MeasureSet::Everything => MemoryCosts::of_everything(process, &range),
     };
-    let mut collector = Collector::new((process, options), range.clone(), wants, memory);
-    if let Some(snapshot) = snapshot(process, options, wants)? {
+    let mut collector = Collector::new((process, options), range.clone(), measures, memory);
+    if let Some(snapshot) = snapshot(process, options, measures)? {
         collector.memory = MemoryCosts::Kept(Box::new(snapshot));
-        if wants == Wanted::Asked && options.measure.is_some() {
+        if measures == MeasureSet::Requested && options.measure.is_some() {
             progress(process.bytes());
             return Ok(collector.finish(Missing::default()));
         }
     }
     let mut missing = collector.read(progress)?;
-    // Only now it is known that memory has to be counted, which needs an order.
-    if wants == Wanted::Everything && collector.has_counted_memory {
+    // Only now it is known that memory is counted, which needs events in the order of time.
+    if measures == MeasureSet::Everything && collector.has_counted_memory {
         let memory = MemoryCosts::replayed(process, &range);
-        collector = Collector::new((process, options), range, wants, memory);
+        collector = Collector::new((process, options), range, measures, memory);
         missing = collector.read(progress)?;
     }
     Ok(collector.finish(missing))
 }
 
-/// The snapshot that has what is asked for, if there is one.
+/// Returns the snapshot with the requested measure, if there is one.
 fn snapshot(
     process: &ProcessRecording,
     options: &AggregateOptions,
-    wants: Wanted,
+    measures: MeasureSet,
 ) -> Result<Option<Snapshot>, ReadError> {
-    if wants == Wanted::Asked && options.measure.is_some_and(|measure| !measure.is_memory()) {
+    if measures == MeasureSet::Requested && options.measure.is_some_and(|measure| !measure.is_memory()) {
         return Ok(None);
     }
     let query = MemoryQuery { range: options.range.clone(), ..MemoryQuery::default() };
@@ -126,7 +126,7 @@ impl<'a> Collector<'a> {
     fn new(
         (process, options): (&'a ProcessRecording, &'a AggregateOptions),
         range: Range<u64>,
-        wants: Wanted,
+        measures: MeasureSet,
         memory: MemoryCosts,
     ) -> Self {
         Self {
@@ -140,13 +140,14 @@ impl<'a> Collector<'a> {
             memory,
             has_counted_memory: false,
             used: Vec::new(),
-            wants,
-            wants_samples: wants == Wanted::Everything || matches!(options.measure, None | Some(Measure::Samples)),
+            measures,
+            wants_samples: measures == MeasureSet::Everything
+                || matches!(options.measure, None | Some(Measure::Samples)),
         }
     }
 
     fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<Missing, ReadError> {
-        // What was begun before the range may reach into it, so all before its end is read.
+        // Spans from before the range may extend into it, so all events before its end are read.
         let until = (self.range.end != u64::MAX).then_some(0..self.range.end);
         if self.memory.needs_order() {
             return self.process.visit_in_time_order(until, progress, &mut |timed| {
@@ -161,19 +162,19 @@ impl<'a> Collector<'a> {
     }
 
     fn block(&mut self, block: &EventBuffer) {
-        let place = self.place_of(block.thread());
-        let mut thread = core::mem::take(&mut self.threads[place]);
+        let index = self.index_of(block.thread());
+        let mut thread = core::mem::take(&mut self.threads[index]);
         for event in block {
             self.event(&mut thread, &event);
         }
-        self.threads[place] = thread;
+        self.threads[index] = thread;
     }
 
     fn one(&mut self, number: u32, event: &RawEvent<'_>) {
-        let place = self.place_of(number);
-        let mut thread = core::mem::take(&mut self.threads[place]);
+        let index = self.index_of(number);
+        let mut thread = core::mem::take(&mut self.threads[index]);
         self.event(&mut thread, event);
-        self.threads[place] = thread;
+        self.threads[index] = thread;
     }
 
     fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
@@ -195,7 +196,7 @@ impl<'a> Collector<'a> {
         let time = thread.open.pass(&mut group.spans, &mut thread.losses, (ticks, time), &event);
         group.has_spans |= group.spans.add(&mut thread.open, &event, time);
         if let (Event::Sample(sample), true) = (&event, is_inside && self.wants_samples) {
-            group.samples.add(place(sample.stack, thread), sample.weight);
+            group.samples.add(stack_key(sample.stack, thread), sample.weight);
         }
         if let (Event::Allocate(memory), MemoryCosts::Counted) = (&event, &self.memory)
             && is_of_memory
@@ -203,7 +204,7 @@ impl<'a> Collector<'a> {
             && self.options.device.is_none_or(|device| device == memory.region.device())
         {
             let allocated = &mut group.of_device(memory.region.device()).allocated;
-            allocated.add(place(memory.stack, thread), i64::try_from(memory.size).unwrap_or(i64::MAX));
+            allocated.add(stack_key(memory.stack, thread), i64::try_from(memory.size).unwrap_or(i64::MAX));
         }
     }
 
@@ -213,10 +214,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Where the thread with this number is in `threads`.
-    fn place_of(&mut self, number: u32) -> usize {
-        if let Some(place) = self.by_number.get(&number) {
-            return *place;
+    /// Returns the index of the thread with this number.
+    fn index_of(&mut self, number: u32) -> usize {
+        if let Some(index) = self.by_number.get(&number) {
+            return *index;
         }
         let thread = self.new_thread(number);
         self.threads.push(thread);
@@ -225,7 +226,7 @@ impl<'a> Collector<'a> {
     }
 
     fn new_thread(&mut self, number: u32) -> Thread {
-        if !self.options.takes(self.process.dictionary().thread(number)) {
+        if !self.options.selects(self.process.dictionary().thread(number)) {
             return Thread { number, ..Thread::default() };
         }
         let own = (self.options.grouping == Grouping::Threads).then_some(number);
@@ -237,18 +238,18 @@ impl<'a> Collector<'a> {
         Thread { number, group: Some(group), open: OpenSpans::default(), losses: self.process.loss_ticks(number) }
     }
 
-    fn finish(mut self, missing: Missing) -> Collected {
+    fn finish(mut self, missing: Missing) -> ProcessCosts {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
-        let device = self.options.device.filter(|_| self.wants == Wanted::Asked);
+        let device = self.options.device.filter(|_| self.measures == MeasureSet::Requested);
         let devices = memory.finish(device, last_ticks.unwrap_or(0));
         let blocks = devices.iter().map(|of| (of.device, [of.totals.replaced, of.totals.unknown_frees])).collect();
         let mut used = core::mem::take(&mut self.used);
         used.extend(devices.iter().filter(|of| of.totals.figures != Figures::default()).map(|of| of.device));
         for of in &devices {
-            for known in &of.places {
-                let thread = self.place_of(known.place.thread);
+            for known in &of.sites {
+                let thread = self.index_of(known.site.thread);
                 if let Some(group) = self.threads[thread].group {
                     self.groups[group].of_device(of.device).add_figures(known);
                     let kept = if is_kept { known.figures.allocations } else { 0 };
@@ -263,7 +264,7 @@ impl<'a> Collector<'a> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        Collected { groups: self.groups, blocks, used, missing }
+        ProcessCosts { groups: self.groups, blocks, used, missing }
     }
 }
 
@@ -275,14 +276,14 @@ impl GroupCosts {
 
     fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
         let found = self.memory.iter().position(|known| known.device == device);
-        let place = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             self.memory.push(DeviceCosts { device, ..DeviceCosts::default() });
             self.memory.len() - 1
         });
-        &mut self.memory[place]
+        &mut self.memory[index]
     }
 }
 
-fn place(stack: u32, thread: &Thread) -> Place {
-    if stack == 0 { Place::Span(thread.open.innermost()) } else { Place::Stack(stack) }
+fn stack_key(stack: u32, thread: &Thread) -> StackKey {
+    if stack == 0 { StackKey::Span(thread.open.innermost()) } else { StackKey::Stack(stack) }
 }

@@ -1,4 +1,4 @@
-//! What changed between two profiles.
+//! The differences between two profiles.
 
 use crate::aggregate::call_tree::{Children, Cost, Node, NodeId, TreeBuilder};
 use crate::aggregate::function::{FrameIndex, FunctionId, FunctionTable};
@@ -6,7 +6,7 @@ use crate::aggregate::measure::Measure;
 use crate::aggregate::profile::{DifferentMeasures, Profile};
 use crate::aggregate::statistics::{CallStatistics, Statistics};
 
-/// Two values, and how far they are apart.
+/// Two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
     /// In the first profile.
@@ -16,12 +16,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// By how much it grew.
+    /// Returns the difference.
     pub fn difference(self) -> f64 {
         self.after - self.before
     }
 
-    /// How many times as much it is; `None` if there was nothing before.
+    /// Returns the ratio; `None` if the first value is 0.
     pub fn ratio(self) -> Option<f64> {
         (self.before != 0.0).then(|| self.after / self.before)
     }
@@ -32,26 +32,26 @@ impl Change {
 pub struct DiffNode {
     /// The caller's node, whose id is smaller.
     pub parent: NodeId,
-    /// What it is, in [`Diff::functions`]. Without meaning for the root.
+    /// The frame, in [`Diff::functions`]. Without meaning for the root.
     pub frame: FrameIndex,
-    /// What it cost in the first profile, if the path is there.
+    /// The cost in the first profile, if it has the path.
     pub before: Option<Cost>,
-    /// What it cost in the second profile, if the path is there.
+    /// The cost in the second profile, if it has the path.
     pub after: Option<Cost>,
 }
 
 /// A function in both profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionDiff {
-    /// Which, in [`Diff::functions`].
+    /// The function, in [`Diff::functions`].
     pub function: FunctionId,
-    /// What it cost in the first profile, if it is there.
+    /// The cost in the first profile, if it has the function.
     pub before: Option<CallStatistics>,
-    /// What it cost in the second profile, if it is there.
+    /// The cost in the second profile, if it has the function.
     pub after: Option<CallStatistics>,
 }
 
-/// What changed from one profile to another, by path and by function.
+/// The differences from one profile to another, by path and by function.
 #[derive(Clone, Debug)]
 pub struct Diff {
     measure: Measure,
@@ -63,8 +63,8 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Compares two profiles, also of two versions of a program: [`FunctionTable::extend_by_version`]. If `is_normalised`, costs are told as shares of their profile's total: for runs of
-    /// different length.
+    /// Compares two profiles, even of two versions of a program: see [`FunctionTable::extend_by_version`]. With
+    /// `is_normalised`, costs are shares of their profile's total, for runs of different length.
     pub fn of(before: &Profile, after: &Profile, is_normalised: bool) -> Result<Self, DifferentMeasures> {
         if before.measure() != after.measure() {
             return Err(DifferentMeasures(before.measure(), after.measure()));
@@ -73,15 +73,15 @@ impl Diff {
         let mut builder = TreeBuilder::default();
         let sides = [before, after];
         let known = sides.map(|side| functions.extend_by_version(side.functions()));
-        let places = [0, 1].map(|side| builder.add_tree(sides[side].tree(), &known[side].1));
+        let ids = [0, 1].map(|side| builder.add_tree(sides[side].tree(), &known[side].1));
         let union = builder.finish();
         let none = |node: &Node| DiffNode { parent: node.parent, frame: node.frame, before: None, after: None };
         let mut nodes: Vec<DiffNode> = union.nodes().iter().map(none).collect();
-        for (node, place) in before.tree().nodes().iter().zip(&places[0]) {
-            nodes[place.index()].before = Some(node.cost);
+        for (node, id) in before.tree().nodes().iter().zip(&ids[0]) {
+            nodes[id.index()].before = Some(node.cost);
         }
-        for (node, place) in after.tree().nodes().iter().zip(&places[1]) {
-            nodes[place.index()].after = Some(node.cost);
+        for (node, id) in after.tree().nodes().iter().zip(&ids[1]) {
+            nodes[id.index()].after = Some(node.cost);
         }
         let totals = sides.map(Profile::total);
         let by_function = by_function(sides, &known, functions.functions().len());
@@ -89,55 +89,55 @@ impl Diff {
         Ok(Self { measure: before.measure(), functions, nodes, by_function, scale, totals })
     }
 
-    /// What the costs are.
+    /// Returns the measure.
     pub fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// Whether costs are told as shares, from 0 to 1.
+    /// Returns whether costs are shares, from 0 to 1.
     pub fn is_normalised(&self) -> bool {
         self.scale.is_some()
     }
 
-    /// The functions of both profiles.
+    /// Returns the functions of both profiles.
     pub fn functions(&self) -> &FunctionTable {
         &self.functions
     }
 
-    /// Every path, callers first. The first node is the root.
+    /// Returns all paths, callers first. The first node is the root.
     pub fn nodes(&self) -> &[DiffNode] {
         &self.nodes
     }
 
-    /// The nodes under each node.
+    /// Returns the children of all nodes.
     pub fn children(&self) -> Children {
         Children::of(self.nodes.iter().map(|node| node.parent.0))
     }
 
-    /// Every function.
+    /// Returns all functions.
     pub fn by_function(&self) -> &[FunctionDiff] {
         &self.by_function
     }
 
-    /// What the profiles cost altogether.
+    /// Returns the totals of the profiles.
     pub fn total(&self) -> Change {
         self.change(Some(self.totals[0]), Some(self.totals[1]))
     }
 
-    /// Two costs as this diff tells them: as they are, or as shares. What is not there is 0.
-    #[expect(clippy::cast_precision_loss, reason = "shares and differences are for people")]
+    /// Converts two costs to the unit of this diff: to themselves, or to shares. A missing cost is 0.
+    #[expect(clippy::cast_precision_loss, reason = "shares and differences are rounded for display")]
     pub fn change(&self, before: Option<i64>, after: Option<i64>) -> Change {
         let [first, second] = self.scale.unwrap_or([1.0; 2]);
         Change { before: before.unwrap_or(0) as f64 * first, after: after.unwrap_or(0) as f64 * second }
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share is no whole number")]
+#[expect(clippy::cast_precision_loss, reason = "shares are fractions")]
 fn share_of(total: i64) -> f64 {
     if total == 0 { 0.0 } else { 1.0 / total as f64 }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
+#[expect(clippy::cast_possible_truncation, reason = "ids have 32 bits")]
 fn by_function(
     sides: [&Profile; 2],
     known: &[(Vec<FunctionId>, Vec<FrameIndex>); 2],

@@ -1,4 +1,4 @@
-//! Functions, and the lines of them that frames stand on, each once.
+//! Functions, and their lines in frames, without duplicates.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,34 +10,34 @@ use crate::aggregate::origin::Origin;
 use crate::frame::FrameKind;
 use crate::word_hash::WordMap;
 
-/// A function of a profile. An id means something only to the [`FunctionTable`] that gave it.
+/// A function of a profile. An id is valid only for its [`FunctionTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(pub(crate) u32);
 
 impl FunctionId {
-    /// Its place in [`FunctionTable::functions`].
+    /// Returns the index in [`FunctionTable::functions`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A frame of a profile: a function, and a line of it if the profile tells lines apart.
+/// A frame of a profile: a function, with a line if lines are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameIndex(pub(crate) u32);
 
 impl FrameIndex {
-    /// Its place in [`FunctionTable::frames`].
+    /// Returns the index in [`FunctionTable::frames`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The module of a native function: where recordings are merged, that of the first one.
+/// The module of a native function; in merged recordings that of the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionModule {
     /// Its file name without folders.
     pub name: Arc<str>,
-    /// Its file, in the process that was recorded.
+    /// Its path in the process that was recorded.
     pub path: PathBuf,
     /// Its build id, if it has one.
     pub build_id: Option<BuildId>,
@@ -49,40 +49,40 @@ impl From<&Module> for FunctionModule {
     }
 }
 
-/// A function. What is not known is `None`.
+/// A function. Unknown fields are `None`.
 ///
-/// Two are the same if kind, name with the classes around it, and place are: the file and the first line of an
-/// interpreter's function, the module of a native one (whose lines may come from several files).
+/// Two functions are the same if kind, qualified name and location are equal: the file and the first line of an
+/// interpreted function, the module of a native one (whose lines may be in several files).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// What it is code of.
+    /// The kind.
     pub kind: FrameKind,
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
-    /// Its name with the classes and functions around it, where its language has such names.
+    /// The name with the classes and functions around it, in languages that have such names.
     pub qualname: Option<Arc<str>>,
-    /// The source file: of a native function the one that was seen first.
+    /// The source file: of a native function the first one that was found.
     pub filename: Option<Arc<str>>,
-    /// The module that holds a native function.
+    /// The module of a native function.
     pub module: Option<Arc<FunctionModule>>,
-    /// The line that it begins on.
+    /// The first line.
     pub first_line: Option<u32>,
-    /// Whose code it is.
+    /// The origin of the code.
     pub origin: Origin,
 }
 
 impl Function {
-    /// The name that tells most.
+    /// Returns the qualified name, or else the name.
     pub fn full_name(&self) -> &Arc<str> {
         self.qualname.as_ref().unwrap_or(&self.name)
     }
 
-    /// The file name of its module, without folders.
+    /// Returns the file name of its module, without folders.
     pub fn module_name(&self) -> Option<&Arc<str>> {
         self.module.as_ref().map(|module| &module.name)
     }
 
-    /// What patterns look at.
+    /// Returns the names that patterns match.
     pub fn names(&self) -> FunctionNames<'_> {
         FunctionNames {
             module: self.module_name().map(|name| &**name),
@@ -91,32 +91,32 @@ impl Function {
         }
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> FunctionKey {
         let is_native = self.kind == FrameKind::Native;
-        Key {
+        FunctionKey {
             kind: self.kind,
             name: Arc::clone(self.full_name()),
-            place: if is_native { self.module_name().cloned() } else { self.filename.clone() },
+            location: if is_native { self.module_name().cloned() } else { self.filename.clone() },
             first_line: if is_native { None } else { self.first_line },
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct FunctionKey {
     kind: FrameKind,
     name: Arc<str>,
-    place: Option<Arc<str>>,
+    location: Option<Arc<str>>,
     first_line: Option<u32>,
 }
 
-impl Key {
+impl FunctionKey {
     fn without_line(self) -> Self {
         Self { first_line: None, ..self }
     }
 }
 
-/// A frame: a function, and the line in it if lines are told apart.
+/// A frame: a function, with a line if lines are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileFrame {
     /// The function.
@@ -130,22 +130,22 @@ pub struct ProfileFrame {
 pub struct FunctionTable {
     functions: Vec<Function>,
     frames: Vec<ProfileFrame>,
-    by_key: HashMap<Key, FunctionId>,
+    by_key: HashMap<FunctionKey, FunctionId>,
     by_line: WordMap<u64, FrameIndex>,
 }
 
 impl FunctionTable {
-    /// Every function, by id.
+    /// Returns all functions by id.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// Every frame, by index.
+    /// Returns all frames by index.
     pub fn frames(&self) -> &[ProfileFrame] {
         &self.frames
     }
 
-    /// The function with this id.
+    /// Returns the function with this id.
     ///
     /// # Panics
     /// If another table gave the id.
@@ -153,7 +153,7 @@ impl FunctionTable {
         &self.functions[id.index()]
     }
 
-    /// The frame with this index.
+    /// Returns the frame with this index.
     ///
     /// # Panics
     /// If another table gave the index.
@@ -161,7 +161,7 @@ impl FunctionTable {
         self.frames[index.index()]
     }
 
-    /// The function that a frame is of.
+    /// Returns the function of a frame.
     ///
     /// # Panics
     /// If another table gave the index.
@@ -169,13 +169,13 @@ impl FunctionTable {
         self.function(self.frame(index).function)
     }
 
-    /// The id of a function that is equal to this one.
+    /// Returns the id of an equal function.
     pub fn find(&self, function: &Function) -> Option<FunctionId> {
         self.by_key.get(&function.key()).copied()
     }
 
-    /// The id of this function, which is new or has one already.
-    #[expect(clippy::cast_possible_truncation, reason = "as many functions do not fit into memory")]
+    /// Returns the id of a function; a new function gets one.
+    #[expect(clippy::cast_possible_truncation, reason = "that many functions do not fit into memory")]
     pub fn intern(&mut self, function: Function) -> FunctionId {
         *self.by_key.entry(function.key()).or_insert_with(|| {
             self.functions.push(function);
@@ -183,8 +183,8 @@ impl FunctionTable {
         })
     }
 
-    /// The index of this frame, which is new or has one already.
-    #[expect(clippy::cast_possible_truncation, reason = "as many frames do not fit into memory")]
+    /// Returns the index of a frame; a new frame gets one.
+    #[expect(clippy::cast_possible_truncation, reason = "that many frames do not fit into memory")]
     pub fn intern_frame(&mut self, function: FunctionId, line: Option<u32>) -> FrameIndex {
         let key = u64::from(function.0) << 32 | u64::from(line.unwrap_or(0));
         *self.by_line.entry(key).or_insert_with(|| {
@@ -193,15 +193,15 @@ impl FunctionTable {
         })
     }
 
-    /// Takes in all that `other` has: for each of its frames, the index here.
+    /// Adds everything of `other`, and returns for each of its frames the index here.
     pub fn extend(&mut self, other: &Self) -> Vec<FrameIndex> {
         let functions: Vec<FunctionId> = other.functions.iter().map(|function| self.intern(function.clone())).collect();
         self.extend_frames(other, &functions)
     }
 
-    /// Takes in all that `other` has, which is of another version of the program: for each of its functions the id here,
-    /// and for each of its frames the index. A function that begins on another line than here is the same one, if both
-    /// have its name once in its file.
+    /// Adds everything of `other`, which is of another version of the program. Returns for each of its functions the id
+    /// here, and for each of its frames the index. A function with another first line is the same one, if its name is
+    /// unique in its file in both.
     pub fn extend_by_version(&mut self, other: &Self) -> (Vec<FunctionId>, Vec<FrameIndex>) {
         let (here, there) = (self.by_name(), other.by_name());
         let function = |function: &Function| {
@@ -221,12 +221,12 @@ impl FunctionTable {
         other.frames.iter().map(frame).collect()
     }
 
-    /// The function of each name in each file; `None` if there are several.
-    #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
-    fn by_name(&self) -> HashMap<Key, Option<FunctionId>> {
+    /// Returns the function of each name in each file; `None` if there are several.
+    #[expect(clippy::cast_possible_truncation, reason = "ids have 32 bits")]
+    fn by_name(&self) -> HashMap<FunctionKey, Option<FunctionId>> {
         let mut known = HashMap::new();
-        for (place, function) in self.functions.iter().enumerate() {
-            let id = FunctionId(place as u32);
+        for (index, function) in self.functions.iter().enumerate() {
+            let id = FunctionId(index as u32);
             known.entry(function.key().without_line()).and_modify(|same| *same = None).or_insert(Some(id));
         }
         known
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_interpreters_are_told_apart_by_file_and_line_and_native_ones_by_module() {
+    fn interpreted_functions_are_distinguished_by_file_and_line_and_native_ones_by_module() {
         let mut table = FunctionTable::default();
         let first = table.intern(function(FrameKind::Python, "a.py", "", 1));
         assert_eq!(table.intern(function(FrameKind::Python, "a.py", "", 1)), first);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_of_another_version_is_found_on_another_line_if_its_name_is_there_once() {
+    fn a_function_of_another_version_is_matched_by_a_unique_name() {
         let named = |name: &str, line| Function { name: name.into(), ..function(FrameKind::Python, "a.py", "", line) };
         let (mut before, mut after) = (FunctionTable::default(), FunctionTable::default());
         let load = before.intern(named("load", 10));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_another_table_get_their_place_here() {
+    fn frames_of_another_table_get_indexes() {
         let (mut one, mut other) = (FunctionTable::default(), FunctionTable::default());
         let a = one.intern(function(FrameKind::Python, "a.py", "", 1));
         one.intern_frame(a, None);
@@ -286,9 +286,9 @@ mod tests {
         let a_there = other.intern(function(FrameKind::Python, "a.py", "", 1));
         other.intern_frame(b, Some(3));
         other.intern_frame(a_there, None);
-        let places = one.extend(&other);
-        assert_eq!(places.iter().map(|index| index.index()).collect::<Vec<_>>(), [1, 0]);
-        assert_eq!(one.frame(places[0]).line, Some(3));
+        let indexes = one.extend(&other);
+        assert_eq!(indexes.iter().map(|index| index.index()).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(one.frame(indexes[0]).line, Some(3));
         assert_eq!((one.functions().len(), one.frames().len()), (2, 2));
     }
 }

@@ -1,39 +1,39 @@
-//! What a profile counts.
+//! The measures of profiles.
 
 use core::fmt;
 
-/// What the costs of a profile are.
+/// The measure of a profile's costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// Time between the begin and the end of what was recorded, in nanoseconds.
+    /// Time between begin and end of spans, in nanoseconds.
     #[default]
     WallTime,
-    /// How often functions were called: the same on every machine, where time is not. Those that a view does not show do
+    /// How often functions were called, which is the same on every machine, unlike time. Calls of hidden functions do
     /// not count.
     Calls,
     /// The weights of samples.
     Samples,
-    /// The bytes of all allocations, whether they were freed or not.
+    /// The bytes of all allocations, freed or not.
     AllocatedBytes,
-    /// How many allocations there were.
+    /// The number of allocations.
     Allocations,
-    /// The bytes of the allocations that were not freed. Of a part of the time: that were made in it, and not freed in it.
+    /// The bytes that were not freed. In a time range: allocated and not freed in it.
     LiveBytes,
-    /// The bytes of the blocks that were live when the process had most.
+    /// The bytes that were live at the peak.
     PeakBytes,
-    /// The bytes of blocks that were freed again before their thread had taken many others.
+    /// The bytes of temporary blocks: freed before their thread had allocated many others.
     TemporaryBytes,
 }
 
-/// A measure, and of one of memory whose.
+/// A measure, and for memory the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct DeviceMeasure {
     pub(crate) measure: Measure,
     pub(crate) device: i64,
 }
 
 impl Measure {
-    /// Every measure that recordings hold themselves: [`Measure::Calls`] is made of the spans of wall time.
+    /// The measures that recordings contain: [`Measure::Calls`] is derived from the spans of wall time.
     pub const ALL: [Self; 7] = [
         Self::WallTime,
         Self::Samples,
@@ -44,7 +44,7 @@ impl Measure {
         Self::TemporaryBytes,
     ];
 
-    /// The measure in one word, as it is given on a command line.
+    /// Returns the name of the measure, as on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::WallTime => "time",
@@ -58,12 +58,12 @@ impl Measure {
         }
     }
 
-    /// The measure of this name.
+    /// Returns the measure with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|measure| measure.as_str() == name)
     }
 
-    /// What the costs are, in words.
+    /// Describes the costs.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::WallTime => "wall time",
@@ -71,13 +71,13 @@ impl Measure {
             Self::Samples => "samples",
             Self::AllocatedBytes => "bytes allocated",
             Self::Allocations => "allocations",
-            Self::LiveBytes => "bytes still alive at the end",
-            Self::PeakBytes => "bytes alive at the peak",
+            Self::LiveBytes => "bytes live at the end",
+            Self::PeakBytes => "bytes live at the peak",
             Self::TemporaryBytes => "bytes of temporary blocks",
         }
     }
 
-    /// What [`Cost::calls`](crate::Cost::calls) counts; nothing to be told where that is the cost itself.
+    /// Returns what [`Cost::calls`](crate::Cost::calls) counts; empty if that is the cost itself.
     pub const fn counted(self) -> &'static str {
         match self {
             Self::WallTime => "calls",
@@ -87,12 +87,12 @@ impl Measure {
         }
     }
 
-    /// Whether it is of memory.
+    /// Returns whether it is a measure of memory.
     pub const fn is_memory(self) -> bool {
         !matches!(self, Self::WallTime | Self::Calls | Self::Samples)
     }
 
-    /// Whether it is counted how often a function was called, rather than what happened in it.
+    /// Returns whether it counts calls of functions, and not events in them.
     pub const fn counts_calls(self) -> bool {
         matches!(self, Self::WallTime | Self::Calls)
     }

@@ -1,4 +1,4 @@
-//! Costs as people read them.
+//! Formats costs for display.
 
 use super::Measure;
 
@@ -29,7 +29,7 @@ fn time(ns: f64) -> String {
 fn bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes, 0);
-    // What would be written as 1024 is 1.00 of the next unit.
+    // A value that would round to 1024 is 1.00 of the next unit.
     while value.abs() >= KIBI - 0.5 && unit + 1 < units.len() {
         value /= KIBI;
         unit += 1;
@@ -45,8 +45,8 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A number with its thousands apart.
-#[expect(clippy::cast_possible_truncation, reason = "a number that is as great is not read digit by digit")]
+/// Formats a number with separators between thousands.
+#[expect(clippy::cast_possible_truncation, reason = "such large numbers need no exact digits")]
 fn count(value: f64) -> String {
     if value.abs() < 1000.0 && value.fract() != 0.0 {
         return format!("{value:.1}");

@@ -1,31 +1,31 @@
-//! What memory was taken, by stack and by span, for the measures of memory.
+//! Allocated memory by stack and by span, for the measures of memory.
 
 use std::ops::Range;
 
 use stackweave_core::EventKind;
 use stackweave_heap::Totals;
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::events::{Event, Memory};
+use stackweave_recording::events::{Event, MemoryEvent};
 
-use crate::aggregate::collector::{Collected, GroupCosts};
+use crate::aggregate::collector::{GroupCosts, ProcessCosts};
 use crate::aggregate::measure::Measure;
-use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
-use crate::memory::{MemoryHeader, PlaceFigures, Replay, Snapshot, UsageRow, first_device};
+use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
+use crate::memory::{CallSiteFigures, MemoryHeader, Replay, Snapshot, UsageRow, first_device};
 
-/// Where the costs of memory come from.
+/// How the costs of memory are computed.
 #[derive(Debug)]
 pub(crate) enum MemoryCosts {
-    /// Nobody asks for them.
+    /// They are not requested.
     None,
-    /// Allocations are counted as they stream by, in any order.
+    /// Allocations are counted as they are read, in any order.
     Counted,
-    /// They are told to a ledger, in the order of time.
+    /// Events go through a ledger, in the order of time.
     Replayed(Box<Replay>),
     /// They were counted while the program ran.
     Kept(Box<Snapshot>),
 }
 
-/// What the memory of a device that was taken costs, by measure.
+/// The memory of a device by measure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceCosts {
     pub(crate) device: i64,
@@ -35,19 +35,19 @@ pub(crate) struct DeviceCosts {
     pub(crate) temporary: StackCosts,
 }
 
-/// What places have taken of a device.
+/// The memory of a device by call site.
 #[derive(Debug)]
 pub(crate) struct DeviceFigures {
     pub(crate) device: i64,
-    pub(crate) places: Vec<PlaceFigures>,
+    pub(crate) sites: Vec<CallSiteFigures>,
     pub(crate) totals: Totals,
 }
 
-/// In the number of a place's stack: it is a node of the tree of spans.
+/// This bit in the number of a stack marks a node of the tree of spans.
 const SPAN: u32 = 1 << 31;
 
 impl MemoryCosts {
-    /// How what is asked for is counted, unless there is a snapshot.
+    /// Returns how the requested measure is counted, unless there is a snapshot.
     pub(crate) fn of(process: &ProcessRecording, measure: Option<Measure>, range: &Range<u64>) -> Self {
         let header = MemoryHeader::of(process.start());
         let is_sampled = header.is_some_and(|header| header.sample_every.is_some());
@@ -59,8 +59,8 @@ impl MemoryCosts {
         }
     }
 
-    /// How all that there is of memory is counted, unless there is a snapshot.
-    /// Where no memory recorder was at work, there is mostly nothing, and whether there is has to be seen first.
+    /// Returns how all measures of memory are counted, unless there is a snapshot. Without a memory recorder, there are
+    /// usually no memory events, and a first pass finds out whether there are any.
     pub(crate) fn of_everything(process: &ProcessRecording, range: &Range<u64>) -> Self {
         match MemoryHeader::of(process.start()) {
             Some(_) => Self::replayed(process, range),
@@ -76,18 +76,18 @@ impl MemoryCosts {
         Self::Replayed(Box::new(replay))
     }
 
-    /// Whether events have to come in the order of time.
+    /// Returns whether events are needed in the order of time.
     pub(crate) fn needs_order(&self) -> bool {
         matches!(self, Self::Replayed(_))
     }
 
-    /// Returns whether this event is of memory that is counted here.
+    /// Returns whether this event is about memory that is counted here.
     #[inline]
     pub(crate) fn counts(&self, event: &Event<'_>) -> bool {
         matches!(self, Self::Counted | Self::Replayed(_)) && event.changes_heap()
     }
 
-    /// Enters an event into the ledger, if there is one. `span` is where the thread is in the tree of spans.
+    /// Adds an event to the ledger, if there is one. `span` is the thread's node in the tree of spans.
     pub(crate) fn add(&mut self, (ticks, thread): (u64, u32), event: &Event<'_>, span: u32, is_inside: bool) {
         let Self::Replayed(replay) = self else { return };
         if is_inside && replay.is_waiting() {
@@ -95,13 +95,13 @@ impl MemoryCosts {
         }
         match event {
             Event::Allocate(memory) if memory.stack == 0 => {
-                replay.add(ticks, thread, &Event::Allocate(Memory { stack: SPAN | span, ..*memory }));
+                replay.add(ticks, thread, &Event::Allocate(MemoryEvent { stack: SPAN | span, ..*memory }));
             }
             event => replay.add(ticks, thread, event),
         }
     }
 
-    /// What the places of a device have taken, and the totals; those of all devices if none is said.
+    /// Returns the figures of a device by call site, with totals; of all devices without a selected one.
     pub(crate) fn finish(self, device: Option<i64>, last_ticks: u64) -> Vec<DeviceFigures> {
         let takes = |of: i64| device.is_none_or(|device| device == of);
         match self {
@@ -111,12 +111,12 @@ impl MemoryCosts {
                     replay.begin_range(last_ticks);
                 }
                 let all = replay.counted().into_iter().filter(|replayed| takes(replayed.device));
-                all.map(|of| DeviceFigures { device: of.device, places: of.places, totals: of.totals }).collect()
+                all.map(|of| DeviceFigures { device: of.device, sites: of.sites, totals: of.totals }).collect()
             }
             Self::Kept(snapshot) => {
                 let of = |device: i64| DeviceFigures {
                     device,
-                    places: snapshot.rows(device).collect(),
+                    sites: snapshot.rows(device).collect(),
                     totals: snapshot.totals(device),
                 };
                 snapshot.devices().into_iter().filter(|device| takes(*device)).map(of).collect()
@@ -125,19 +125,19 @@ impl MemoryCosts {
     }
 }
 
-/// Whose memory is counted if it is not said: the processes' own, unless there is only that of devices.
-pub(crate) fn default_device(collected: &[Collected]) -> i64 {
+/// Returns the default device: the heap, unless only devices were recorded.
+pub(crate) fn default_device(collected: &[ProcessCosts]) -> i64 {
     first_device(collected.iter().flat_map(|process| process.used.iter().copied()))
 }
 
 impl GroupCosts {
-    /// What these places have used of the process's own memory, or of a device's, together.
+    /// Returns the memory of these rows together.
     pub(crate) fn of_rows(rows: &[UsageRow]) -> Self {
         let mut costs = DeviceCosts { device: EventKind::OWN_DEVICE, ..DeviceCosts::default() };
         for row in rows {
-            let place = stackweave_heap::Place { stack: row.stack, ..Default::default() };
+            let site = stackweave_heap::CallSite { stack: row.stack, ..Default::default() };
             let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
-            costs.add_figures(&PlaceFigures { place, figures, leaked_blocks, leaked_bytes });
+            costs.add_figures(&CallSiteFigures { site, figures, leaked_blocks, leaked_bytes });
         }
         Self { memory: vec![costs], ..Self::new(None, 0..u64::MAX) }
     }
@@ -154,12 +154,12 @@ impl DeviceCosts {
         }
     }
 
-    /// Adds what a place has taken.
-    pub(crate) fn add_figures(&mut self, known: &PlaceFigures) {
-        let place = match known.place.stack {
-            0 => Place::Span(0),
-            stack if stack & SPAN != 0 => Place::Span(stack & !SPAN),
-            stack => Place::Stack(stack),
+    /// Adds the figures of a call site.
+    pub(crate) fn add_figures(&mut self, known: &CallSiteFigures) {
+        let key = match known.site.stack {
+            0 => StackKey::Span(0),
+            stack if stack & SPAN != 0 => StackKey::Span(stack & !SPAN),
+            stack => StackKey::Stack(stack),
         };
         let figures = &known.figures;
         for (costs, events, bytes) in [
@@ -168,7 +168,7 @@ impl DeviceCosts {
             (&mut self.peak, figures.peak_blocks, figures.peak_bytes),
             (&mut self.temporary, figures.temporary, figures.temporary_bytes),
         ] {
-            costs.add_all(place, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
+            costs.add_all(key, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
         }
     }
 }

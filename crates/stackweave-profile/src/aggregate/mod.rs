@@ -1,4 +1,4 @@
-//! Recordings to profiles: who called whom, how often, and what it cost.
+//! Aggregates recordings to profiles: call trees with calls and costs.
 
 mod build;
 mod call_tree;
@@ -25,7 +25,7 @@ pub(crate) use collector::GroupCosts;
 pub use diff::{Change, Diff, DiffNode, FunctionDiff};
 pub use every_measure::{EveryMeasure, MeasuredProfile};
 pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTable, ProfileFrame};
-pub(crate) use measure::Counted;
+pub(crate) use measure::DeviceMeasure;
 pub use measure::Measure;
 pub use options::{AggregateOptions, Grouping};
 pub use origin::Origin;

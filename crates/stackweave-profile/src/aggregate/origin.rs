@@ -1,20 +1,20 @@
-//! Whose code a function is: decides what people see at first.
+//! The origin of code, which determines the frames that are visible by default.
 
 use crate::frame::{Frame, FrameKind};
 
-/// Whose code a function is.
+/// The origin of a function's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The interpreter's own, what starts processes and threads, and Stackweave's.
+    /// The interpreter, code that starts processes and threads, and Stackweave.
     Interpreter,
-    /// A library's, Python's standard one among them.
+    /// A library, including Python's standard library.
     Library,
-    /// The program's: all else.
+    /// The program: everything else.
     Program,
 }
 
 impl Origin {
-    /// The origin in one word.
+    /// Returns the name of the origin.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Interpreter => "interpreter",
@@ -23,36 +23,36 @@ impl Origin {
         }
     }
 
-    /// Whose code a frame is. `module` is the path of the module that holds a native one.
+    /// Returns the origin of a frame. `module` is the path of a native frame's module.
     pub fn of(frame: &Frame, module: &str) -> Self {
         let path = if frame.kind == FrameKind::Native { module } else { frame.filename.as_deref().unwrap_or_default() };
-        Place { kind: frame.kind, name: frame.qualname.as_ref().unwrap_or(&frame.name), path }.origin()
+        CodeIdentity { kind: frame.kind, name: frame.qualname.as_ref().unwrap_or(&frame.name), path }.origin()
     }
 }
 
-/// What an origin is told by.
+/// What determines an origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CodeIdentity<'a> {
     pub(crate) kind: FrameKind,
-    /// With the classes around it, where that is known.
+    /// The name with the classes around it, if they are known.
     pub(crate) name: &'a str,
-    /// The source file of an interpreter's function, or the path of a native one's module; empty if not known.
+    /// The source file of an interpreted function, or the path of a native function's module; empty if unknown.
     pub(crate) path: &'a str,
 }
 
-impl Place<'_> {
+impl CodeIdentity<'_> {
     pub(crate) fn origin(self) -> Origin {
         match self.kind {
-            FrameKind::Python if self.is_interpreters_python() => Origin::Interpreter,
+            FrameKind::Python if self.is_python_of_interpreter() => Origin::Interpreter,
             FrameKind::Python if is_library_file(self.path) => Origin::Library,
-            FrameKind::Native if self.is_interpreters_code() => Origin::Interpreter,
+            FrameKind::Native if self.is_native_code_of_interpreter() => Origin::Interpreter,
             FrameKind::Native if self.is_backward_node() => Origin::Program,
             FrameKind::Native if is_library_module(self.path) => Origin::Library,
             _ => Origin::Program,
         }
     }
 
-    fn is_interpreters_python(self) -> bool {
+    fn is_python_of_interpreter(self) -> bool {
         let is_file = |name| self.path.ends_with(name) && is_standard_library(self.path);
         self.path.starts_with("<frozen importlib")
             || self.path == "<frozen runpy>"
@@ -64,22 +64,23 @@ impl Place<'_> {
             || (self.name == "<module>" && is_own_command(self.path))
     }
 
-    fn is_interpreters_code(self) -> bool {
+    fn is_native_code_of_interpreter(self) -> bool {
         let file = file_name(self.path);
         is_interpreter(file) || is_own_library(self.path, file) || PROCESS_STARTERS.contains(&self.name)
     }
 
-    /// The step of a program's own graph that `PyTorch` runs backward: on threads where nothing else is the program's.
+    /// Returns whether it is a backward step of a program's own graph in `PyTorch`, on threads without other code of
+    /// the program.
     fn is_backward_node(self) -> bool {
         self.name.starts_with("torch::autograd::generated::") && self.name.contains("::apply(")
     }
 }
 
-/// What runs the target of a `threading.Thread`.
+/// Functions that run the target of a `threading.Thread`.
 const THREAD_STARTERS: [&str; 6] =
     ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_bootstrap", "_bootstrap_inner", "run"];
 
-/// What runs `main`, and a thread's first function.
+/// Functions that call `main`, and a thread's first function.
 const PROCESS_STARTERS: [&str; 11] = [
     "_start",
     "__libc_start_main",
@@ -101,7 +102,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// `python`, `python3.13t`, `libpython3.11.so.1.0`.
+/// Returns whether it is `python`, `python3.13t` or `libpython3.11.so.1.0`.
 fn is_interpreter(file: &str) -> bool {
     if let Some(rest) = file.strip_prefix("libpython") {
         return rest.contains(".so");
@@ -112,7 +113,7 @@ fn is_interpreter(file: &str) -> bool {
 }
 
 fn is_own_package(path: &str) -> bool {
-    // In any folder, its own modules are those whose names begin so.
+    // The package's own modules are recognized by the prefix of their names, in any folder.
     let is_own_module = |(_, file): (&str, &str)| file.starts_with('_') && !file.contains('/');
     ["/site-packages/stackweave/", "/dist-packages/stackweave/", "/python/stackweave/"]
         .iter()
@@ -120,7 +121,8 @@ fn is_own_package(path: &str) -> bool {
         || path.rsplit_once("/stackweave/").is_some_and(is_own_module)
 }
 
-/// The script that installers make for the command. It calls the package, which runs the program.
+/// Returns whether it is the script that installers create for the command. It calls the package, which runs the
+/// program.
 fn is_own_command(path: &str) -> bool {
     path.ends_with("/bin/stackweave")
 }
@@ -137,7 +139,7 @@ fn is_installed_package(path: &str) -> bool {
     path.contains("/site-packages/") || path.contains("/dist-packages/")
 }
 
-/// Whether it lies in a folder such as `lib/python3.12`.
+/// Returns whether it is in a folder such as `lib/python3.12`.
 fn is_standard_library(path: &str) -> bool {
     let mut folders = path.split('/').peekable();
     while let Some(folder) = folders.next() {
@@ -149,7 +151,7 @@ fn is_standard_library(path: &str) -> bool {
     false
 }
 
-/// `.12`, `.13t`, `12.zip` and nothing at all.
+/// Returns whether it is `.12`, `.13t`, `12.zip` or empty.
 fn is_version_rest(rest: &str) -> bool {
     let rest = rest.trim_end_matches(".zip").trim_end_matches('t');
     rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -168,11 +170,11 @@ mod tests {
     use super::*;
 
     fn origins(kind: FrameKind, places: &[(&str, &str)]) -> Vec<Origin> {
-        places.iter().map(|(name, path)| Place { kind, name, path }.origin()).collect()
+        places.iter().map(|(name, path)| CodeIdentity { kind, name, path }.origin()).collect()
     }
 
     #[test]
-    fn python_files_are_told_apart_by_their_folders() {
+    fn python_files_are_distinguished_by_their_folders() {
         let interpreter = [
             ("_find_and_load", "<frozen importlib._bootstrap>"),
             ("_run_code", "<frozen runpy>"),
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn native_code_is_told_apart_by_its_module() {
+    fn native_code_is_distinguished_by_its_module() {
         let interpreter = [
             ("list_sort", "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0"),
             ("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"),
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_the_programs() {
+    fn all_other_code_is_of_the_program() {
         for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Label] {
             assert_eq!(origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]), [Origin::Program], "{kind}");
         }

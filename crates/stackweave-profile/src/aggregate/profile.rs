@@ -1,22 +1,22 @@
-//! A profile: what a program, or a part of one, cost, by who called whom.
+//! A profile: the costs of a program, or of a part of one, as a call tree.
 
 use crate::aggregate::call_tree::{CallTree, TreeBuilder};
 use crate::aggregate::function::FunctionTable;
 use crate::aggregate::measure::Measure;
 
-/// What was seen while a profile was made.
+/// Counts from building a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Events that the profile is made of.
+    /// The events of the profile.
     pub events: u64,
-    /// Spans that never ended: each is counted up to the last event of its thread, or to where events are missing.
+    /// Spans without an end: each is counted up to the last event of its thread, or to where events are missing.
     pub unfinished: u64,
-    /// Ends of what was never begun.
+    /// Ends without a begin.
     pub unmatched_ends: u64,
-    /// Allocations of an address that was taken already: the older one counts as freed.
+    /// Allocations at an address of a live block: the older block counts as freed.
     pub replaced_blocks: u64,
-    /// Frees of what was not seen to be allocated.
+    /// Frees of blocks whose allocation was not recorded.
     pub unknown_frees: u64,
 }
 
@@ -30,7 +30,7 @@ impl Counts {
     }
 }
 
-/// What a program cost, by who called whom.
+/// The costs of a program as a call tree.
 #[derive(Clone, Debug)]
 pub struct Profile {
     pub(crate) measure: Measure,
@@ -39,39 +39,39 @@ pub struct Profile {
     pub(crate) counts: Counts,
 }
 
-/// Two profiles count different things.
+/// An error: two profiles have different measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("one profile counts {}, the other {}", .0.describe(), .1.describe())]
 pub struct DifferentMeasures(pub Measure, pub Measure);
 
 impl Profile {
-    /// A profile of nothing.
+    /// Returns an empty profile.
     pub fn empty(measure: Measure) -> Self {
         let (functions, tree, counts) = Default::default();
         Self { measure, functions, tree, counts }
     }
 
-    /// What its costs are.
+    /// Returns the measure.
     pub fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// Its functions.
+    /// Returns the functions.
     pub fn functions(&self) -> &FunctionTable {
         &self.functions
     }
 
-    /// Who called whom.
+    /// Returns the call tree.
     pub fn tree(&self) -> &CallTree {
         &self.tree
     }
 
-    /// What was seen while it was made.
+    /// Returns the counts from building it.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What all of it cost.
+    /// Returns the total cost.
     pub fn total(&self) -> i64 {
         self.tree.total()
     }

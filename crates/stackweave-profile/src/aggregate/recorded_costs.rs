@@ -1,71 +1,71 @@
-//! What stacks of recorded frames cost, before they have names: for what tells addresses apart.
+//! The costs of stacks of recorded frames, before frames are named, for exports that distinguish addresses.
 
 use std::collections::HashSet;
 
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::collector::{Collected, GroupCosts, Wanted};
-use crate::aggregate::measure::{Counted, Measure};
+use crate::aggregate::collector::{GroupCosts, MeasureSet, ProcessCosts};
+use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::recordings::collect_all;
-use crate::aggregate::stack_costs::Place;
+use crate::aggregate::stack_costs::StackKey;
 use crate::word_hash::WordSet;
 
-/// What the events of processes cost, by the numbers of frames in their recordings.
+/// The costs of processes, by the numbers of frames in their recordings.
 #[derive(Debug)]
 pub struct RecordedCosts<'a> {
     processes: &'a [ProcessRecording],
-    collected: Vec<Collected>,
+    collected: Vec<ProcessCosts>,
     device: i64,
 }
 
-/// A stack that cost something, or the stack of callers of one. Its frames are read one by one, since the stacks of deep
-/// recursions have most of their frames in common.
+/// A stack with a cost, or the stack of the callers of one. Its frames are read one by one, since the stacks of deep
+/// recursions share most of their frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordedStack {
     process: usize,
-    /// Whose spans it is made of; 0 if it was recorded as a stack, which the groups of a process share.
+    /// The group of its spans; 0 for a recorded stack, which the groups of a process share.
     group: usize,
-    place: Place,
+    key: StackKey,
 }
 
-/// What one stack cost.
+/// The cost of one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedCost {
-    /// The place of the process among those that were asked for.
+    /// The index of the process.
     pub process: usize,
-    /// The number of the thread in its process, if threads have groups of their own.
+    /// The number of the thread in its process, if threads are separate.
     pub thread: Option<u32>,
     /// The stack.
     pub stack: RecordedStack,
     /// As in [`Cost`](crate::Cost).
     pub calls: u64,
     /// As in [`Cost`](crate::Cost).
-    pub own: i64,
+    pub self_cost: i64,
 }
 
 impl<'a> RecordedCosts<'a> {
-    /// Reads the events of processes. All measures are counted if none is asked for, but what is still alive: that needs
+    /// Reads the events of processes. Without a requested measure, all are counted except live memory, which needs
     /// another order of reading.
     pub fn collect(
         processes: &'a [ProcessRecording],
         options: &AggregateOptions,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, ReadError> {
-        let collected = collect_all(processes, options, Wanted::Asked, progress)?;
+        let collected = collect_all(processes, options, MeasureSet::Requested, progress)?;
         let device = options.device.unwrap_or_else(|| default_device(&collected));
         Ok(Self { processes, collected, device })
     }
 
-    /// The measures that there is anything of.
+    /// Returns the measures with any costs.
     pub fn measures(&self) -> Vec<Measure> {
-        let counted = |measure: Measure| Counted { measure, device: self.device };
+        let counted = |measure: Measure| DeviceMeasure { measure, device: self.device };
         let has = |measure: &Measure| self.groups().any(|(_, group)| group.has(counted(*measure)));
         Measure::ALL.into_iter().filter(has).collect()
     }
 
-    /// The numbers of the frames of all stacks that cost something, by process, each once.
+    /// Returns the numbers of the frames of all stacks with costs, by process, without duplicates.
     pub fn frames(&self, measures: &[Measure]) -> Vec<Vec<u32>> {
         let mut frames = vec![DistinctFrames::default(); self.processes.len()];
         for measure in measures {
@@ -74,40 +74,40 @@ impl<'a> RecordedCosts<'a> {
         frames.into_iter().map(|of_process| of_process.frames).collect()
     }
 
-    /// What could not be read, for each process.
+    /// Returns what could not be read, for each process.
     pub fn missing(&self) -> impl Iterator<Item = &Missing> {
         self.collected.iter().map(|process| &process.missing)
     }
 
-    /// Every stack that cost something.
+    /// Visits every stack with a cost.
     pub fn visit(&self, measure: Measure, mut cost: impl FnMut(RecordedCost)) {
         for (process, of) in self.collected.iter().enumerate() {
             for (number, group) in of.groups.iter().enumerate() {
-                group.visit(Counted { measure, device: self.device }, &mut |place, calls, own| {
-                    let group_number = if matches!(place, Place::Span(_)) { number } else { 0 };
-                    let stack = RecordedStack { process, group: group_number, place };
-                    cost(RecordedCost { process, thread: group.thread, stack, calls, own });
+                group.visit(DeviceMeasure { measure, device: self.device }, &mut |key, calls, self_cost| {
+                    let group_number = if matches!(key, StackKey::Span(_)) { number } else { 0 };
+                    let stack = RecordedStack { process, group: group_number, key };
+                    cost(RecordedCost { process, thread: group.thread, stack, calls, self_cost });
                 });
             }
         }
     }
 
-    /// Returns the number of a stack's innermost frame in the recording of its process, and the stack of its callers; `None`
-    /// if the stack has no frames.
+    /// Returns the number of a stack's innermost frame in the recording of its process, and the stack of its callers;
+    /// `None` if the stack has no frames.
     pub fn innermost(&self, stack: RecordedStack) -> Option<(u32, RecordedStack)> {
-        let (frame, callers) = match stack.place {
-            Place::Stack(number) => {
+        let (frame, callers) = match stack.key {
+            StackKey::Stack(number) => {
                 let (callers, frame) = self.processes[stack.process].dictionary().stack(number)?;
-                (frame, Place::Stack(callers))
+                (frame, StackKey::Stack(callers))
             }
-            Place::Span(0) => return None,
-            Place::Span(number) => {
+            StackKey::Span(0) => return None,
+            StackKey::Span(number) => {
                 let spans = &self.collected[stack.process].groups[stack.group].spans;
                 let node = spans.nodes().get(number as usize)?;
-                (node.frame, Place::Span(node.parent))
+                (node.frame, StackKey::Span(node.parent))
             }
         };
-        Some((frame, RecordedStack { place: callers, ..stack }))
+        Some((frame, RecordedStack { key: callers, ..stack }))
     }
 
     /// Returns the numbers of a stack's frames in the recording of its process, innermost first.
@@ -126,26 +126,26 @@ impl<'a> RecordedCosts<'a> {
 }
 
 impl GroupCosts {
-    pub(crate) fn has(&self, counted: Counted) -> bool {
+    pub(crate) fn has(&self, counted: DeviceMeasure) -> bool {
         self.costs(counted).map_or(self.has_spans, |costs| !costs.is_empty())
     }
 
-    fn visit(&self, counted: Counted, cost: &mut dyn FnMut(Place, u64, i64)) {
+    fn visit(&self, counted: DeviceMeasure, cost: &mut dyn FnMut(StackKey, u64, i64)) {
         if let Some(costs) = self.costs(counted) {
-            for (place, of) in costs {
-                cost(place, of.events, of.value(counted.measure));
+            for (key, of) in costs {
+                cost(key, of.events, of.value(counted.measure));
             }
             return;
         }
-        for ((node, number), own) in self.spans.nodes().iter().zip(0..).zip(self.spans.own_times()).skip(1) {
+        for ((node, number), own) in self.spans.nodes().iter().zip(0..).zip(self.spans.self_times()).skip(1) {
             if node.calls > 0 || own != 0 {
-                cost(Place::Span(number), node.calls, own);
+                cost(StackKey::Span(number), node.calls, own);
             }
         }
     }
 }
 
-/// The frames of stacks, each once, in the order in which they were met.
+/// The frames of stacks without duplicates, in the order of their first use.
 #[derive(Clone, Debug, Default)]
 struct DistinctFrames {
     frames: Vec<u32>,
@@ -154,7 +154,7 @@ struct DistinctFrames {
 }
 
 impl DistinctFrames {
-    /// Adds the frames of a stack. The callers of a stack that was added before were added with it.
+    /// Adds the frames of a stack. The callers of an earlier stack were added with it.
     fn add(&mut self, stack: RecordedStack, mut innermost: impl FnMut(RecordedStack) -> Option<(u32, RecordedStack)>) {
         let mut next = stack;
         while self.visited.insert(next) {
@@ -172,15 +172,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nested_stacks_are_walked_once() {
+    fn nested_stacks_are_read_once() {
         const DEPTH: u32 = 10_000;
-        let stack = |number| RecordedStack { process: 0, group: 0, place: Place::Span(number) };
+        let stack = |number| RecordedStack { process: 0, group: 0, key: StackKey::Span(number) };
         let mut steps = 0;
         let mut frames = DistinctFrames::default();
         for depth in 1..=DEPTH {
             frames.add(stack(depth), |of| {
                 steps += 1;
-                let Place::Span(depth) = of.place else { return None };
+                let StackKey::Span(depth) = of.key else { return None };
                 (depth > 0).then(|| (depth % 7, stack(depth - 1)))
             });
         }

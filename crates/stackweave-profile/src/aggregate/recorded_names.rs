@@ -1,4 +1,4 @@
-//! The frames of a recording, named: by what the file says, and native ones else by the files of their modules.
+//! Names the frames of a recording: from the file, and native ones else from their modules.
 
 use std::sync::Arc;
 
@@ -11,70 +11,75 @@ use crate::frame::{Frame, FrameKind};
 use crate::native_frames;
 use crate::word_hash::WordMap;
 
-/// The names of frames of one process, by their numbers in its recording.
+/// The names of a process's frames, by their numbers in its recording.
 #[derive(Debug, Default)]
 pub struct RecordedNames {
     frames: Vec<Frame>,
-    /// Where the frames of each number begin, and how many they are.
-    places: WordMap<u32, (u32, u32)>,
+    /// The index and the number of the frames for each number.
+    ranges: WordMap<u32, (u32, u32)>,
 }
 
-/// One frame stands for no more than this: each use of it in a tree is as many nodes.
-const MOST_NAMES: usize = 64;
+/// The maximum number of functions of one frame: each is a node in a tree.
+const MAX_NAMES: usize = 64;
 
 impl RecordedNames {
-    /// Names these frames, each once. Without a symbolizer, native frames that have no name in the file are known by
-    /// their place in their module.
+    /// Names these frames, once each. Without a symbolizer, native frames without a name in the file are named by their
+    /// address in the module.
     pub fn resolve(process: &ProcessRecording, numbers: &[u32], symbolizer: Option<&Symbolizer>) -> Self {
         let dictionary = process.dictionary();
         let mut names = Self::default();
         let mut strings = Strings { dictionary, texts: WordMap::default(), modules: WordMap::default() };
-        let mut nameless = Vec::new();
+        let mut unnamed = Vec::new();
         for &number in numbers {
-            if names.places.contains_key(&number) {
+            if names.ranges.contains_key(&number) {
                 continue;
             }
-            let said = dictionary.names(number);
+            let recorded = dictionary.names(number);
             match dictionary.frame(number) {
-                Some(&RecordedFrame::Native { address, module }) if said.is_empty() => {
-                    nameless.push(Nameless { number, address, module });
-                    names.places.insert(number, (0, 0));
+                Some(&RecordedFrame::Native { address, module }) if recorded.is_empty() => {
+                    unnamed.push(UnnamedFrame { number, address, module });
+                    names.ranges.insert(number, (0, 0));
                 }
-                frame if said.is_empty() => {
+                frame if recorded.is_empty() => {
                     names.put(number, [Frame::named(kind_of(frame), Frame::UNKNOWN.into())]);
                 }
-                frame => names.put(number, said.iter().take(MOST_NAMES).map(|name| strings.frame(name, frame))),
+                frame => names.put(number, recorded.iter().take(MAX_NAMES).map(|name| strings.frame(name, frame))),
             }
         }
-        names.resolve_native(&nameless, process, symbolizer);
+        names.resolve_native(&unnamed, process, symbolizer);
         names
     }
 
-    /// What the frame with this number stands for, innermost first: one frame, or more where calls were inlined or a code
-    /// generator knows what is behind it. None if its name was not asked for.
+    /// Returns the functions of the frame with this number, innermost first: more than one if calls were inlined, or if
+    /// a code generator has described the source of generated code. Empty if the frame was not named.
     pub fn of(&self, number: u32) -> &[Frame] {
-        let (start, length) = self.places.get(&number).copied().unwrap_or_default();
+        let (start, length) = self.ranges.get(&number).copied().unwrap_or_default();
         &self.frames[start as usize..(start + length) as usize]
     }
 
-    /// Names a frame as somebody has found out meanwhile.
+    /// Replaces the names of a frame by ones that were resolved later.
     pub(crate) fn rename(&mut self, number: u32, frames: &[Frame]) {
         self.put(number, frames.iter().cloned());
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "as many frames do not fit into memory")]
+    #[expect(clippy::cast_possible_truncation, reason = "that many frames do not fit into memory")]
     fn put(&mut self, number: u32, frames: impl IntoIterator<Item = Frame>) {
         let start = self.frames.len();
         self.frames.extend(frames);
-        self.places.insert(number, (start as u32, (self.frames.len() - start) as u32));
+        self.ranges.insert(number, (start as u32, (self.frames.len() - start) as u32));
     }
 
-    fn resolve_native(&mut self, nameless: &[Nameless], process: &ProcessRecording, symbolizer: Option<&Symbolizer>) {
-        let moved = MovedModules::of(nameless, process.dictionary(), process.start());
-        let addresses: Vec<CodeAddress> = nameless.iter().filter_map(|frame| moved.address(frame)).collect();
+    fn resolve_native(
+        &mut self,
+        unnamed: &[UnnamedFrame],
+        process: &ProcessRecording,
+        symbolizer: Option<&Symbolizer>,
+    ) {
+        let moved = MovedModules::of(unnamed, process.dictionary(), process.start());
+        let addresses: Vec<CodeAddress> = unnamed.iter().filter_map(|frame| moved.address(frame)).collect();
         let resolved = symbolizer.map(|symbolizer| symbolizer.resolve(&addresses, &moved.list)).unwrap_or_default();
         let mut resolved = resolved.iter();
-        for frame in nameless {
+        for frame in unnamed {
             let found = moved.address(frame).and_then(|_| resolved.next());
             let named = found.map(|found| native_frames::frames(frame.address, found));
             let module = frame.module.and_then(|module| process.dictionary().module(module));
@@ -83,36 +88,36 @@ impl RecordedNames {
     }
 }
 
-/// A native frame that has no name in the file.
+/// A native frame without a name in the file.
 #[derive(Clone, Copy, Debug)]
-struct Nameless {
+struct UnnamedFrame {
     number: u32,
     address: CodeAddress,
     module: Option<u32>,
 }
 
-/// Modules side by side: in their process one may have lain where another did later.
+/// Modules at separate addresses: in their process, one may have been loaded at the place of an earlier one.
 #[derive(Debug, Default)]
 struct MovedModules {
     list: ModuleList,
-    /// For each module that can be asked about, how far it was moved.
+    /// For each module that can be resolved, the distance by which it was moved.
     distances: WordMap<u32, u64>,
 }
 
-/// Modules are put behind each other from here on.
-const FIRST_PLACE: u64 = 1 << 20;
-const LAST_PLACE: u64 = 1 << 56;
+/// The addresses at which modules are placed one after another.
+const FIRST_ADDRESS: u64 = 1 << 20;
+const LAST_ADDRESS: u64 = 1 << 56;
 
 impl MovedModules {
-    fn of(nameless: &[Nameless], dictionary: &Dictionary, start: &Start) -> Self {
-        let mut numbers: Vec<u32> = nameless.iter().filter_map(|frame| frame.module).collect();
+    fn of(unnamed: &[UnnamedFrame], dictionary: &Dictionary, start: &Start) -> Self {
+        let mut numbers: Vec<u32> = unnamed.iter().filter_map(|frame| frame.module).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let (mut next, mut modules, mut distances) = (FIRST_PLACE, Vec::new(), WordMap::default());
+        let (mut next, mut modules, mut distances) = (FIRST_ADDRESS, Vec::new(), WordMap::default());
         for number in numbers {
             let Some(module) = dictionary.module(number).filter(|module| is_same_file(module, start)) else { continue };
             let end = module.end.checked_sub(module.start).and_then(|length| next.checked_add(length));
-            let Some(end) = end.filter(|end| *end < LAST_PLACE) else { continue };
+            let Some(end) = end.filter(|end| *end < LAST_ADDRESS) else { continue };
             let distance = next.wrapping_sub(module.start);
             let bias = module.bias.wrapping_add(distance);
             modules.push(Module { bias, start: next, end, ..module.clone() });
@@ -122,19 +127,19 @@ impl MovedModules {
         Self { list: ModuleList::new(modules), distances }
     }
 
-    /// Where the address is now; `None` if its module can't be asked about, or does not hold it.
-    fn address(&self, frame: &Nameless) -> Option<CodeAddress> {
+    /// Returns the moved address; `None` if its module can't be resolved, or does not contain it.
+    fn address(&self, frame: &UnnamedFrame) -> Option<CodeAddress> {
         let distance = self.distances.get(&frame.module?)?;
         let address = frame.address.address().wrapping_add(*distance);
         let moved =
             if frame.address.is_exact() { CodeAddress::instruction_pointer } else { CodeAddress::return_address };
-        (address < LAST_PLACE).then(|| moved(address))
+        (address < LAST_ADDRESS).then(|| moved(address))
     }
 }
 
-/// Whether the file at a module's path can be taken for the one that was loaded. The symbolizer compares build ids; where
-/// there is none, the file must be of this machine and older than the recording. The kernel's own module was in the
-/// memory of a process that is gone.
+/// Returns whether the file at a module's path can be assumed to be the loaded one. The symbolizer compares build ids;
+/// without one, the file must be of this machine and older than the recording. The kernel's module was in the memory of
+/// a process that has ended.
 fn is_same_file(module: &Module, start: &Start) -> bool {
     if module.path.to_string_lossy().starts_with('[') {
         return false;
@@ -170,7 +175,7 @@ fn kind_of(frame: Option<&RecordedFrame>) -> FrameKind {
     }
 }
 
-/// The strings of a recording, each kept once.
+/// The strings of a recording, allocated once each.
 struct Strings<'a> {
     dictionary: &'a Dictionary,
     texts: WordMap<u32, Arc<str>>,

@@ -1,11 +1,11 @@
-//! Recordings to profiles.
+//! Builds profiles of recordings.
 
 use std::ops::Range;
 
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimeAxis};
 use stackweave_symbolize::Symbolizer;
 
-use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
+use crate::aggregate::collector::{GroupCosts, MeasureSet, ProcessCosts, collect};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::{AggregateOptions, Grouping};
@@ -13,10 +13,10 @@ use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
 use crate::memory::{MemoryHeader, UsageRow};
 
-/// A profile, and what it is a profile of.
+/// A profile of a process, a thread, or several.
 #[derive(Clone, Debug)]
 pub struct PartProfile {
-    /// The place of the process among those that were asked for; `None` if several are merged.
+    /// The index of the process; `None` if several are merged.
     pub process: Option<usize>,
     /// The number of the thread in its process; `None` if several are merged.
     pub thread: Option<u32>,
@@ -27,19 +27,19 @@ pub struct PartProfile {
 /// Profiles of recordings.
 #[derive(Clone, Debug)]
 pub struct Aggregated {
-    /// One, or one for each process or thread, as it was asked for. None is left out because it is empty, but a
-    /// thread without events is not known.
+    /// One profile, or one for each process or thread, according to the grouping. Empty ones are included, but not
+    /// threads without events.
     pub parts: Vec<PartProfile>,
     /// What could not be read, for each process.
     pub missing: Vec<Missing>,
-    /// Whose memory it is, where it is memory.
+    /// The device of a measure of memory.
     pub device: i64,
 }
 
-/// Makes profiles of what some processes have recorded. Reads each event once, and keeps none.
+/// Builds profiles of recordings of processes. Each event is read once, and none is kept.
 ///
-/// `progress` is told how many of all bytes ([`ProcessRecording::bytes`]) are done. Native frames that have no names in the
-/// recordings are resolved by `symbolizer`; each distinct one of a process once.
+/// `progress` is called with how many of all bytes ([`ProcessRecording::bytes`]) have been read. Native frames without
+/// names in the recordings are resolved by `symbolizer`, once for each distinct frame of a process.
 pub fn aggregate(
     processes: &[ProcessRecording],
     options: &AggregateOptions,
@@ -48,7 +48,7 @@ pub fn aggregate(
 ) -> Result<Aggregated, ReadError> {
     let options =
         &AggregateOptions { measure: options.measure.or_else(|| memory_measure(processes)), ..options.clone() };
-    let collected = collect_all(processes, options, Wanted::Asked, progress)?;
+    let collected = collect_all(processes, options, MeasureSet::Requested, progress)?;
     let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
     let device = options.device.unwrap_or_else(|| default_device(&collected));
     let options = &AggregateOptions { device: Some(device), ..options.clone() };
@@ -65,20 +65,20 @@ pub fn aggregate(
 }
 
 impl Aggregated {
-    /// Everything together.
+    /// Merges all profiles.
     pub fn merged(self) -> Profile {
         let measure = self.parts.first().map_or(Measure::WallTime, |part| part.profile.measure());
         merged(self.parts, measure, 0).profile
     }
 }
 
-/// What the events of each process cost.
+/// Returns the costs of each process.
 pub(crate) fn collect_all(
     processes: &[ProcessRecording],
     options: &AggregateOptions,
-    wants: Wanted,
+    wants: MeasureSet,
     progress: &mut dyn FnMut(u64),
-) -> Result<Vec<Collected>, ReadError> {
+) -> Result<Vec<ProcessCosts>, ReadError> {
     let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
     for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
         collected.push(collect(process, options, range, wants, &mut |bytes| progress(done + bytes))?);
@@ -87,7 +87,7 @@ pub(crate) fn collect_all(
     Ok(collected)
 }
 
-/// How much later than the first one each process began to record, in nanoseconds.
+/// Returns how much later than the first one each process began to record, in nanoseconds.
 pub(crate) fn offsets(processes: &[ProcessRecording]) -> Vec<u64> {
     let axis = if processes.len() > 1 { TimeAxis::common(processes) } else { TimeAxis::SinceBase };
     let bases: Vec<i64> = processes.iter().map(|process| axis.time_ns(process, 0)).collect();
@@ -95,7 +95,7 @@ pub(crate) fn offsets(processes: &[ProcessRecording]) -> Vec<u64> {
     bases.into_iter().map(|base| base.abs_diff(first)).collect()
 }
 
-/// The time that was asked for, on the clock of each process.
+/// Returns the selected time, on the clock of each process.
 pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
     let local = |later: u64| match range {
         Some(range) => range.start.saturating_sub(later)..range.end.saturating_sub(later),
@@ -104,7 +104,7 @@ pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>)
     offsets(processes).into_iter().map(local).collect()
 }
 
-/// Profiles of what places of a process have used, a line of a function for each. Frames are named once for all of them.
+/// Builds profiles of memory by call site, with separate lines. Frames are named once for all of them.
 pub(crate) fn profiles_of_rows<const N: usize>(
     process: &ProcessRecording,
     rows: &[UsageRow],
@@ -118,7 +118,7 @@ pub(crate) fn profiles_of_rows<const N: usize>(
     measures.map(|counted| costs.profile(counted, process, &names, true))
 }
 
-/// What is counted of recordings of memory, if nothing is said: time where calls were recorded, too.
+/// Returns the default measure of memory recordings: time if calls were recorded, too.
 fn memory_measure(processes: &[ProcessRecording]) -> Option<Measure> {
     let headers: Option<Vec<_>> = processes.iter().map(|process| MemoryHeader::of(process.start())).collect();
     let has_calls = |headers: &[MemoryHeader]| headers.iter().any(|header| header.beside_calls);
@@ -129,7 +129,7 @@ fn memory_measure(processes: &[ProcessRecording]) -> Option<Measure> {
     }
 }
 
-fn default_measure(collected: &[Collected]) -> Measure {
+fn default_measure(collected: &[ProcessCosts]) -> Measure {
     let any = |has: fn(&GroupCosts) -> bool| collected.iter().flat_map(|process| &process.groups).any(has);
     if any(|group| group.has_spans) {
         Measure::WallTime
@@ -145,7 +145,7 @@ fn default_measure(collected: &[Collected]) -> Measure {
 fn profiles(
     index: usize,
     process: &ProcessRecording,
-    collected: &Collected,
+    collected: &ProcessCosts,
     (measure, options): (Measure, &AggregateOptions),
     symbolizer: Option<&Symbolizer>,
 ) -> Vec<PartProfile> {

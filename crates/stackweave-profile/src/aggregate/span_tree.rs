@@ -1,8 +1,7 @@
-//! Begins and ends to a tree of what ran inside what.
+//! Builds the tree of spans from their begins and ends.
 //!
-//! Hot file: an event costs a look at two or three nodes, and one into a map when the program does something else than the
-//! last time.
-//! A span's own time is not kept while events come in: it is its total without its children's, and those are nodes too.
+//! Hot file: an event reads two or three nodes, and looks up a map only if the program did not repeat its last steps.
+//! Self times are not updated with events: they are total times without those of children.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::word_hash::WordMap;
 /// The spans of one or several threads, by path.
 #[derive(Debug)]
 pub(crate) struct SpanTree {
-    /// The first is the root, which is never begun.
+    /// The first is the root, which has no begin.
     nodes: Vec<SpanNode>,
     by_frame: WordMap<u64, u32>,
     range: Range<u64>,
@@ -24,54 +23,56 @@ pub(crate) struct SpanTree {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SpanNode {
     pub(crate) parent: u32,
-    /// The number that its frame has in the file.
+    /// The number of its frame in the file.
     pub(crate) frame: u32,
-    /// What was begun in it last; 0 for nothing.
+    /// The child that began last; 0 for none.
     last_child: u32,
-    /// What was begun after it under the same parent, when that last was not itself; 0 for nothing.
+    /// The sibling that began after it the last time; 0 for none.
     successor: u32,
-    /// How often it began, or went on; not how often it was only open.
+    /// How often it began or was resumed; not how often it was only open.
     pub(crate) calls: u64,
     pub(crate) total: u64,
 }
 
-/// What was odd.
+/// Unbalanced begins and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SpanCounts {
     pub(crate) unfinished: u64,
     pub(crate) unmatched_ends: u64,
 }
 
-/// What one thread has begun and not ended.
+/// The open spans of one thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSpans {
-    open: OpenStack<Open>,
+    open: OpenStack<OpenSpan>,
     now: u64,
-    /// When something else than an open was told last: what is found to have ended was seen then for the last time.
-    seen: u64,
+    /// The time of the last event that was not a record of an open span, which is the end of spans that were found to
+    /// have ended.
+    last_event: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSpan {
     node: u32,
     began: u64,
-    /// 1, or 0 if it was open when it was first heard of.
+    /// 1, or 0 for a span that was open before it was recorded.
     calls: u8,
 }
 
 impl OpenSpans {
-    /// The node of the innermost span; the root if there is none.
+    /// Returns the node of the innermost span; the root if there is none.
     pub(crate) fn innermost(&self) -> u32 {
         self.open.last().map_or(0, |open| open.node)
     }
 
-    /// Something else than an open was told, at the time of the last event.
-    pub(crate) fn saw(&mut self) {
-        self.seen = self.now;
+    /// Records the time of an event that is not a record of an open span.
+    pub(crate) fn record_event(&mut self) {
+        self.last_event = self.now;
     }
 
-    /// An event is about to be taken in, at these ticks and this time: what opens have left out, and what was open where events
-    /// are missing, is over. `losses` are the ticks of those, the next one last. Gives the time of the event.
+    /// Prepares for an event at these ticks and this time: ends spans that were not recorded as open, and those open
+    /// where events are missing. `losses` are the ticks of missing events, the next one last. Returns the time of the
+    /// event.
     #[inline]
     pub(crate) fn pass(
         &mut self,
@@ -85,7 +86,7 @@ impl OpenSpans {
             tree.settle(self);
         }
         while losses.last().is_some_and(|lost| ticks > *lost) {
-            // An open says itself what is still there.
+            // Records of open spans list the spans that remain open.
             if !is_open {
                 tree.cut(self, None);
             }
@@ -93,12 +94,12 @@ impl OpenSpans {
         }
         let time = self.advance(time);
         if !is_open {
-            self.saw();
+            self.record_event();
         }
         time
     }
 
-    /// Something happened on the thread. Its time, but never earlier than what came before it.
+    /// Returns the time of an event, but never earlier than that of the event before.
     pub(crate) fn advance(&mut self, time: u64) -> u64 {
         self.now = self.now.max(time);
         self.now
@@ -106,7 +107,7 @@ impl OpenSpans {
 }
 
 impl SpanTree {
-    /// Spans are cut to `range`; one that lies outside it altogether is not counted.
+    /// Creates a tree. Spans are cut to `range`; one outside of it is not counted.
     pub(crate) fn new(range: Range<u64>) -> Self {
         let nodes = vec![SpanNode::default()];
         Self { nodes, by_frame: WordMap::default(), range, counts: SpanCounts::default() }
@@ -116,10 +117,10 @@ impl SpanTree {
         &self.nodes
     }
 
-    /// Something else than an open will be told: what the opens before it have left out is over.
+    /// Ends the spans that the last records of open spans did not contain.
     #[inline]
     pub(crate) fn settle(&mut self, spans: &mut OpenSpans) {
-        if spans.open.was_told() {
+        if spans.open.was_recorded_open() {
             self.end_beyond(spans);
         }
     }
@@ -127,12 +128,12 @@ impl SpanTree {
     #[cold]
     fn end_beyond(&mut self, spans: &mut OpenSpans) {
         while let Some(open) = spans.open.take_beyond() {
-            self.close(open, spans.seen.max(open.began));
+            self.close(open, spans.last_event.max(open.began));
             self.counts.unfinished += 1;
         }
     }
 
-    /// Takes in an event. Returns whether it begins a span, or says that one is open.
+    /// Adds an event. Returns whether it begins a span, or records that one is open.
     #[inline]
     pub(crate) fn add(&mut self, spans: &mut OpenSpans, event: &Event<'_>, time: u64) -> bool {
         match event {
@@ -150,10 +151,10 @@ impl SpanTree {
     pub(crate) fn begin(&mut self, spans: &mut OpenSpans, frame: u32, time: u64) {
         let began = spans.advance(time);
         let node = self.child(spans.innermost(), frame);
-        spans.open.begin(Open { node, began, calls: 1 });
+        spans.open.begin(OpenSpan { node, began, calls: 1 });
     }
 
-    /// `frame` is open, with so many around it; nothing is if it is 0.
+    /// Records that `frame` is open at this depth; 0 if no span is open.
     pub(crate) fn open(&mut self, spans: &mut OpenSpans, (frame, depth): (u32, u64), time: u64) {
         if !spans.open.goes_on(depth) {
             self.end_beyond(spans);
@@ -167,7 +168,7 @@ impl SpanTree {
         if spans.open.open(depth, |open| nodes[open.node as usize].frame == frame) {
             self.end_beyond(spans);
             let node = self.child(spans.innermost(), frame);
-            spans.open.begin_open(depth, Open { node, began, calls: 0 });
+            spans.open.begin_open(depth, OpenSpan { node, began, calls: 0 });
         }
     }
 
@@ -180,7 +181,7 @@ impl SpanTree {
         }
     }
 
-    /// Ends what is open, at the time of the thread's last event, or at `until` if that is known to be later.
+    /// Ends all open spans, at the time of the thread's last event, or at `until` if that is later.
     pub(crate) fn cut(&mut self, spans: &mut OpenSpans, until: Option<u64>) {
         let ended = until.map_or(spans.now, |until| until.max(spans.now));
         while let Some(open) = spans.open.take_innermost() {
@@ -189,7 +190,7 @@ impl SpanTree {
         }
     }
 
-    fn close(&mut self, open: Open, ended: u64) {
+    fn close(&mut self, open: OpenSpan, ended: u64) {
         let Range { start, end } = self.range;
         if open.began < end && (ended > start || open.began >= start) {
             let node = &mut self.nodes[open.node as usize];
@@ -198,7 +199,8 @@ impl SpanTree {
         }
     }
 
-    /// The node of `frame` under `parent`. Programs do the same again, or what they did after it the last time.
+    /// Returns the node of `frame` under `parent`. Programs often repeat the same call, or the sequence of the last
+    /// time.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
     fn child(&mut self, parent: u32, frame: u32) -> u32 {
         let last = self.nodes[parent as usize].last_child;
@@ -221,7 +223,7 @@ impl SpanTree {
         child
     }
 
-    /// The tree as if the threads with these spans had nothing more to come. It takes no more events.
+    /// Returns the tree as if the threads with these spans had ended. No more events can be added to it.
     pub(crate) fn as_cut<'a>(&self, threads: impl Iterator<Item = &'a OpenSpans>) -> Self {
         let mut tree = Self {
             nodes: self.nodes.clone(),
@@ -235,14 +237,14 @@ impl SpanTree {
         tree
     }
 
-    /// Gives back the memory that only more events would need.
+    /// Frees the memory that only further events would need.
     pub(crate) fn seal(&mut self) {
         self.by_frame = WordMap::default();
         self.nodes.shrink_to_fit();
     }
 
-    /// The time each node took itself, without its children.
-    pub(crate) fn own_times(&self) -> Vec<i64> {
+    /// Returns the self time of each node.
+    pub(crate) fn self_times(&self) -> Vec<i64> {
         let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
         let mut own: Vec<i64> = self.nodes.iter().map(|node| signed(node.total)).collect();
         for node in &self.nodes[1..] {
@@ -258,9 +260,9 @@ impl SpanTree {
 mod tests {
     use super::*;
 
-    /// Frame, calls, total and own time of each node.
+    /// Returns frame, calls, total and self time of each node.
     fn nodes(tree: &SpanTree) -> Vec<(u32, u64, u64, i64)> {
-        let own = tree.own_times();
+        let own = tree.self_times();
         tree.nodes.iter().zip(own).skip(1).map(|(node, own)| (node.frame, node.calls, node.total, own)).collect()
     }
 

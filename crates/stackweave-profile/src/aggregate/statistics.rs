@@ -1,14 +1,14 @@
 //! Costs by function, in the terms of Python's `cProfile`.
 //!
-//! `cProfile` counts while the program runs: it keeps for each function, and for each pair of caller and function, how
-//! many calls of it are open, and adds to the cumulative time when the last one ends. Which calls are open is what stands
-//! above a node of the tree. So the same counters, kept while going through the tree, give the same numbers.
+//! `cProfile` counts while the program runs: for each function, and for each pair of caller and callee, it keeps the
+//! number of open calls, and adds to the cumulative time when the last one ends. The open calls are those above a node
+//! of the tree. So the same counters, kept during a walk through the tree, have the same values.
 //!
-//! Of the numbers these add up, for each function `f`, where *outermost* are its calls that nobody made:
-//! - `calls`, `own` and `total_of_all` of `f` are those of its callers' edges and of its outermost calls together;
-//! - `total_of_all` of `f` is its `own` and the `total_of_all` of the edges to all that it calls.
+//! These figures add up, for each function `f`, where *outermost* are its calls without a caller:
+//! - `calls`, self cost and `total_of_all` of `f` are those of its callers' edges and of its outermost calls together;
+//! - `total_of_all` of `f` is its self cost plus the `total_of_all` of the edges to its callees.
 //!
-//! `total` does not: what a recursive call takes is inside of what the outermost one takes.
+//! `total` does not: the cost of a recursive call is inside that of the outermost call.
 
 use std::collections::HashMap;
 
@@ -16,33 +16,33 @@ use crate::aggregate::call_tree::{Cost, NodeId};
 use crate::aggregate::function::FunctionId;
 use crate::aggregate::profile::Profile;
 
-/// What a function cost, or what it cost when a certain one called it.
+/// The cost of a function, or of its calls by one caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallStatistics {
-    /// How often it was called (`ncalls`).
+    /// The number of calls (`ncalls`).
     pub calls: u64,
-    /// How often it was called while no such call was open.
+    /// The number of calls while no such call was open.
     pub primitive_calls: u64,
-    /// What it cost itself (`tottime`).
-    pub own: i64,
-    /// What it cost with all that it called (`cumtime`): a call inside another such call is not counted again.
+    /// The cost without callees (`tottime`).
+    pub self_cost: i64,
+    /// The cost with callees (`cumtime`): a call inside another such call is not counted again.
     pub total: i64,
-    /// The same, with every call counted: time inside of two open calls is in it twice.
+    /// The same with every call counted: time inside two open calls counts twice.
     pub total_of_all: i64,
 }
 
-/// A caller of a function, or a function that it calls.
+/// The calls of a function by another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Who called.
+    /// The caller.
     pub caller: FunctionId,
-    /// Who was called.
+    /// The callee.
     pub callee: FunctionId,
-    /// What the callee cost when the caller called it.
+    /// The cost of the callee in calls by this caller.
     pub statistics: CallStatistics,
 }
 
-/// What each function of a profile cost, and who called it.
+/// The costs of all functions, and their callers.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     functions: Vec<CallStatistics>,
@@ -54,9 +54,9 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The statistics of a profile.
+    /// Computes the statistics of a profile.
     pub fn of(profile: &Profile) -> Self {
-        let mut counting = Counting {
+        let mut counting = StatisticsBuilder {
             functions: vec![(CallStatistics::default(), 0); profile.functions().functions().len()],
             outermost: vec![(CallStatistics::default(), 0); profile.functions().functions().len()],
             edges: Vec::new(),
@@ -72,7 +72,7 @@ impl Statistics {
         Self { functions, outermost, incoming, outgoing }
     }
 
-    /// What this function cost.
+    /// Returns the cost of a function.
     ///
     /// # Panics
     /// If another profile gave the id.
@@ -80,7 +80,7 @@ impl Statistics {
         self.functions[id.index()]
     }
 
-    /// What this function cost when nobody called it.
+    /// Returns the cost of a function's calls without a caller.
     ///
     /// # Panics
     /// If another profile gave the id.
@@ -88,22 +88,22 @@ impl Statistics {
         self.outermost[id.index()]
     }
 
-    /// Every function and what it cost.
+    /// Returns all functions with their costs.
     pub fn functions(&self) -> impl Iterator<Item = (FunctionId, CallStatistics)> {
         (0..).map(FunctionId).zip(self.functions.iter().copied())
     }
 
-    /// Who called this function. What nobody called has no caller.
+    /// Returns the callers of a function. Calls without a caller have none.
     pub fn callers(&self, callee: FunctionId) -> &[Edge] {
         equal_range(&self.incoming, |edge| edge.callee, callee)
     }
 
-    /// Whom this function called.
+    /// Returns the callees of a function.
     pub fn callees(&self, caller: FunctionId) -> &[Edge] {
         equal_range(&self.outgoing, |edge| edge.caller, caller)
     }
 
-    /// Every pair of caller and function.
+    /// Returns all pairs of caller and callee.
     pub fn edges(&self) -> &[Edge] {
         &self.incoming
     }
@@ -115,30 +115,30 @@ fn equal_range(edges: &[Edge], end: impl Fn(&Edge) -> FunctionId, id: FunctionId
     &edges[start..start + length]
 }
 
-/// Statistics, each with the number of its calls that are open.
-struct Counting {
+/// Statistics, each with the number of its open calls.
+struct StatisticsBuilder {
     functions: Vec<(CallStatistics, u32)>,
-    /// Never open: an outermost call is in no other.
+    /// Never open: an outermost call is inside no other.
     outermost: Vec<(CallStatistics, u32)>,
     edges: Vec<(Edge, u32)>,
     by_pair: HashMap<(FunctionId, FunctionId), usize>,
 }
 
-/// A node that was entered.
+/// A node on the current path.
 #[derive(Clone, Copy)]
-struct Entered {
+struct PathNode {
     node: NodeId,
-    /// How many of its children were entered.
+    /// The number of children that were entered.
     next: usize,
     function: Option<FunctionId>,
     edge: Option<usize>,
 }
 
-impl Counting {
+impl StatisticsBuilder {
     fn go_through(&mut self, profile: &Profile) {
         let (tree, functions) = (profile.tree(), profile.functions());
         let children = tree.children();
-        let mut path = vec![Entered { node: NodeId::ROOT, next: 0, function: None, edge: None }];
+        let mut path = vec![PathNode { node: NodeId::ROOT, next: 0, function: None, edge: None }];
         while let Some(top) = path.last_mut() {
             let Some(child) = children.get(top.node).get(top.next) else {
                 self.leave(*top);
@@ -158,11 +158,11 @@ impl Counting {
                 count(outermost, |statistics| statistics, node.cost);
                 outermost.1 = 0;
             }
-            path.push(Entered { node: *child, next: 0, function: Some(function), edge });
+            path.push(PathNode { node: *child, next: 0, function: Some(function), edge });
         }
     }
 
-    fn leave(&mut self, left: Entered) {
+    fn leave(&mut self, left: PathNode) {
         if let Some(function) = left.function {
             self.functions[function.index()].1 -= 1;
         }
@@ -179,12 +179,12 @@ impl Counting {
     }
 }
 
-/// Adds what a node cost, and opens it.
+/// Adds the cost of a node, and opens it.
 fn count<T>(counted: &mut (T, u32), statistics: impl Fn(&mut T) -> &mut CallStatistics, cost: Cost) {
     let (of, open) = counted;
     let sum = statistics(of);
     sum.calls = sum.calls.saturating_add(cost.calls);
-    sum.own = sum.own.saturating_add(cost.own);
+    sum.self_cost = sum.self_cost.saturating_add(cost.self_cost);
     sum.total_of_all = sum.total_of_all.saturating_add(cost.total);
     if *open == 0 {
         sum.primitive_calls = sum.primitive_calls.saturating_add(cost.calls);

@@ -1,4 +1,4 @@
-//! A profile without the frames that its reader does not want to see.
+//! Profiles with hidden frames.
 
 use core::mem;
 
@@ -11,24 +11,24 @@ use crate::aggregate::origin::Origin;
 use crate::aggregate::profile::Profile;
 use crate::frame::FrameKind;
 
-/// Which functions are seen.
+/// A filter of functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// If there are any: only functions that one of them stands for.
+    /// Only functions that match one of these, if there are any.
     pub include: Vec<Pattern>,
-    /// No function that one of them stands for.
+    /// No functions that match one of these.
     pub exclude: Vec<Pattern>,
-    /// If there are any: only functions of these kinds.
+    /// Only functions of these kinds, if there are any.
     pub kinds: Vec<FrameKind>,
 }
 
 impl Filter {
-    /// Whether it lets everything through.
+    /// Returns whether it shows everything.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty() && self.kinds.is_empty()
     }
 
-    /// Whether this function is seen.
+    /// Returns whether a function is visible.
     pub fn shows(&self, function: &Function) -> bool {
         let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(function.names()));
         (self.kinds.is_empty() || self.kinds.contains(&function.kind))
@@ -37,23 +37,23 @@ impl Filter {
     }
 }
 
-/// How a profile is looked at.
+/// Which frames of a profile are visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Shows also the frames of interpreters, and what libraries do inside.
+    /// Whether frames inside interpreters and libraries are visible.
     pub show_all: bool,
-    /// What is seen besides.
+    /// The filter.
     pub filter: Filter,
 }
 
 impl View {
-    /// Whether a function is seen. `is_library` says whether its nearest caller that is not the interpreter is a
-    /// library's, seen or not; afterwards it says that for what the function calls.
+    /// Returns whether a function is visible. `is_library` is whether its nearest caller outside the interpreter is a
+    /// library's, visible or not; afterwards it is that of the function's callees.
     pub fn shows(&self, function: &Function, is_library: &mut bool) -> bool {
         self.shows_origin(function.origin, is_library) && self.filter.shows(function)
     }
 
-    /// As [`View::shows`], of a frame of which only that is known.
+    /// Like [`View::shows`], for a frame of which only the origin is known.
     pub fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
         let is_hidden = match origin {
             Origin::Interpreter => true,
@@ -67,28 +67,29 @@ impl View {
     }
 }
 
-/// What a view hides of a profile because it is inside libraries or the interpreter's own. What a filter leaves out is not in it.
+/// The cost that a view hides because it is inside libraries or the interpreter. Frames hidden by a filter do not
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
-    /// How many functions are seen nowhere.
+    /// The number of functions that are never visible.
     pub functions: usize,
-    /// What hidden calls cost themselves: it counts as their nearest callers' that are seen.
-    pub own: i64,
+    /// The self cost of hidden calls: it is counted for their nearest visible callers.
+    pub self_cost: i64,
 }
 
-/// What is seen, by whose code a function's callers are: nothing of the interpreter, and of a library only what somebody
-/// else called.
+/// The visible callers of a node. Nothing of the interpreter is visible, and of a library only functions that other
+/// code called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Nearest {
-    /// The nearest caller that is seen, in the new tree.
-    seen: NodeId,
-    /// Whether the nearest caller that is not the interpreter is a library's, seen or not.
+struct VisibleCaller {
+    /// The nearest visible caller, in the new tree.
+    node: NodeId,
+    /// Whether the nearest caller outside the interpreter is a library's, visible or not.
     is_library: bool,
 }
 
 impl Profile {
-    /// The profile as `view` shows it. What a frame that is not seen cost itself counts as its nearest caller's that is,
-    /// or as the root's own if there is none: the total stays what it is. Calls of what is not seen are not counted.
+    /// Returns the profile as `view` shows it. The self cost of a hidden frame is added to its nearest visible caller,
+    /// or to the root: the total does not change. Calls of hidden functions are not counted.
     #[must_use]
     pub fn view(&self, view: &View) -> Self {
         let shown: Vec<bool> = self.functions.functions().iter().map(|function| view.filter.shows(function)).collect();
@@ -101,8 +102,8 @@ impl Profile {
         let moves_calls = !self.measure.counts_calls();
         let moves_costs = self.measure != Measure::Calls;
         let root = self.tree.node(NodeId::ROOT).cost;
-        builder.add(NodeId::ROOT, root.calls, root.own);
-        let mut nearest = vec![Nearest { seen: NodeId::ROOT, is_library: false }; self.tree.nodes().len()];
+        builder.add(NodeId::ROOT, root.calls, root.self_cost);
+        let mut nearest = vec![VisibleCaller { node: NodeId::ROOT, is_library: false }; self.tree.nodes().len()];
         for (id, node) in self.tree.iter() {
             let above = nearest[node.parent.index()];
             let frame = self.functions.frame(node.frame);
@@ -110,23 +111,23 @@ impl Profile {
             let here = &mut nearest[id.index()];
             here.is_library = above.is_library;
             let is_seen = view.shows_origin(function.origin, &mut here.is_library) && shown[frame.function.index()];
-            here.seen = if is_seen {
+            here.node = if is_seen {
                 let same = frames[node.frame.index()].get_or_insert_with(|| {
                     let same = functions.intern(function.clone());
                     functions.intern_frame(same, frame.line)
                 });
-                builder.child(above.seen, *same)
+                builder.child(above.node, *same)
             } else {
-                above.seen
+                above.node
             };
             let calls = if is_seen || moves_calls { node.cost.calls } else { 0 };
-            let own = if is_seen || moves_costs { node.cost.own } else { 0 };
-            builder.add(here.seen, calls, own);
+            let own = if is_seen || moves_costs { node.cost.self_cost } else { 0 };
+            builder.add(here.node, calls, own);
         }
         Self { measure: self.measure, functions, tree: builder.finish(), counts: self.counts }
     }
 
-    /// Returns what `view` hides, and would show with [`View::show_all`].
+    /// Returns what `view` hides, and [`View::show_all`] would show.
     pub fn hidden(&self, view: &View) -> Hidden {
         let mut hidden = Hidden::default();
         if view.show_all {
@@ -145,14 +146,14 @@ impl Profile {
             }
             is_met[number.index()] = true;
             is_seen[number.index()] |= is_shown;
-            hidden.own = hidden.own.saturating_add(if is_shown { 0 } else { node.cost.own });
+            hidden.self_cost = hidden.self_cost.saturating_add(if is_shown { 0 } else { node.cost.self_cost });
         }
         hidden.functions = is_met.iter().zip(&is_seen).filter(|(is_met, is_seen)| **is_met && !**is_seen).count();
         hidden
     }
 
-    /// The costs of this profile that no frame in it has: of frames that are not seen, and of stacks without frames.
+    /// Returns the cost without a frame: of hidden frames without a caller, and of stacks without frames.
     pub fn without_frame(&self) -> i64 {
-        self.tree.node(NodeId::ROOT).cost.own
+        self.tree.node(NodeId::ROOT).cost.self_cost
     }
 }

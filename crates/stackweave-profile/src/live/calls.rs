@@ -1,6 +1,6 @@
-//! Calls of a process that records, while their events come in.
+//! The calls of a process that is still recording.
 //!
-//! Hot file: an event costs what it costs in a profile of the whole recording.
+//! Hot file: an event costs no more than in a profile of the whole recording.
 
 use stackweave_core::EventKind;
 use stackweave_recording::events::{Decoder, Event};
@@ -8,15 +8,15 @@ use stackweave_recording::file::EventBuffer;
 use stackweave_recording::read::FollowBlocks;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{Counted, GroupCosts, Measure, OpenSpans, Profile, RecordedNames, SpanTree};
-use crate::live::names::NativeNames;
+use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, OpenSpans, Profile, RecordedNames, SpanTree};
+use crate::live::native_names::NativeNames;
 use crate::word_hash::WordMap;
 
 const SECOND: u64 = 1_000_000_000;
-/// Seconds beyond this are counted as the last: a clock that jumps must not take all memory.
-const MOST_SECONDS: usize = 1 << 20;
+/// Later seconds are counted in the last one: a clock that jumps must not use unlimited memory.
+const MAX_SECONDS: usize = 1 << 20;
 
-/// What the calls of a process have cost so far.
+/// The costs of a process's calls so far.
 #[derive(Debug)]
 pub struct LiveCalls {
     blocks: FollowBlocks,
@@ -24,7 +24,7 @@ pub struct LiveCalls {
     spans: SpanTree,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
-    /// How many of the process's losses are known to threads.
+    /// How many losses of the process have been assigned to threads.
     losses_known: usize,
     counted: Counts,
 }
@@ -46,7 +46,7 @@ struct Counts {
 }
 
 impl LiveCalls {
-    /// Those of a process of which nothing was read.
+    /// Creates the costs before anything was read.
     pub fn new(process: &ProcessRecording) -> Self {
         Self {
             blocks: FollowBlocks::default(),
@@ -59,8 +59,8 @@ impl LiveCalls {
         }
     }
 
-    /// Takes in the events that are new, those later than `until` (in ticks) not yet. Between two blocks it is asked whether it
-    /// goes on.
+    /// Adds new events, except those later than `until` (in ticks). Calls `goes_on` between two blocks, and stops if it
+    /// returns false.
     pub fn update(
         &mut self,
         process: &ProcessRecording,
@@ -68,15 +68,15 @@ impl LiveCalls {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
         self.decoder = Decoder::of(process.dictionary());
-        self.learn_losses(process);
+        self.assign_losses(process);
         let Self { blocks, decoder, spans, threads, by_number, counted, .. } = self;
         while let Some(block) = blocks.next_block(process, until)? {
             let number = block.thread();
-            let place = *by_number.entry(number).or_insert_with(|| {
+            let index = *by_number.entry(number).or_insert_with(|| {
                 threads.push(Thread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
                 threads.len() - 1
             });
-            take_in((block, process), decoder, (spans, &mut threads[place]), counted);
+            add_block((block, process), decoder, (spans, &mut threads[index]), counted);
             if !goes_on() {
                 break;
             }
@@ -84,9 +84,9 @@ impl LiveCalls {
         Ok(())
     }
 
-    fn learn_losses(&mut self, process: &ProcessRecording) {
+    fn assign_losses(&mut self, process: &ProcessRecording) {
         for lost in &process.losses()[self.losses_known..] {
-            if let Some(thread) = self.by_number.get(&lost.thread).map(|place| &mut self.threads[*place]) {
+            if let Some(thread) = self.by_number.get(&lost.thread).map(|index| &mut self.threads[*index]) {
                 thread.losses.push(lost.ticks());
                 thread.losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
             }
@@ -94,47 +94,47 @@ impl LiveCalls {
         self.losses_known = process.losses().len();
     }
 
-    /// How many events were gone through, of whatever kind.
+    /// Returns the number of events that were read, of any kind.
     pub fn events_done(&self) -> u64 {
         self.blocks.events_done()
     }
 
-    /// How many calls have begun.
+    /// Returns the number of calls that have begun.
     pub fn calls(&self) -> u64 {
         self.counted.calls
     }
 
-    /// How many calls have begun in each second since the process began to record.
+    /// Returns how many calls have begun in each second since the process began to record.
     pub fn per_second(&self) -> &[u64] {
         &self.counted.per_second
     }
 
-    /// When the last event was, in nanoseconds since then.
+    /// Returns the time of the last event, in nanoseconds since then.
     pub fn last_ns(&self) -> u64 {
         self.counted.last_ns
     }
 
-    /// Whether the program has recorded what it allocates.
+    /// Returns whether the program has recorded allocations.
     pub fn has_memory(&self) -> bool {
         self.counted.has_memory
     }
 
-    /// What could not be read.
+    /// Returns what could not be read.
     pub fn missing(&self) -> &Missing {
         self.blocks.missing()
     }
 
-    /// The frames that have begun, by their numbers in the recording.
+    /// Returns the frames that have begun, by their numbers in the recording.
     pub fn frames(&self) -> impl Iterator<Item = u32> {
         self.spans.nodes().iter().skip(1).map(|node| node.frame)
     }
 
-    /// What calls have cost so far. Those that are open count up to the last event of their thread.
+    /// Returns the costs of calls so far. Open calls count up to the last event of their thread.
     pub fn profile(&self, process: &ProcessRecording, known: &NativeNames) -> Profile {
         let spans = self.spans.as_cut(self.threads.iter().map(|thread| &thread.open));
         let events = self.counted.events;
         let costs = GroupCosts { spans, has_spans: true, events, ..GroupCosts::new(None, 0..u64::MAX) };
-        let counted = Counted { measure: Measure::WallTime, device: EventKind::OWN_DEVICE };
+        let counted = DeviceMeasure { measure: Measure::WallTime, device: EventKind::OWN_DEVICE };
         let frames = costs.frames(counted, process.dictionary());
         let mut names = RecordedNames::resolve(process, &frames, None);
         known.put_into(&mut names, &frames);
@@ -142,7 +142,7 @@ impl LiveCalls {
     }
 }
 
-fn take_in(
+fn add_block(
     (block, process): (&EventBuffer, &ProcessRecording),
     decoder: &Decoder,
     (spans, thread): (&mut SpanTree, &mut Thread),
@@ -170,7 +170,7 @@ fn take_in(
 
 impl Counts {
     fn second(&mut self, time: u64) -> &mut u64 {
-        let second = usize::try_from(time / SECOND).unwrap_or(MOST_SECONDS).min(MOST_SECONDS);
+        let second = usize::try_from(time / SECOND).unwrap_or(MAX_SECONDS).min(MAX_SECONDS);
         if self.per_second.len() <= second {
             self.per_second.resize(second + 1, 0);
         }

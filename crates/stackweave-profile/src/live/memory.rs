@@ -1,8 +1,8 @@
-//! Memory of a process that records, while its events come in.
+//! The memory of a process that is still recording.
 //!
-//! Blocks are taken on one thread and given back on another, so events have to come in the order of time. The recorder writes
-//! threads one after the other: what happened in the last moments waits until nothing earlier can come. If something comes
-//! later than that all the same, the figures are a little off, and are made anew when the recording has ended.
+//! Blocks are allocated on one thread and freed on another, so events must be processed in the order of time. The
+//! recorder writes threads one after another: recent events wait until nothing earlier can follow. If an event is even
+//! later, the figures are slightly wrong, and are recomputed when the recording has ended.
 
 use stackweave_core::EventKind;
 use stackweave_heap::Totals;
@@ -10,30 +10,30 @@ use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
-use crate::live::names::NativeNames;
+use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, Profile, RecordedNames};
+use crate::live::native_names::NativeNames;
 use crate::memory::{
     MemoryHeader, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history, only_of_device, read_usage,
     usage_so_far,
 };
 
-/// A point of the curve is the highest of so many nanoseconds.
+/// The time of a point of the curve, which is the highest value in it.
 const CURVE_STEP: u64 = 250_000_000;
-const MOST_POINTS: usize = 1 << 20;
-/// Events are taken in for so long a time at once, in nanoseconds.
-const PIECE: u64 = 100_000_000;
-/// Of so many stacks the native frames are worth a name: those that have most.
+const MAX_POINTS: usize = 1 << 20;
+/// Events of this much time are processed at once, in nanoseconds.
+const BATCH_NS: u64 = 100_000_000;
+/// Native frames of this many stacks are named: those with the most memory.
 const NAMED_STACKS: usize = 100;
 
-/// What the memory of a process is used for, as far as its events are known.
+/// The memory of a process according to the events so far.
 #[derive(Debug)]
 pub struct LiveMemory {
     order: FollowOrder,
     replay: Replay,
     has_kinds: bool,
-    /// Up to here events were taken in, in nanoseconds.
+    /// The time up to which events were processed, in nanoseconds.
     done_ns: u64,
-    /// Of the process's own memory; of the first device's where there is nothing else.
+    /// The curve of the heap; of the first device if only devices were recorded.
     curve: Curve,
 }
 
@@ -43,30 +43,30 @@ struct Curve {
     points: Vec<u64>,
 }
 
-/// How much memory a process has used so far.
+/// The memory usage of a process so far.
 #[derive(Debug)]
 pub struct MemoryNow {
     usage: MemoryUsage,
-    /// Whose memory is told of: the process's own, unless there is only that of devices.
+    /// The device of the figures: the heap, unless only devices were recorded.
     device: i64,
 }
 
 impl LiveMemory {
-    /// That of a process of which nothing was read.
+    /// Creates the figures before anything was read.
     pub fn new(process: &ProcessRecording) -> Self {
         let (order, replay) = (FollowOrder::default(), Replay::new(process, None));
         let curve = Curve { device: i64::MAX, points: Vec::new() };
         Self { order, replay, has_kinds: false, done_ns: 0, curve }
     }
 
-    /// Whether a memory recorder is at work in the process; and whether it is the only one there.
+    /// Returns whether the process records memory, and whether it records nothing else.
     pub fn is_recorded(process: &ProcessRecording) -> (bool, bool) {
         let header = MemoryHeader::of(process.start());
         (header.is_some(), header.is_some_and(|header| !header.beside_calls))
     }
 
-    /// Takes in the events that are new, those later than `until` (in ticks) not yet. Between two parts it is asked whether it
-    /// goes on.
+    /// Adds new events, except those later than `until` (in ticks). Calls `goes_on` between two parts, and stops if it
+    /// returns false.
     pub fn update(
         &mut self,
         process: &ProcessRecording,
@@ -77,24 +77,24 @@ impl LiveMemory {
         if !self.has_kinds {
             return Ok(());
         }
-        self.replay.learn_kinds(process);
+        self.replay.update_kinds(process);
         let last = process.latest_ticks().unwrap_or(0);
         let end = if until >= last { u64::MAX } else { process.timeline().nanoseconds(until) };
         let last_ns = process.timeline().nanoseconds(last);
         while self.done_ns < end {
-            let next = self.done_ns.saturating_add(PIECE);
+            let next = self.done_ns.saturating_add(BATCH_NS);
             self.done_ns = if next > last_ns { end } else { next.min(end) };
-            self.take_in(process)?;
+            self.add_events(process)?;
             if !goes_on() {
                 break;
             }
         }
-        // What comes next may be earlier than the end of time.
+        // Later events may be earlier than the end of time.
         self.done_ns = self.done_ns.min(last_ns);
         Ok(())
     }
 
-    fn take_in(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
+    fn add_events(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
         let Self { order, replay, done_ns, curve, .. } = self;
         order.visit_until(process, *done_ns, &mut |thread, event| {
             let Some(change) = replay.decode(event) else { return };
@@ -112,28 +112,28 @@ impl LiveMemory {
         })
     }
 
-    /// How many events were gone through, of whatever kind.
+    /// Returns the number of events that were read, of any kind.
     pub fn events_done(&self) -> u64 {
         self.order.events_done()
     }
 
-    /// How many blocks of events came too late to be counted in their order.
+    /// Returns how many blocks of events came too late to be counted in order.
     pub fn late(&self) -> u64 {
         self.order.late()
     }
 
-    /// The highest that was live in each quarter of a second since the process began to record: of its own memory, or of the first
-    /// device's where there is nothing else.
+    /// Returns the highest live memory in each quarter of a second since the process began to record: of the heap, or
+    /// of the first device if only devices were recorded.
     pub fn curve(&self) -> &[u64] {
         &self.curve.points
     }
 
-    /// What could not be read.
+    /// Returns what could not be read.
     pub fn missing(&self) -> &Missing {
         self.order.missing()
     }
 
-    /// How much memory was used. Where a recorder keeps sums only, those that it has written last.
+    /// Returns the memory usage. If a recorder keeps totals only, the last ones that it has written.
     pub fn now(&self, process: &ProcessRecording) -> Result<MemoryNow, ReadError> {
         let has_all = process.end().is_some() && self.events_done() == process.event_count();
         let is_off = has_all && self.order.late() > 0;
@@ -147,8 +147,8 @@ impl LiveMemory {
 }
 
 impl Curve {
-    /// Adds an event of a device that had so many bytes before it, and has so many now. Where the first of a smaller device are
-    /// allocated, the curve is of that.
+    /// Adds an event of a device, with its live bytes before and after it. If bytes of a device with a smaller number
+    /// appear, the curve is of that device.
     fn add(&mut self, (device, is_allocated): (i64, bool), time_ns: u64, [before, live]: [u64; 2]) {
         if device < self.device && is_allocated {
             *self = Self { device, points: Vec::new() };
@@ -156,12 +156,12 @@ impl Curve {
         if device != self.device {
             return;
         }
-        let place = usize::try_from(time_ns / CURVE_STEP).unwrap_or(MOST_POINTS).min(MOST_POINTS);
-        if self.points.len() <= place {
-            self.points.resize(place, before);
+        let index = usize::try_from(time_ns / CURVE_STEP).unwrap_or(MAX_POINTS).min(MAX_POINTS);
+        if self.points.len() <= index {
+            self.points.resize(index, before);
             self.points.push(live);
         }
-        self.points[place] = self.points[place].max(live);
+        self.points[index] = self.points[index].max(live);
     }
 }
 
@@ -174,33 +174,34 @@ impl MemoryNow {
         Self { usage, device }
     }
 
-    /// Sums of the process's own memory, or of the first device's where there is nothing else.
+    /// Returns the totals of the heap, or of the first device if only devices were recorded.
     pub fn totals(&self) -> Totals {
         self.usage.device(self.device).map(|own| own.totals).unwrap_or_default()
     }
 
-    /// What has to be known about the figures, a sentence each.
+    /// Returns remarks about the figures, one sentence each.
     pub fn remarks(&self) -> &[String] {
         &self.usage.remarks
     }
 
-    /// How many bytes one sampled allocation stands for. All figures are estimates then.
+    /// Returns how many bytes one sampled allocation stands for. All figures are then estimates.
     pub fn sample_every(&self) -> Option<u64> {
         self.usage.sample_every()
     }
 
-    /// Who has taken it, by a measure of memory.
+    /// Returns the call tree of allocations, by a measure of memory.
     pub fn profile(&self, process: &ProcessRecording, measure: Measure, known: &NativeNames) -> Profile {
         let rows = self.usage.device(self.device).map_or(&[][..], |own| &own.rows);
         let costs = GroupCosts::of_rows(rows);
-        let counted = Counted { measure, device: EventKind::OWN_DEVICE };
+        let counted = DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
         let frames = costs.frames(counted, process.dictionary());
         let mut names = RecordedNames::resolve(process, &frames, None);
         known.put_into(&mut names, &frames);
         costs.profile(counted, process, &names, false)
     }
 
-    /// The frames of the stacks that have most, by their numbers in the recording: those that are seen first.
+    /// Returns the frames of the stacks with the most memory, by their numbers in the recording: those that are seen
+    /// first.
     pub fn heaviest_frames(&self, process: &ProcessRecording) -> Vec<u32> {
         let rows = self.usage.device(self.device).map_or(&[][..], |own| &own.rows);
         let mut rows: Vec<_> =
@@ -215,13 +216,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_is_of_the_first_device_that_is_used() {
+    fn the_curve_is_of_the_first_device_with_memory() {
         let mut curve = Curve { device: i64::MAX, points: Vec::new() };
         let mut see = |device, is_taken, step, bytes| {
             curve.add((device, is_taken), step * CURVE_STEP, bytes);
             curve.points.clone()
         };
-        assert_eq!(see(-1, false, 0, [0, 0]), [0; 0], "nothing of it was taken");
+        assert_eq!(see(-1, false, 0, [0, 0]), [0; 0], "no memory was allocated");
         assert_eq!(see(1, true, 1, [0, 5]), [0, 5]);
         assert_eq!(see(2, true, 1, [0, 100]), [0, 5]);
         assert_eq!(see(0, true, 2, [0, 7]), [0, 0, 7]);

@@ -2,16 +2,16 @@
 
 use crate::aggregate::{CallStatistics, Function, Profile, Statistics, View};
 
-/// A function and what it cost, as `stackweave top` has it.
+/// A function with its cost, as in `stackweave top`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionRow {
     /// The function.
     pub function: Function,
-    /// What it cost.
+    /// The cost.
     pub cost: CallStatistics,
 }
 
-/// What each function of a profile cost that `view` shows, in no order.
+/// Returns the functions of a profile that `view` shows, with their costs, unsorted.
 pub fn function_rows(profile: &Profile, view: &View) -> Vec<FunctionRow> {
     let profile = profile.view(view);
     let statistics = Statistics::of(&profile);

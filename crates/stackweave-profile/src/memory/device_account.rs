@@ -1,29 +1,29 @@
-//! The blocks and segments of a device, as events change them.
+//! The blocks and segments of a device, updated by events.
 
 use std::collections::BTreeMap;
 
-use stackweave_recording::events::Memory;
+use stackweave_recording::events::MemoryEvent;
 
 use super::device_curve::{Axis, Curve, DevicePoint};
 use crate::word_hash::WordMap;
 
-/// What there is of a device's memory now, and was before.
+/// The current memory of a device, and its history.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     now: DevicePoint,
     pub(super) curve: Curve,
     pub(super) pools: Vec<Pool>,
-    /// The place of each pool, by its number.
-    places: WordMap<u64, usize>,
-    /// By address: how many bytes, and the place of the pool.
+    /// The index of each pool, by its number.
+    indexes: WordMap<u64, usize>,
+    /// By address: the bytes, and the index of the pool.
     blocks: WordMap<u64, (u64, usize)>,
     pending: WordMap<u64, (u64, usize)>,
     segments: BTreeMap<u64, (u64, usize)>,
-    /// The pools that the event has changed.
+    /// The pools that the current event has changed.
     changed: Vec<usize>,
 }
 
-/// The same of one of its pools.
+/// The current memory of a pool, and its history.
 #[derive(Debug)]
 pub(super) struct Pool {
     pub(super) number: u64,
@@ -38,8 +38,8 @@ const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
 impl Account {
-    /// Adds a block that counts for so many bytes. What was live at its address is gone: an event was lost.
-    pub(super) fn allocate(&mut self, block: &Memory, bytes: u64) {
+    /// Adds a block that counts for this many bytes. A live block at its address is removed: its free was lost.
+    pub(super) fn allocate(&mut self, block: &MemoryEvent, bytes: u64) {
         let pool = self.pool(block.pool);
         if let Some((before, of)) = self.blocks.insert(block.address, (bytes, pool)) {
             self.subtract(ALLOCATED, of, before);
@@ -62,9 +62,9 @@ impl Account {
         }
     }
 
-    /// Adds a segment, in the place of what was there.
-    pub(super) fn reserve(&mut self, segment: &Memory) {
-        let Memory { address, size, .. } = *segment;
+    /// Adds a segment, and replaces earlier ones there.
+    pub(super) fn reserve(&mut self, segment: &MemoryEvent) {
+        let MemoryEvent { address, size, .. } = *segment;
         self.cut(address, size);
         let pool = self.pool(segment.pool);
         if size > 0 {
@@ -78,7 +78,7 @@ impl Account {
         self.cut(address, size);
     }
 
-    /// Takes these addresses out of the segments.
+    /// Removes these addresses from the segments.
     fn cut(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         let reaches = |(start, (length, _)): &(&u64, &(u64, usize))| start.saturating_add(*length) > address;
@@ -102,7 +102,7 @@ impl Account {
         }
     }
 
-    /// Draws what the event has changed.
+    /// Adds points to the curves that the event has changed.
     pub(super) fn draw(&mut self, axis: &Axis, time_ns: u64) {
         if self.changed.is_empty() {
             return;
@@ -118,13 +118,13 @@ impl Account {
         }
     }
 
-    /// The bytes of its segments now.
+    /// Returns the current bytes of its segments.
     pub(super) fn reserved(&self) -> u64 {
         self.now.reserved
     }
 
     fn pool(&mut self, number: u64) -> usize {
-        *self.places.entry(number).or_insert_with(|| {
+        *self.indexes.entry(number).or_insert_with(|| {
             self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
             self.pools.len() - 1
         })

@@ -1,24 +1,24 @@
-//! How much of a device's memory there was over time: the highest of each part of it.
+//! The memory of a device over time: the highest values of each interval.
 
 use std::ops::Range;
 
-/// How much of a device's memory, or of a pool's, there was at a moment.
+/// The memory of a device, or of a pool, at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DevicePoint {
-    /// When, in nanoseconds since the process began to record.
+    /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// The bytes of blocks in use, as they were asked for.
+    /// The bytes of allocated blocks, as requested.
     pub allocated: u64,
-    /// The bytes of blocks that the program has given back, and that may not be given out again yet.
+    /// The bytes of blocks that the program has freed, and that can't be reused yet.
     pub pending: u64,
-    /// The bytes of the segments that blocks lie in.
+    /// The bytes of segments.
     pub reserved: u64,
 }
 
-/// So many parts the time has.
+/// The number of intervals.
 const PARTS: u64 = 4_000;
 
-/// The time that is asked for, and the length of its parts.
+/// The selected time, and the length of its intervals.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) range: Range<u64>,
@@ -32,7 +32,7 @@ impl Axis {
     }
 }
 
-/// Is told of every change.
+/// A curve, which gets every change.
 #[derive(Debug, Default)]
 pub(super) struct Curve {
     points: Vec<DevicePoint>,
@@ -42,7 +42,7 @@ pub(super) struct Curve {
     now: DevicePoint,
 }
 
-/// A part of the time: its highest moments, in their order.
+/// An interval: its highest moments, in order.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     number: u64,
@@ -51,7 +51,7 @@ struct Part {
     reserved: (u64, DevicePoint),
 }
 
-/// What there was, when there was what, and most.
+/// A finished curve, with its peaks.
 #[derive(Debug, Default)]
 pub(super) struct Drawn {
     pub(super) points: Vec<DevicePoint>,
@@ -60,7 +60,7 @@ pub(super) struct Drawn {
 }
 
 impl Curve {
-    /// So much there is now. What there was before the range is what there is when it begins.
+    /// Adds a point. The last one before the range is the state at its begin.
     pub(super) fn put(&mut self, axis: &Axis, now: DevicePoint) {
         if now.time_ns < axis.range.start {
             self.now = DevicePoint { time_ns: axis.range.start, ..now };
@@ -99,8 +99,8 @@ impl Curve {
         self.now = now;
     }
 
-    /// Draws a part when the next has begun. Its end is drawn too where nothing happened for a while: a point holds until the
-    /// next one.
+    /// Adds the points of an interval when the next one has begun. The end of an interval gets a point too if there was
+    /// a pause after it: a point lasts until the next one.
     fn close(&mut self, next: Option<u64>) {
         let Some(part) = self.part.take() else { return };
         let (first, second) = if part.allocated.0 <= part.reserved.0 {
@@ -117,7 +117,7 @@ impl Curve {
         }
     }
 
-    /// The whole curve, up to the end of the range.
+    /// Returns the whole curve, up to the end of the range.
     pub(super) fn finish(mut self, axis: &Axis) -> Drawn {
         self.begin(axis);
         self.close(None);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_time_has_its_highest_moments_and_its_end_before_a_pause() {
+    fn an_interval_keeps_its_highest_moments_and_its_end_before_a_pause() {
         let axis = Axis::new(0..4_000_000);
         let mut curve = Curve::default();
         for moment in [point(10, 5, 8), point(20, 9, 8), point(30, 3, 16), point(40, 1, 8), point(2_000_500, 2, 8)] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_the_range_is_there_when_it_begins() {
+    fn the_state_before_the_range_is_the_state_at_its_begin() {
         let axis = Axis::new(100..200);
         let mut curve = Curve::default();
         curve.put(&axis, point(10, 50, 60));

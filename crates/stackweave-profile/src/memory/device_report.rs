@@ -1,4 +1,4 @@
-//! The memory of devices in a report for people.
+//! The memory of devices in a report.
 
 use std::ops::Range;
 
@@ -16,22 +16,21 @@ use super::timeline::{MemoryTimeline, TimelinePoint, lifetime};
 use super::usage::{MemoryUsage, UsageRow};
 use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 
-/// What a process has used of a device.
+/// The memory of a device in a process.
 #[derive(Clone, Debug)]
 pub struct DeviceMemory {
     /// The process.
     pub pid: u32,
-    /// What was used. Times are in nanoseconds since the first process began to record.
+    /// The memory over time. Times are in nanoseconds since the first process began to record.
     pub history: DeviceHistory,
-    /// Who made the requests that there was no room for, one after the other, as long as there are not too many: a profile
-    /// with one stack each.
+    /// The stacks of the failed requests, in order, up to a maximum number: a profile with one stack each.
     pub failed: Vec<Profile>,
 }
 
-/// Of so many requests the stacks are told.
-const MOST_FAILED: usize = 100;
+/// The maximum number of requests with stacks.
+const MAX_FAILED: usize = 100;
 
-/// What a pool is called.
+/// Returns the name of a pool.
 pub fn pool_name(pool: u64) -> String {
     match pool {
         0 => "default".to_owned(),
@@ -40,30 +39,30 @@ pub fn pool_name(pool: u64) -> String {
     }
 }
 
-/// Whose memory is told of if that is not said: the processes' own, unless there is only that of devices.
+/// Returns the default device: the heap, unless only devices were recorded.
 pub(crate) fn default_device(usages: &[MemoryUsage]) -> i64 {
     let devices = usages.iter().flat_map(|usage| &usage.devices);
     first_device(devices.filter(|device| device.is_used).map(|device| device.device))
 }
 
-/// The same, by the devices that are used.
+/// Returns the same from the devices that are used.
 pub(crate) fn first_device(used: impl Iterator<Item = i64>) -> i64 {
     used.min().unwrap_or(EventKind::OWN_DEVICE)
 }
 
-/// What has to be said where that is so, and nobody asked for the device.
+/// Returns the remark for a report whose device was chosen by default.
 pub fn only_of_device(device: i64) -> String {
-    format!("No memory of the process's own was recorded: this is that of device {device}.")
+    format!("No heap memory was recorded: this is the memory of device {device}.")
 }
 
 impl MemoryReport {
-    /// Whether anything is known of a device.
+    /// Returns whether there are figures of a device.
     pub fn has_device(&self, device: i64) -> bool {
         self.devices.contains(&device) || self.device_memory.iter().any(|memory| memory.history.device == device)
     }
 
-    /// Reads what there is of devices. `query` is the one that the report is made of; if it names no device and nothing else
-    /// was recorded, the report is of the first device. Where no memory of a device was taken, nothing is read.
+    /// Reads the memory of devices. `query` is that of the report; if it selects no device and nothing else was
+    /// recorded, the report is of the first device. Without allocations on devices, nothing is read.
     pub fn add_devices(
         &mut self,
         processes: &[ProcessRecording],
@@ -80,7 +79,7 @@ impl MemoryReport {
             let range = query.range.as_ref().map(local);
             for history in read_devices(process, range, &mut |_| {})? {
                 timelines.push((history.device, lifetime(process, offset), timeline(&history)));
-                let failed = history.out_of_memory.iter().take(MOST_FAILED);
+                let failed = history.out_of_memory.iter().take(MAX_FAILED);
                 let failed = failed.map(|failure| request(process, failure, symbolizer)).collect();
                 let history = moved(history, offset);
                 self.device_memory.push(DeviceMemory { pid: process.start().pid, history, failed });
@@ -100,7 +99,7 @@ impl MemoryReport {
     }
 }
 
-/// What was in use, and the segments.
+/// Returns the allocated bytes and the bytes of segments over time.
 fn timeline(history: &DeviceHistory) -> MemoryTimeline {
     let point = |point: &DevicePoint| TimelinePoint {
         time_ns: point.time_ns,
@@ -118,7 +117,7 @@ fn request(process: &ProcessRecording, failure: &OutOfMemory, symbolizer: Option
     profile
 }
 
-/// The same, with times that begin earlier.
+/// Returns the same with times since an earlier start.
 fn moved(mut history: DeviceHistory, offset: u64) -> DeviceHistory {
     let pools = history.pools.iter_mut().flat_map(|pool| pool.points.iter_mut().chain([&mut pool.peak]));
     let points = history.points.iter_mut().chain([&mut history.peak, &mut history.reserved_peak]);

@@ -1,78 +1,79 @@
-//! The accounts that an allocator gives of itself: each segment and block that it has at a moment.
+//! The states that an allocator has reported: each of its segments and blocks at a moment.
 
 use std::collections::BTreeMap;
 
 use stackweave_core::EventKind;
-use stackweave_recording::events::{State, StateRow};
+use stackweave_recording::events::{HostState, HostStateRow};
 
-/// What an allocator had of a device's memory at a moment, by its own account.
+/// The memory of a device at a moment, as reported by its allocator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceState {
-    /// When, in nanoseconds since the process began to record.
+    /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// Why it was asked: 0 for the end of the recording, 1 for a request that there was no room for, 2 for a program's wish.
+    /// Why it was recorded: 0 for the end of the recording, 1 for a failed request, 2 for a request by the program.
     pub reason: u64,
-    /// How many segments it had.
+    /// The number of segments.
     pub segments: u64,
-    /// How many blocks these were cut into, in use or not.
+    /// The number of blocks in them, allocated or free.
     pub blocks: u64,
     /// The bytes of the segments.
     pub reserved: u64,
-    /// The bytes of the blocks in use, as large as they really are.
+    /// The bytes of allocated blocks, with their real size.
     pub allocated: u64,
-    /// The bytes that were asked for of these.
+    /// The bytes of allocated blocks, as requested.
     pub requested: u64,
-    /// The bytes of blocks that were given back, and may not be given out again yet.
+    /// The bytes of blocks that were freed, and can't be reused yet.
     pub pending: u64,
-    /// The bytes of blocks that nobody uses.
+    /// The bytes of free blocks.
     pub free: u64,
-    /// The largest of these blocks.
+    /// The largest free block.
     pub largest_free: u64,
-    /// Each pool, by number.
+    /// The pools, by number.
     pub pools: Vec<PoolState>,
 }
 
-/// The same of one of its pools.
+/// The memory of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolState {
-    /// Its number.
+    /// The number of the pool.
     pub pool: u64,
     /// The bytes of its segments.
     pub reserved: u64,
-    /// The bytes of its blocks in use.
+    /// The bytes of its allocated blocks.
     pub allocated: u64,
-    /// The bytes of those that nobody uses.
+    /// The bytes of its free blocks.
     pub free: u64,
 }
 
 impl DeviceState {
-    /// How much of what is free does not lie in the largest free block: 0 for one block, near 1 for many small ones.
+    /// Returns the share of free memory outside of the largest free block: 0 for a single block, near 1 for many small
+    /// ones.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn fragmentation(&self) -> f64 {
         if self.free == 0 { 0.0 } else { 1.0 - self.largest_free as f64 / self.free as f64 }
     }
 
-    /// The bytes that blocks in use are larger than they were asked to be.
+    /// Returns the bytes by which allocated blocks are larger than requested.
     pub fn rounding(&self) -> u64 {
         self.allocated.saturating_sub(self.requested)
     }
 }
 
-/// What an account has said of a device so far.
+/// A state that is being read.
 #[derive(Debug, Default)]
-struct Making {
+struct StateBuilder {
     state: DeviceState,
     pools: BTreeMap<u64, PoolState>,
 }
 
-impl Making {
-    fn segment(&mut self, row: &StateRow) {
+impl StateBuilder {
+    fn segment(&mut self, row: &HostStateRow) {
         self.state.segments += 1;
         grow(&mut self.state.reserved, row.size);
         grow(&mut self.pool(row.pool).reserved, row.size);
     }
 
-    fn block(&mut self, row: &StateRow) {
+    fn block(&mut self, row: &HostStateRow) {
         self.state.blocks += 1;
         if row.is_allocated() {
             grow(&mut self.state.allocated, row.size);
@@ -92,60 +93,64 @@ impl Making {
     }
 }
 
-/// Sizes in a bad file may be anything.
+/// Adds with saturation: a damaged file may contain any sizes.
 fn grow(sum: &mut u64, bytes: u64) {
     *sum = sum.saturating_add(bytes);
 }
 
-/// The accounts that are being given, by thread: when and why each began, and what it has said of each device.
+/// The states that are being read, by thread, with time, reason and devices.
 #[derive(Debug, Default)]
-pub(super) struct Accounts(BTreeMap<u32, Open>);
+pub(super) struct OpenStates(BTreeMap<u32, OpenState>);
 
 #[derive(Debug)]
-struct Open {
+struct OpenState {
     time_ns: u64,
     reason: u64,
-    devices: BTreeMap<i64, Making>,
+    devices: BTreeMap<i64, StateBuilder>,
 }
 
-/// One account, when it is at its end.
+/// A state that is complete.
 #[derive(Debug)]
-pub(super) struct WholeAccount {
+pub(super) struct CompleteState {
     pub(super) time_ns: u64,
     pub(super) reason: u64,
     pub(super) devices: BTreeMap<i64, DeviceState>,
 }
 
-impl Accounts {
-    /// Takes in a row that a thread has recorded. Returns the account that it ends: one without an end is none.
-    pub(super) fn add(&mut self, thread: u32, time_ns: u64, state: &State) -> Option<WholeAccount> {
+impl OpenStates {
+    /// Adds a row of a thread. Returns the state that it completes; one without an end is ignored.
+    pub(super) fn add(&mut self, thread: u32, time_ns: u64, state: &HostState) -> Option<CompleteState> {
         match state {
-            State::Begin { reason } => {
-                self.0.insert(thread, Open { time_ns, reason: *reason, devices: BTreeMap::new() });
+            HostState::Begin { reason } => {
+                self.0.insert(thread, OpenState { time_ns, reason: *reason, devices: BTreeMap::new() });
             }
-            State::End => return self.0.remove(&thread).map(Open::finish),
-            State::Segment(row) if row.device != EventKind::OWN_DEVICE => {
+            HostState::End => return self.0.remove(&thread).map(OpenState::finish),
+            HostState::Segment(row) if row.device != EventKind::OWN_DEVICE => {
                 self.0.get_mut(&thread)?.device(row.device).segment(row);
             }
-            State::Block(row) if row.device != EventKind::OWN_DEVICE => {
+            HostState::Block(row) if row.device != EventKind::OWN_DEVICE => {
                 self.0.get_mut(&thread)?.device(row.device).block(row);
             }
-            State::Segment(_) | State::Block(_) | State::Other => {}
+            HostState::Segment(_) | HostState::Block(_) | HostState::Other => {}
         }
         None
     }
 }
 
-impl Open {
-    fn device(&mut self, device: i64) -> &mut Making {
+impl OpenState {
+    fn device(&mut self, device: i64) -> &mut StateBuilder {
         self.devices.entry(device).or_default()
     }
 
-    fn finish(self) -> WholeAccount {
+    fn finish(self) -> CompleteState {
         let Self { time_ns, reason, devices } = self;
-        let state =
-            |Making { state, pools }| DeviceState { time_ns, reason, pools: pools.into_values().collect(), ..state };
+        let state = |StateBuilder { state, pools }| DeviceState {
+            time_ns,
+            reason,
+            pools: pools.into_values().collect(),
+            ..state
+        };
         let devices = devices.into_iter().map(|(device, making)| (device, state(making))).collect();
-        WholeAccount { time_ns, reason, devices }
+        CompleteState { time_ns, reason, devices }
     }
 }

@@ -1,72 +1,72 @@
-//! How much of the memory of devices was used, by events that the allocator of a host has told of.
+//! The memory of devices over time, from the events of a host's allocator.
 //!
-//! One pass over the events in the order of time: what is kept grows with the blocks and segments that are there at once.
+//! Reads the events once in the order of time: memory grows with the live blocks and segments.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_core::EventKind;
 use stackweave_heap::stands_for;
-use stackweave_recording::events::{self, About, Decoder, Event, HostAction, Region};
+use stackweave_recording::events::{self, Decoder, Event, HostAction, InstantSubject, Region};
 use stackweave_recording::file::Start;
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::device_account::Account;
 use super::device_curve::{Axis, DevicePoint};
-use super::device_state::{Accounts, DeviceState, WholeAccount};
+use super::device_state::{CompleteState, DeviceState, OpenStates};
 use super::header::MemoryHeader;
 
-/// How much of a device's memory was used.
+/// The memory of a device over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceHistory {
     /// The device.
     pub device: i64,
-    /// What it is called, if the recording says it.
+    /// The name, if it was recorded.
     pub name: Option<String>,
-    /// How many bytes it has in all.
+    /// The total memory in bytes.
     pub total: Option<u64>,
-    /// How much there was over time: the highest of each part of it, some thousands. A point holds until the next one.
+    /// The curve: the highest values of each of some thousand intervals. A point lasts until the next one.
     pub points: Vec<DevicePoint>,
-    /// Its pools, by number; 0 is the default one.
+    /// The pools, by number; 0 is the default pool.
     pub pools: Vec<PoolHistory>,
-    /// When most was in use.
+    /// The peak of the allocated bytes.
     pub peak: DevicePoint,
-    /// When the segments were largest.
+    /// The peak of the reserved bytes.
     pub reserved_peak: DevicePoint,
-    /// The last account that the allocator gave of itself.
+    /// The last state that the allocator reported.
     pub state: Option<DeviceState>,
-    /// The requests that there was no room for.
+    /// The requests that failed.
     pub out_of_memory: Vec<OutOfMemory>,
 }
 
-/// How much of a pool's memory was used.
+/// The memory of a pool over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolHistory {
     /// The number of the pool.
     pub pool: u64,
     /// As in [`DeviceHistory::points`].
     pub points: Vec<DevicePoint>,
-    /// When most was in use.
+    /// The peak of the allocated bytes.
     pub peak: DevicePoint,
 }
 
-/// A request that there was no room for.
+/// A request that failed for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// When, in nanoseconds since the process began to record.
+    /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// How many bytes were asked for.
+    /// The requested bytes.
     pub size: u64,
-    /// How many the device had free.
+    /// The free bytes of the device.
     pub free: u64,
     /// The number of the stack in the recording; 0 if none was recorded.
     pub stack: u32,
-    /// The pool that they were asked of.
+    /// The pool of the request.
     pub pool: u64,
 }
 
-/// Reads how much of the memory of each device was used in the time that is asked for, in nanoseconds since the process began to
-/// record. `progress` is told how many of its bytes are done.
+/// Reads the memory of each device in the selected time, in nanoseconds since the process began to record. `progress`
+/// is called with the bytes that have been read.
 pub fn read_devices(
     process: &ProcessRecording,
     range: Option<Range<u64>>,
@@ -80,20 +80,20 @@ pub fn read_devices(
     let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
     let until = Some(0..range.end);
     let every = MemoryHeader::of(process.start()).and_then(|header| header.sample_every);
-    let mut reading =
-        Reading { axis: Axis::new(range), every, accounts: Accounts::default(), devices: BTreeMap::new() };
+    let mut reader =
+        DeviceReader { axis: Axis::new(range), every, states: OpenStates::default(), devices: BTreeMap::new() };
     process.visit_in_time_order(until, progress, &mut |timed| {
-        reading.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), &decoder.decode(&timed.event));
+        reader.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), &decoder.decode(&timed.event));
         ControlFlow::Continue(())
     })?;
-    Ok(reading.finish(process.start()))
+    Ok(reader.finish(process.start()))
 }
 
-struct Reading {
+struct DeviceReader {
     axis: Axis,
     /// How many bytes one sampled block stands for.
     every: Option<u64>,
-    accounts: Accounts,
+    states: OpenStates,
     devices: BTreeMap<i64, Device>,
 }
 
@@ -104,7 +104,7 @@ struct Device {
     out_of_memory: Vec<OutOfMemory>,
 }
 
-impl Reading {
+impl DeviceReader {
     fn event(&mut self, thread: u32, time_ns: u64, event: &Event<'_>) {
         match event {
             Event::Allocate(memory) => match memory.region {
@@ -129,13 +129,13 @@ impl Reading {
                 self.change(memory.region.device(), time_ns, |account| account.complete(memory.address));
             }
             Event::Instant(instant) => {
-                if let About::OutOfMemory(request) = instant.about {
+                if let InstantSubject::OutOfMemory(request) = instant.about {
                     self.out_of_memory(time_ns, instant.stack, request);
                 }
             }
             Event::State(state) => {
-                if let Some(whole) = self.accounts.add(thread, time_ns, state) {
-                    self.take_account(whole);
+                if let Some(whole) = self.states.add(thread, time_ns, state) {
+                    self.apply_state(whole);
                 }
             }
             _ => {}
@@ -153,7 +153,7 @@ impl Reading {
         }
     }
 
-    /// Changes the account of a device: not that of the process's own memory.
+    /// Changes the memory of a device, except the heap.
     fn change(&mut self, device: i64, time_ns: u64, change: impl FnOnce(&mut Account)) {
         if device == EventKind::OWN_DEVICE {
             return;
@@ -163,23 +163,23 @@ impl Reading {
         account.draw(&self.axis, time_ns);
     }
 
-    /// How many bytes a block counts for.
+    /// Returns how many bytes a block counts for.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of more than nothing")]
     fn bytes(&self, size: u64) -> u64 {
         self.every.map_or(size, |every| stands_for(size, every).1.round() as u64)
     }
 
-    /// An account that says nothing of a device holds for it where that has no segments.
-    fn take_account(&mut self, mut whole: WholeAccount) {
+    /// Applies an allocator state. A device that is not in it has an empty state if it has no segments.
+    fn apply_state(&mut self, mut whole: CompleteState) {
         if whole.time_ns < self.axis.range.start {
             return;
         }
         let (time_ns, reason) = (whole.time_ns, whole.reason);
         for (number, device) in &mut self.devices {
             let nothing = || DeviceState { time_ns, reason, ..DeviceState::default() };
-            let said = whole.devices.remove(number);
+            let reported = whole.devices.remove(number);
             device.state =
-                said.or_else(|| (device.account.reserved() == 0).then(nothing)).or_else(|| device.state.take());
+                reported.or_else(|| (device.account.reserved() == 0).then(nothing)).or_else(|| device.state.take());
         }
         for (number, state) in whole.devices {
             self.devices.entry(number).or_default().state = Some(state);

@@ -2,14 +2,14 @@
 
 use stackweave_heap::{Figures, Totals};
 
-/// Adds figures of other places.
+/// Adds figures.
 pub fn add(to: &mut Figures, other: &Figures) {
     for (sum, more) in values_mut(to).into_iter().zip(values(other)) {
         *sum = sum.saturating_add(more);
     }
 }
 
-/// Adds those of another process, whose ticks are others.
+/// Adds the figures of another process, whose ticks are different.
 pub fn add_totals(to: &mut Totals, other: &Totals) {
     add(&mut to.figures, &other.figures);
     to.frees = to.frees.saturating_add(other.frees);
@@ -17,7 +17,7 @@ pub fn add_totals(to: &mut Totals, other: &Totals) {
     to.replaced = to.replaced.saturating_add(other.replaced);
 }
 
-/// What was counted since `start`; what is live, and what was at the peak, stays.
+/// Returns the counts since `start`; figures of live memory and of the peak are unchanged.
 pub(super) fn since(now: &Figures, start: &Figures) -> Figures {
     Figures {
         allocations: now.allocations.saturating_sub(start.allocations),

@@ -1,4 +1,4 @@
-//! Whether another tool kept allocations from the recorder of a process.
+//! Allocations that were not recorded because another tool held the hooks.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,27 @@ use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::file::Dictionary;
 
 use super::labels::frame_name;
-use super::snapshot::recorders_threads;
+use super::snapshot::recorder_threads;
 
 const SLOTS: &str = "memory.block_slots";
 const FOREIGN: &str = "memory.foreign_block_slots";
 
-/// The slots through which loaded libraries call `malloc`, `free` and their kin, at the moment when another tool held the most of them.
+/// The slots through which libraries call `malloc`, `free` and related functions, at the time when another tool held
+/// most of them.
 ///
-/// What is allocated through a slot that another tool holds is not recorded.
+/// Allocations through a slot that another tool holds are not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignHooks {
     /// All slots.
     pub slots: u64,
-    /// Those that another tool held.
+    /// Slots that another tool held.
     pub foreign: u64,
-    /// The file of the function in them, where it is known.
+    /// The file of the other tool's function, if it is known.
     pub module: Option<String>,
 }
 
 impl ForeignHooks {
-    /// Reads what a process has recorded of it. `None` if all slots were the recorder's, or if this can't be read.
+    /// Reads the slots of a process. `None` if all slots were the recorder's, or if this can't be read.
     pub fn read(process: &ProcessRecording) -> Option<Self> {
         let dictionary = process.dictionary();
         let names: HashMap<u32, &str> = dictionary
@@ -38,7 +39,7 @@ impl ForeignHooks {
             return None;
         }
         let decoder = Decoder::of(dictionary);
-        let threads = recorders_threads(process);
+        let threads = recorder_threads(process);
         let mut order = process.in_time_order(None, Some(&threads));
         let (mut found, mut slots) = (Self::default(), 0);
         while let Ok(Some(timed)) = order.next_event() {
@@ -46,7 +47,7 @@ impl ForeignHooks {
             let (frame, value) = (counter.frame, counter.unsigned());
             match names.get(&frame) {
                 Some(&SLOTS) => slots = value,
-                // It comes after the number of all slots.
+                // It follows the number of all slots.
                 Some(_) if found.is_less_than(slots, value) => {
                     found = Self { slots, foreign: value, module: filename(dictionary, frame) };
                 }
@@ -61,20 +62,20 @@ impl ForeignHooks {
         foreign != 0 && foreign <= slots && share(foreign, self.slots) >= share(self.foreign, slots)
     }
 
-    /// Returns whether figures can't be compared with a limit: another tool held a quarter of the slots or more. A library with an
-    /// allocator of its own has fewer, a profiler that takes over slots has nearly all.
+    /// Returns whether figures can't be compared with a limit: another tool held a quarter of the slots or more. A
+    /// library with its own allocator has fewer, a profiler that takes over slots has nearly all.
     pub const fn is_large_part(&self) -> bool {
         self.foreign >= self.slots / 4
     }
 
-    /// Returns a sentence about it.
+    /// Returns the remark for the user.
     pub fn sentence(&self) -> String {
         let Self { slots, foreign, module } = self;
         let whose = module.as_deref().map_or_else(String::new, |module| format!(" ({module})"));
         let consequence = if self.is_large_part() {
-            "a large part of the allocations is missing here"
+            "a large part of the allocations is missing"
         } else {
-            "what is allocated through them is missing here"
+            "allocations through them are missing"
         };
         format!(
             "Another profiler or allocator{whose} held {foreign} of the {slots} slots through which libraries call malloc and free: \
@@ -83,7 +84,7 @@ impl ForeignHooks {
     }
 }
 
-/// Returns why figures of memory in these processes can't be compared with a limit, if they can't.
+/// Returns why memory figures of these processes can't be compared with a limit, if they can't.
 pub fn why_unusable(processes: &[ProcessRecording]) -> Option<String> {
     processes.iter().filter_map(ForeignHooks::read).find(ForeignHooks::is_large_part).map(|found| found.sentence())
 }
@@ -98,19 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_says_whose_slots_they_are_and_what_follows() {
+    fn the_sentence_names_the_other_tool_and_the_consequence() {
         let few = ForeignHooks { slots: 96, foreign: 3, module: None };
         assert!(!few.is_large_part());
         assert_eq!(
             few.sentence(),
             "Another profiler or allocator held 3 of the 96 slots through which libraries call malloc and free: \
-             what is allocated through them is missing here."
+             allocations through them are missing."
         );
         let most = ForeignHooks { slots: 96, foreign: 74, module: Some("/lib/_memray.so".to_owned()) };
         assert!(most.is_large_part());
         let sentence = most.sentence();
         assert!(sentence.contains("(/lib/_memray.so) held 74 of the 96 slots"), "{sentence}");
-        assert!(sentence.ends_with("a large part of the allocations is missing here."), "{sentence}");
+        assert!(sentence.ends_with("a large part of the allocations is missing."), "{sentence}");
     }
 
     #[test]

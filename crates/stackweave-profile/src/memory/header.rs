@@ -1,22 +1,22 @@
-//! How memory was recorded, as the start of a recording says.
+//! How memory was recorded, from the start of a recording.
 
 use stackweave_heap::LedgerOptions;
 use stackweave_recording::file::Start;
 
-/// What of the events is in the recording.
+/// Which memory events a recording has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryMode {
-    /// All of them.
+    /// All events.
     #[default]
     History,
-    /// Sums only.
+    /// Totals only.
     Aggregate,
-    /// A sample, by bytes: figures are estimates.
+    /// A sample by bytes: figures are estimates.
     Sampled,
 }
 
 impl MemoryMode {
-    /// The mode in one word, as the header has it.
+    /// Returns the name of the mode, as in the header.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::History => "history",
@@ -29,17 +29,17 @@ impl MemoryMode {
 /// How memory was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHeader {
-    /// What of the events is there.
+    /// The mode.
     pub mode: MemoryMode,
     /// How many bytes one sampled allocation stands for, on average.
     pub sample_every: Option<u64>,
-    /// A block is temporary if its thread had taken at most so many others when it was given back.
+    /// A block is temporary if its thread had allocated at most this many others when it was freed.
     pub temporary: u32,
     /// Whether stacks have native frames.
     pub native: bool,
-    /// Whether blocks of Python's own allocators are told of.
+    /// Whether blocks of Python's allocators are recorded.
     pub python_allocators: bool,
-    /// Whether calls were recorded beside it.
+    /// Whether calls were recorded too.
     pub beside_calls: bool,
 }
 
@@ -57,7 +57,7 @@ impl Default for MemoryHeader {
 }
 
 impl MemoryHeader {
-    /// What this start says; `None` if no memory recorder has made the recording.
+    /// Returns the header of a recording; `None` if it has no memory recorder.
     pub fn of(start: &Start) -> Option<Self> {
         let said = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         if said("recorder") != Some("memory") {
@@ -79,7 +79,7 @@ impl MemoryHeader {
         })
     }
 
-    /// The options of a ledger that counts as this recording's did.
+    /// Returns the options of a ledger that counts like the recorder.
     pub(super) fn ledger(&self, temporary: Option<u32>) -> LedgerOptions {
         LedgerOptions { temporary: temporary.unwrap_or(self.temporary), sample_every: self.sample_every }
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_may_be_recorded_beside_it() {
+    fn calls_may_be_recorded_too() {
         let is_said = |options: &[_]| header(options).unwrap_or_default().beside_calls;
         assert!(!is_said(&[("recorder", "memory")]));
         assert!(is_said(&[("recorder", "memory"), ("calls", "1")]));

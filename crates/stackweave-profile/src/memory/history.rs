@@ -1,74 +1,74 @@
-//! Every block that was taken, with when it was given back.
+//! The history of allocations: every block with its lifetime.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
-use stackweave_recording::events::{Decoder, Event, Memory, Region};
+use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::labels::Labels;
 use super::query::MemoryQuery;
 use crate::word_hash::WordMap;
 
-/// A block, or a range of addresses.
+/// A block, or a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryRow {
-    /// When it was taken, in nanoseconds since the process began to record.
+    /// The time of the allocation, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// When it, or the last part of it, was given back.
+    /// The time at which it, or the last part of it, was freed.
     pub freed_ns: Option<u64>,
-    /// Whose memory it is.
+    /// The device.
     pub device: i64,
-    /// Where it begins.
+    /// The start address.
     pub address: u64,
-    /// How many bytes, as they were asked for.
+    /// The requested bytes.
     pub size: u64,
     /// The number of its stack in the recording; 0 if none was recorded.
     pub stack: u32,
     /// The number of its thread in the recording.
     pub thread: u32,
-    /// Its place in [`AllocationHistory::allocators`].
+    /// The index in [`AllocationHistory::allocators`].
     pub allocator: u32,
-    /// Its place in [`AllocationHistory::tags`]; 0 if it had none.
+    /// The index in [`AllocationHistory::tags`]; 0 without a tag.
     pub tag: u32,
 }
 
-/// Every block that a process has taken.
+/// All blocks that a process allocated.
 #[derive(Clone, Debug)]
 pub struct AllocationHistory {
-    /// In the order in which they were taken.
+    /// In the order of allocation.
     pub rows: Vec<HistoryRow>,
-    /// What allocators are called; 0 is none.
+    /// The names of allocators; 0 is none.
     pub allocators: Vec<Arc<str>>,
-    /// The same for tags.
+    /// The names of tags; 0 is none.
     pub tags: Vec<Arc<str>>,
     /// What could not be read.
     pub missing: Missing,
 }
 
-/// Reads the blocks that a process has taken in the time, on the threads and under the tags that are asked for. A block that was
-/// given back later than that time is told as live.
+/// Reads the blocks that a process allocated in the selected time, on the selected threads and under the selected tags.
+/// A block that was freed after that time counts as live.
 pub fn read_history(
     process: &ProcessRecording,
     query: &MemoryQuery,
     progress: &mut dyn FnMut(u64),
 ) -> Result<AllocationHistory, ReadError> {
     let decoder = Decoder::of(process.dictionary());
-    let mut reading = Reading::default();
+    let mut reader = HistoryReader::default();
     let mut missing = Missing::default();
     if decoder.has_memory() {
         let until = query.range.as_ref().map(|range| 0..range.end);
         missing = process.visit_in_time_order(until, progress, &mut |timed| {
             let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
-            reading.event(process, timed.thread, time_ns, &decoder.decode(&timed.event));
+            reader.event(process, timed.thread, time_ns, &decoder.decode(&timed.event));
             ControlFlow::Continue(())
         })?;
     }
-    let (allocators, tags) = (reading.allocators.into_texts(), reading.tag_names.into_texts());
+    let (allocators, tags) = (reader.allocators.into_texts(), reader.tag_names.into_texts());
     let start = query.range.as_ref().map_or(0, |range| range.start);
-    let mut rows = reading.rows;
+    let mut rows = reader.rows;
     let mut threads: WordMap<u32, bool> = WordMap::default();
     rows.retain(|row| {
         let thread = || query.takes_thread(process.dictionary().thread(row.thread));
@@ -81,23 +81,23 @@ pub fn read_history(
 }
 
 #[derive(Default)]
-struct Reading {
+struct HistoryReader {
     rows: Vec<HistoryRow>,
     allocators: Labels,
     tag_names: Labels,
     kinds: WordMap<u32, u32>,
     tags: WordMap<u32, u32>,
-    /// The rows of blocks that are live, by device and address.
+    /// The rows of live blocks, by device and address.
     blocks: WordMap<(i64, u64), usize>,
-    /// By where they begin: how long they are, and their rows.
+    /// By start: the length, and the row.
     ranges: BTreeMap<u64, (u64, usize)>,
-    /// How many bytes of a mapping are left, by row.
+    /// The remaining bytes of each mapping, by row.
     left: WordMap<usize, u64>,
-    /// What each thread gave back last.
+    /// The last free of each thread.
     freed: WordMap<u32, Freed>,
 }
 
-/// The kernel gives back whole pages, whatever length it is told.
+/// The kernel unmaps whole pages, whatever the length.
 const PAGE: u64 = 4096;
 
 #[derive(Clone)]
@@ -106,7 +106,7 @@ enum Freed {
     Ranges(u64, Vec<(u64, u64, usize)>),
 }
 
-impl Reading {
+impl HistoryReader {
     fn event(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, event: &Event<'_>) {
         match event {
             Event::Allocate(memory) => self.allocate(process, thread, time_ns, memory),
@@ -120,8 +120,8 @@ impl Reading {
         }
     }
 
-    fn allocate(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &Memory) {
-        let Memory { region, address, size, .. } = *memory;
+    fn allocate(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &MemoryEvent) {
+        let MemoryEvent { region, address, size, .. } = *memory;
         match region {
             Region::Block(device) => {
                 let row = self.put(process, thread, time_ns, memory);
@@ -139,8 +139,8 @@ impl Reading {
         }
     }
 
-    fn free(&mut self, thread: u32, time_ns: u64, memory: &Memory) {
-        let Memory { region, address, size, .. } = *memory;
+    fn free(&mut self, thread: u32, time_ns: u64, memory: &MemoryEvent) {
+        let MemoryEvent { region, address, size, .. } = *memory;
         match region {
             Region::Block(device) => {
                 if let Some(row) = self.blocks.remove(&(device, address)) {
@@ -156,18 +156,18 @@ impl Reading {
         }
     }
 
-    fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &Memory) -> usize {
+    fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &MemoryEvent) -> usize {
         let name = || process.dictionary().kind(memory.kind).map_or("", |kind| &*kind.name);
         let allocators = &mut self.allocators;
         let allocator = *self.kinds.entry(memory.kind.into()).or_insert_with(|| allocators.number(name()));
         let tag = self.tags.get(&thread).copied().unwrap_or(0);
-        let Memory { region, address, size, stack, .. } = *memory;
+        let MemoryEvent { region, address, size, stack, .. } = *memory;
         let device = region.device();
         self.rows.push(HistoryRow { time_ns, freed_ns: None, device, address, size, stack, thread, allocator, tag });
         self.rows.len() - 1
     }
 
-    /// Takes these addresses out of what is mapped, and gives the parts that were.
+    /// Removes these addresses from the mappings, and returns the parts that were mapped.
     fn cut(&mut self, time_ns: u64, address: u64, size: u64) -> Vec<(u64, u64, usize)> {
         let end = address.saturating_add(size);
         let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);

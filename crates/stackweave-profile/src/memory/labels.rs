@@ -1,4 +1,4 @@
-//! Names of allocators and tags, each once.
+//! The names of allocators and tags, without duplicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Default for Labels {
 }
 
 impl Labels {
-    #[expect(clippy::cast_possible_truncation, reason = "as many texts do not fit into memory")]
+    #[expect(clippy::cast_possible_truncation, reason = "that many texts do not fit into memory")]
     pub(super) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -30,7 +30,7 @@ impl Labels {
         number
     }
 
-    /// The number of what a frame is called; 0 for none.
+    /// Returns the number of a frame's name; 0 for none.
     pub(super) fn of_frame(&mut self, dictionary: &Dictionary, frame: u32) -> u32 {
         if frame == 0 { 0 } else { self.number(frame_name(dictionary, frame).unwrap_or("?")) }
     }
@@ -40,7 +40,7 @@ impl Labels {
     }
 }
 
-/// What a frame is called, if the recording says it.
+/// Returns the name of a frame, if the recording has it.
 pub(super) fn frame_name(dictionary: &Dictionary, frame: u32) -> Option<&str> {
     dictionary.string(dictionary.names(frame).first()?.name)
 }

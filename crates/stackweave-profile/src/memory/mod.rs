@@ -1,8 +1,8 @@
-//! What recordings say about memory: who has taken how much, when, and what is left.
+//! The memory of recordings: how much was allocated where and when, and what is live.
 //!
-//! A recording of memory ends with a snapshot: sums for each place, that were kept while it was recorded. They answer for the
-//! whole recording at once, however many events it has. For a part of the time, and where there is no snapshot, the events are
-//! replayed with the same [`Ledger`](stackweave_heap::Ledger), in the order of time.
+//! A recording of memory ends with a snapshot: totals for each call site, counted while it was recorded. They answer
+//! queries of the whole recording at once, however many events it has. For a time range, and without a snapshot, the
+//! events are replayed with the same [`Ledger`](stackweave_heap::Ledger), in the order of time.
 
 mod device_account;
 mod device_curve;
@@ -40,7 +40,7 @@ pub use top_stacks::{StackRow, top_stacks};
 pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 
 pub(crate) use device_report::{default_device, first_device};
-pub(crate) use replay::PlaceFigures;
+pub(crate) use replay::CallSiteFigures;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::{usable_snapshot, usage_so_far};
 

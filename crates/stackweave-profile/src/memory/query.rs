@@ -1,4 +1,4 @@
-//! What is asked about memory.
+//! Queries of memory.
 
 use std::ops::Range;
 
@@ -7,26 +7,26 @@ use stackweave_recording::file::RecordedThread;
 
 use crate::aggregate::AggregateOptions;
 
-/// What is asked about the memory of a process.
+/// A query of the memory of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryQuery {
-    /// Only this time, in nanoseconds since the process began to record: the peak inside of it, what is live at its end, and
-    /// what was taken meanwhile. The events are replayed for that.
+    /// Only this time, in nanoseconds since the process began to record: the peak in it, what is live at its end, and
+    /// what was allocated in it. The events are replayed for it.
     pub range: Option<Range<u64>>,
-    /// Only what these threads have taken, as in [`AggregateOptions::threads`].
+    /// Only allocations of these threads, as in [`AggregateOptions::threads`].
     pub threads: Vec<String>,
-    /// Only what was taken under these tags: by their whole names, or as globs.
+    /// Only allocations under these tags: by whole names, or as globs.
     pub tags: Vec<String>,
-    /// Only the memory of these devices; that of all if none is said.
+    /// Only the memory of these devices; of all if empty.
     pub devices: Vec<i64>,
-    /// A block is temporary if its thread had taken at most so many others when it was given back; if it is not said, as many
-    /// as when it was recorded.
+    /// A block is temporary if its thread had allocated at most this many others when it was freed; by default the
+    /// number of the recording.
     pub temporary: Option<u32>,
 }
 
 impl MemoryQuery {
-    /// Whether only some threads or tags are asked for.
-    pub fn chooses_rows(&self) -> bool {
+    /// Returns whether only some threads or tags are selected.
+    pub fn filters_rows(&self) -> bool {
         !self.threads.is_empty() || !self.tags.is_empty()
     }
 
@@ -36,7 +36,7 @@ impl MemoryQuery {
 
     pub(super) fn takes_thread(&self, thread: Option<&RecordedThread>) -> bool {
         self.threads.is_empty()
-            || AggregateOptions { threads: self.threads.clone(), ..AggregateOptions::default() }.takes(thread)
+            || AggregateOptions { threads: self.threads.clone(), ..AggregateOptions::default() }.selects(thread)
     }
 
     pub(super) fn takes_tag(&self, tag: &str) -> bool {

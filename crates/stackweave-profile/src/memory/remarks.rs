@@ -1,35 +1,37 @@
-//! What has to be known about figures of memory.
+//! Remarks about memory figures.
 
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Mode;
+use stackweave_recording::file::RecordingMode;
 
 use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
 use crate::aggregate::Measure;
 
-/// A sentence for each that holds for figures of this measure, of all or of a part of the time.
+/// Returns the remarks about figures of a measure, of the whole recording or of a time range, one sentence each.
 pub fn remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     if is_part && processes.iter().any(has_no_history) {
-        remarks.push("There are only sums of memory, and no history: they are of the whole time.".to_owned());
+        remarks.push(
+            "Only totals of memory were recorded, without a history: they are of the whole recording.".to_owned(),
+        );
     }
     let header = |process: &ProcessRecording| MemoryHeader::of(process.start());
     if let Some(every) = processes.iter().find_map(|process| header(process)?.sample_every) {
-        #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+        #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
         let every = Measure::LiveBytes.text(every as f64);
         remarks.push(format!("Figures are estimated, from a sample of one allocation in {every}."));
     }
     if measure == Measure::PeakBytes && processes.len() > 1 {
-        remarks.push("Each process had its peak at a time of its own: their sum was never there at once.".to_owned());
+        remarks.push("Processes have their peaks at different times: this sum was never live at once.".to_owned());
     }
-    if processes.iter().any(|process| process.start().mode == Mode::Ring) {
-        remarks.push("Only the last events were kept: memory that was taken before is not known.".to_owned());
+    if processes.iter().any(|process| process.start().mode == RecordingMode::Ring) {
+        remarks.push("Only the last events were kept: earlier allocations are unknown.".to_owned());
     }
     remarks.extend(missing(processes));
     remarks
 }
 
-/// Returns a sentence for each process whose allocations another tool kept from its recorder.
+/// Returns a sentence for each process with allocations that another tool kept from its recorder.
 fn missing(processes: &[ProcessRecording]) -> impl Iterator<Item = String> {
     let has_several = processes.len() > 1;
     processes.iter().filter_map(move |process| {
@@ -38,7 +40,7 @@ fn missing(processes: &[ProcessRecording]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a process has recorded sums of its memory only.
+/// Returns whether a process has recorded totals of its memory only.
 pub fn has_no_history(process: &ProcessRecording) -> bool {
     MemoryHeader::of(process.start()).is_some_and(|header| header.mode == MemoryMode::Aggregate)
 }

@@ -1,4 +1,4 @@
-//! What recordings say about memory, put together for people.
+//! The report of memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,87 +17,87 @@ use super::timeline::{MemoryTimeline, lifetime, read_timeline};
 use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 
-/// How much memory processes have used, of one device or their own.
+/// The memory of processes, of one device or of the heap.
 #[derive(Clone, Debug)]
 pub struct MemoryReport {
-    /// The device; [`EventKind::OWN_DEVICE`] for the processes' own memory.
+    /// The device; [`EventKind::OWN_DEVICE`] for the heap.
     pub device: i64,
-    /// Each process, in the order of the recordings.
+    /// The processes, in the order of the recordings.
     pub processes: Vec<ProcessMemory>,
-    /// Sums. Each process has its peak at another time: their sum is what was never there at once.
+    /// The sums. Processes have their peaks at different times: the sum of peaks was never live at once.
     pub totals: Totals,
     /// By size, as in [`DeviceUsage::sizes`].
     pub sizes: Vec<(u64, Figures)>,
-    /// By thread, the highest peak first.
+    /// By thread, those with the highest peak first.
     pub threads: Vec<NamedFigures>,
-    /// By tag, the highest peak first. What has none is called nothing.
+    /// By tag, those with the highest peak first. Memory without a tag has an empty name.
     pub tags: Vec<NamedFigures>,
-    /// By allocator, the highest peak first.
+    /// By allocator, those with the highest peak first.
     pub allocators: Vec<NamedFigures>,
-    /// How much memory all of them had over time, in nanoseconds since the first began to record. That of a device is there when
-    /// devices were added: in place of what a process has in memory it has the bytes of the segments.
+    /// The memory of all processes over time, in nanoseconds since the first began to record. For a device it is set
+    /// when devices are added, with the bytes of segments instead of resident bytes.
     pub timeline: MemoryTimeline,
-    /// From the first beginning to the last event, or the time that was asked for.
+    /// From the first start to the last event, or the selected time.
     pub time: Range<u64>,
-    /// Whether that is a part of it.
+    /// Whether a time range was selected.
     pub is_part: bool,
-    /// Blocks that were live at the peak, by who took them. Lines are told apart.
+    /// The blocks that were live at the peak, as a profile with separate lines.
     pub peak: Profile,
-    /// The same of blocks that were not given back.
+    /// The blocks that were not freed.
     pub live: Profile,
-    /// The same of temporary blocks.
+    /// The temporary blocks.
     pub temporary: Profile,
-    /// How many others a thread may have taken when a temporary block is given back, if that was asked for.
+    /// The limit of temporary blocks, if one was selected.
     pub temporary_after: Option<u32>,
-    /// Of what was live at the end: what was there before the recording began.
+    /// The part of the live memory that was allocated before the recording.
     pub from_before: FromBefore,
-    /// All devices that there is anything of.
+    /// All devices with memory.
     pub devices: Vec<i64>,
-    /// Whether memory was taken of any of them, by whatever thread and with whatever tag.
+    /// Whether any of them has allocations, by any thread and with any tag.
     pub is_used: bool,
-    /// What is known of each, by device and process, if devices were added.
+    /// The memory of each device, by device and process, if devices were added.
     pub device_memory: Vec<DeviceMemory>,
-    /// What has to be known, a sentence each.
+    /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// What was there before a recording began.
+/// Memory from before a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FromBefore {
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// How much memory one process has used.
+/// The memory of one process.
 #[derive(Clone, Debug)]
 pub struct ProcessMemory {
     /// The process.
     pub pid: u32,
     /// How it was recorded.
     pub header: Option<MemoryHeader>,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: UsageSource,
-    /// Sums.
+    /// The sums.
     pub totals: Totals,
-    /// When its peak was, in nanoseconds since the first process began to record; `None` if it had none.
+    /// The time of its peak, in nanoseconds since the first process began to record; `None` without one.
     pub peak_ns: Option<u64>,
 }
 
 /// The figures of a thread, a tag or an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFigures {
-    /// What it is called.
+    /// The name.
     pub name: Arc<str>,
-    /// The system's number of a thread; 0 for what has none.
+    /// The system's id of a thread; 0 for others.
     pub number: u32,
-    /// How much it has used.
+    /// The figures.
     pub figures: Figures,
 }
 
-/// Reads how much memory processes have used: of the first device that is asked for, or their own; where none of that was
-/// recorded, of the first device that was. The range of `query` is in nanoseconds since the first of them began to record.
+/// Reads the memory of processes: of the first selected device, or of the heap; if only devices were recorded, of the
+/// first device. The range of `query` is in nanoseconds since the first process began to record.
 pub fn read_report(
     processes: &[ProcessRecording],
     query: &MemoryQuery,
@@ -115,21 +115,21 @@ pub fn read_report(
         done += process.bytes();
     }
     let device = query.devices.first().copied().unwrap_or_else(|| default_device(&usages));
-    let mut making = Making::new(query, processes, device);
+    let mut builder = ReportBuilder::new(query, processes, device);
     for ((process, offset), usage) in processes.iter().zip(offsets(processes)).zip(&usages) {
-        making.add(process, offset, usage, symbolizer);
+        builder.add(process, offset, usage, symbolizer);
     }
     if device == EventKind::OWN_DEVICE {
         let mut timelines = Vec::with_capacity(processes.len());
         for (process, offset) in processes.iter().zip(offsets(processes)) {
             timelines.push((lifetime(process, offset), read_timeline(process, local(offset), &mut |_| {})?));
         }
-        making.report.timeline = MemoryTimeline::sum(&timelines);
+        builder.report.timeline = MemoryTimeline::sum(&timelines);
     }
-    Ok(making.finish())
+    Ok(builder.finish())
 }
 
-struct Making {
+struct ReportBuilder {
     report: MemoryReport,
     threads: BTreeMap<(u32, Arc<str>), Figures>,
     tags: BTreeMap<(u32, Arc<str>), Figures>,
@@ -138,13 +138,13 @@ struct Making {
     has_several: bool,
 }
 
-impl Making {
+impl ReportBuilder {
     fn new(query: &MemoryQuery, processes: &[ProcessRecording], device: i64) -> Self {
         let end = |(process, offset): (&ProcessRecording, u64)| {
             process.time_range().map_or(0, |range| range.end.saturating_sub(1)).saturating_add(offset)
         };
         let end = processes.iter().zip(offsets(processes)).map(end).max().unwrap_or(0);
-        let asked = query.range.clone().unwrap_or(0..end);
+        let selected = query.range.clone().unwrap_or(0..end);
         let report = MemoryReport {
             device,
             processes: Vec::new(),
@@ -154,7 +154,7 @@ impl Making {
             tags: Vec::new(),
             allocators: Vec::new(),
             timeline: MemoryTimeline::default(),
-            time: asked.start..asked.end.min(end.max(asked.start)),
+            time: selected.start..selected.end.min(end.max(selected.start)),
             is_part: query.range.is_some(),
             peak: Profile::empty(Measure::PeakBytes),
             live: Profile::empty(Measure::LiveBytes),
@@ -245,12 +245,13 @@ fn named(of: BTreeMap<(u32, Arc<str>), Figures>) -> Vec<NamedFigures> {
 }
 
 impl MemoryReport {
-    /// How many bytes one sampled allocation stands for, if any of the recordings samples: figures are estimates then.
+    /// Returns how many bytes one sampled allocation stands for, if any of the recordings is sampled: figures are then
+    /// estimates.
     pub fn sample_every(&self) -> Option<u64> {
         self.processes.iter().find_map(|process| process.header.and_then(|header| header.sample_every))
     }
 
-    /// When the highest of all peaks was.
+    /// Returns the time of the highest of all peaks.
     pub fn peak_ns(&self) -> Option<u64> {
         self.processes
             .iter()
@@ -258,7 +259,7 @@ impl MemoryReport {
             .and_then(|process| process.peak_ns)
     }
 
-    /// Whether any memory was taken.
+    /// Returns whether there were no allocations.
     pub fn is_empty(&self) -> bool {
         self.totals.figures == Figures::default()
     }

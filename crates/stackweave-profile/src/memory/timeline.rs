@@ -1,4 +1,4 @@
-//! How much memory a process had at each moment.
+//! The memory of a process over time.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -9,39 +9,39 @@ use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::labels::frame_name;
 use super::replay::Replay;
-use super::snapshot::recorders_threads;
+use super::snapshot::recorder_threads;
 
-/// The quantity with the bytes that are live.
+/// The counter of live bytes.
 const HEAP: &str = "memory.heap";
-/// The quantity with the bytes that the process has in memory, as the system says.
+/// The counter of resident bytes, according to the system.
 const RSS: &str = "memory.rss";
 
-/// How much there was at a moment.
+/// The memory at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelinePoint {
-    /// When, in nanoseconds since the process began to record.
+    /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// The bytes that were taken and not given back, if that is known.
+    /// The live bytes, if they are known.
     pub heap: Option<u64>,
-    /// The bytes that the process had in memory, if that is known.
+    /// The resident bytes, if they are known.
     pub rss: Option<u64>,
 }
 
-/// How much memory a process had, from its beginning to its end.
+/// The memory of a process over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTimeline {
-    /// The moments, the earliest first. A value holds until the next.
+    /// The points in the order of time. A value lasts until the next one.
     pub points: Vec<TimelinePoint>,
 }
 
-/// Tells how much memory a process had over time: as its recorder noted, or else, by what it took and gave back, at the
-/// highest of each of some thousand equal parts of the time. `range` is in nanoseconds since it began to record.
+/// Returns the memory of a process over time: from its recorder's counters, or else from its allocations and frees,
+/// with the highest value of each of some thousand intervals. `range` is in nanoseconds since it began to record.
 pub fn read_timeline(
     process: &ProcessRecording,
     range: Option<Range<u64>>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryTimeline, ReadError> {
-    let noted = read_noted(process, range.clone())?;
+    let noted = read_counters(process, range.clone())?;
     if !noted.points.is_empty() {
         progress(process.bytes());
         return Ok(noted);
@@ -50,8 +50,8 @@ pub fn read_timeline(
 }
 
 impl MemoryTimeline {
-    /// The sum of several: each is moved by the start of its process, and counts until the end of that. What is not known of
-    /// one is not in the sum.
+    /// Adds several timelines: each is moved by the start of its process, and counts until its end. Unknown values are
+    /// not added.
     pub fn sum(all: &[(Range<u64>, Self)]) -> Self {
         let mut steps: Vec<(u64, usize, TimelinePoint)> = Vec::new();
         let last = all.iter().map(|(life, _)| life.end).max();
@@ -76,22 +76,22 @@ impl MemoryTimeline {
         Self { points }
     }
 
-    /// The highest bytes that were taken, and those that the process had in memory.
+    /// Returns the highest live and resident bytes.
     pub fn highest(&self) -> (Option<u64>, Option<u64>) {
         let highest = |of: fn(&TimelinePoint) -> Option<u64>| self.points.iter().filter_map(of).max();
         (highest(|point| point.heap), highest(|point| point.rss))
     }
 }
 
-/// From when a process began to record, so much later than the first one, up to its last event.
+/// Returns the time from the start of a process, which began to record later than the first one, to its last event.
 pub fn lifetime(process: &ProcessRecording, offset: u64) -> Range<u64> {
     offset..process.time_range().map_or(0, |range| range.end).saturating_add(offset)
 }
 
-/// The points that the recorder has noted.
-fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<MemoryTimeline, ReadError> {
+/// Reads the points that the recorder has counted.
+fn read_counters(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<MemoryTimeline, ReadError> {
     let decoder = Decoder::of(process.dictionary());
-    let threads = recorders_threads(process);
+    let threads = recorder_threads(process);
     let mut noted = MemoryTimeline::default();
     if !decoder.has_role(Role::Counter) || threads.is_empty() {
         return Ok(noted);
@@ -107,14 +107,14 @@ fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<M
             _ => None,
         };
         let Some(is_heap) = *known.entry(counter.frame).or_insert_with(name) else { continue };
-        // What was noted before the range holds when that begins.
+        // The last value before the range is the value at its begin.
         noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, counter.unsigned());
     }
     Ok(noted)
 }
 
 impl MemoryTimeline {
-    /// A value changes at this time; the other stays what it was.
+    /// Sets a value at this time; the other one is unchanged.
     fn set(&mut self, time_ns: u64, is_heap: bool, value: u64) {
         let (heap, rss) = self.points.last().map_or((None, None), |last| (last.heap, last.rss));
         let point = if is_heap {
@@ -129,7 +129,7 @@ impl MemoryTimeline {
     }
 }
 
-/// So many points are made of events, and some more.
+/// The number of intervals for points from events.
 const PARTS: u64 = 4_000;
 
 fn replay(

@@ -1,19 +1,19 @@
-//! The stacks that have most of something.
+//! The stacks with the highest cost.
 
 use crate::aggregate::{FrameIndex, NodeId, Profile};
 
-/// A stack, and what it cost itself.
+/// A stack with its self cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRow {
-    /// What it cost.
-    pub own: i64,
-    /// How many blocks.
+    /// The cost.
+    pub self_cost: i64,
+    /// The number of blocks.
     pub blocks: u64,
-    /// Its frames in the profile's table, innermost first. None for what no frame that is seen has.
+    /// The frames in the profile's table, innermost first. Empty for cost outside of visible frames.
     pub frames: Vec<FrameIndex>,
 }
 
-/// The stacks of a profile that cost something themselves, the costliest first.
+/// Returns the stacks of a profile with self costs, those with the highest cost first.
 pub fn top_stacks(profile: &Profile) -> Vec<StackRow> {
     let tree = profile.tree();
     let frames = |mut id: NodeId| {
@@ -27,9 +27,9 @@ pub fn top_stacks(profile: &Profile) -> Vec<StackRow> {
     };
     let mut costs: Vec<(NodeId, i64, u64)> = std::iter::once((NodeId::ROOT, tree.node(NodeId::ROOT)))
         .chain(tree.iter())
-        .filter(|(_, node)| node.cost.own != 0)
-        .map(|(id, node)| (id, node.cost.own, node.cost.calls))
+        .filter(|(_, node)| node.cost.self_cost != 0)
+        .map(|(id, node)| (id, node.cost.self_cost, node.cost.calls))
         .collect();
     costs.sort_by_key(|(id, own, _)| (std::cmp::Reverse(*own), *id));
-    costs.into_iter().map(|(id, own, blocks)| StackRow { own, blocks, frames: frames(id) }).collect()
+    costs.into_iter().map(|(id, self_cost, blocks)| StackRow { self_cost, blocks, frames: frames(id) }).collect()
 }

@@ -1,13 +1,13 @@
-//! How much memory a process has used, by place.
+//! The memory of a process, by call site.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
-use stackweave_heap::{Figures, Place, Totals};
+use stackweave_heap::{CallSite, Figures, Totals};
 use stackweave_recording::events::{self, Decoder};
-use stackweave_recording::file::Mode;
+use stackweave_recording::file::RecordingMode;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::figures::add;
@@ -15,20 +15,20 @@ use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
 use super::labels::Labels;
 use super::query::MemoryQuery;
-use super::replay::{PlaceFigures, Replay, Replayed};
+use super::replay::{CallSiteFigures, Replay, Replayed};
 use super::snapshot::{Snapshot, read_snapshot};
 
-/// Where figures are from.
+/// The source of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UsageSource {
-    /// The recorder has kept them.
+    /// The recorder's snapshot.
     Snapshot,
-    /// The events were gone through again.
+    /// A replay of the events.
     Replayed,
 }
 
 impl UsageSource {
-    /// The source in one word.
+    /// Returns the name of the source.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",
@@ -37,118 +37,120 @@ impl UsageSource {
     }
 }
 
-/// How much memory a process has used.
+/// The memory of a process.
 #[derive(Clone, Debug)]
 pub struct MemoryUsage {
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: UsageSource,
-    /// How they were recorded; `None` if no memory recorder was at work, and a program has told of its allocations itself.
+    /// How they were recorded; `None` if there was no memory recorder, and the program recorded its allocations itself.
     pub header: Option<MemoryHeader>,
-    /// The process's own memory first, then each device's. Those that were not asked for are left out.
+    /// The heap first, then each device. Devices that are not selected are left out.
     pub devices: Vec<DeviceUsage>,
-    /// What allocators are called, by the numbers in rows; 0 is none.
+    /// The names of allocators, by the numbers in rows; 0 is none.
     pub allocators: Vec<Arc<str>>,
-    /// The same for tags.
+    /// The names of tags; 0 is none.
     pub tags: Vec<Arc<str>>,
-    /// What has to be known about the figures, a sentence each.
+    /// Remarks about the figures, one sentence each.
     pub remarks: Vec<String>,
     /// What could not be read.
     pub missing: Missing,
 }
 
-/// How much of a device's memory, or of the process's own, was used.
+/// The memory of a device, or the heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceUsage {
-    /// The device; [`EventKind::OWN_DEVICE`] for the process's own memory.
+    /// The device; [`EventKind::OWN_DEVICE`] for the heap.
     pub device: i64,
-    /// The sums of all rows, and when the peak was.
+    /// The sums of all rows, and the time of the peak.
     pub totals: Totals,
-    /// Whether any of it was taken, by whatever thread and with whatever tag.
+    /// Whether it has allocations, by any thread and with any tag.
     pub is_used: bool,
-    /// Whether the highest of a part of the time was what was live when that began; else the peak's ticks say when it was.
+    /// Whether the peak of the time range is at its begin; otherwise the peak's ticks are its time.
     pub is_peak_at_start: bool,
-    /// Each place once. In the order of places.
+    /// The call sites, sorted and without duplicates.
     pub rows: Vec<UsageRow>,
-    /// By size: blocks of more than half of so many bytes, and at most so many. Of all threads and tags; nothing if only some
-    /// of these are asked for.
+    /// By size: each row is for blocks up to its size, and larger than half of it. Of all threads and tags; empty if
+    /// only some of these are selected.
     pub sizes: Vec<(u64, Figures)>,
 }
 
-/// How much a place has used.
+/// The memory of a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageRow {
     /// The number of its stack in the recording; 0 if none was recorded.
     pub stack: u32,
     /// The number of the thread in the recording.
     pub thread: u32,
-    /// Its place in [`MemoryUsage::allocators`].
+    /// The index in [`MemoryUsage::allocators`].
     pub allocator: u32,
-    /// Its place in [`MemoryUsage::tags`]; 0 if it had none.
+    /// The index in [`MemoryUsage::tags`]; 0 without a tag.
     pub tag: u32,
-    /// How much.
+    /// The figures.
     pub figures: Figures,
-    /// Blocks that were taken in the time that is asked for, and are live at its end. Those that were there when the recording
-    /// began do not count.
+    /// Blocks that were allocated in the selected time, and are live at its end. Blocks from before the recording do
+    /// not count.
     pub leaked_blocks: u64,
     /// Their bytes.
     pub leaked_bytes: u64,
 }
 
 impl MemoryUsage {
-    /// What the process's own memory, or that of a device, was used for.
+    /// Returns the memory of a device, or the heap.
     pub fn device(&self, device: i64) -> Option<&DeviceUsage> {
         self.devices.iter().find(|usage| usage.device == device)
     }
 
-    /// Whether a row is of blocks that were there when the recording began.
+    /// Returns whether a row has blocks from before the recording.
     pub fn is_from_before(&self, row: &UsageRow) -> bool {
         self.allocators.get(row.allocator as usize).is_some_and(|allocator| **allocator == *events::HOST_PRESENT.name)
     }
 
-    /// How many bytes one sampled allocation stands for. All figures are estimates then.
+    /// Returns how many bytes one sampled allocation stands for. All figures are then estimates.
     pub fn sample_every(&self) -> Option<u64> {
         self.header.and_then(|header| header.sample_every)
     }
 }
 
-/// Tells how much memory a process has used. The whole recording is told from its last snapshot, at once; a part of its time,
-/// or a recording without one, by replaying its events. `progress` is told how many of its bytes are done.
+/// Reads the memory of a process: of the whole recording from its last snapshot; of a time range, or of a recording
+/// without a snapshot, by replaying its events. `progress` is called with the bytes that have been read.
 pub fn read_usage(
     process: &ProcessRecording,
     query: &MemoryQuery,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryUsage, ReadError> {
     let header = MemoryHeader::of(process.start());
-    let mut making = Making::new(process, query, header);
+    let mut builder = UsageBuilder::new(process, query, header);
     if let Some(snapshot) = usable_snapshot(process, query, header)? {
-        making.take_snapshot(&snapshot);
+        builder.take_snapshot(&snapshot);
         progress(process.bytes());
         if header.is_some_and(|header| header.mode == MemoryMode::Aggregate) && query.range.is_some() {
-            making.usage.remarks.push("There are only sums, and no history: they are of the whole time.".to_owned());
+            builder.usage.remarks.push(
+                "Only totals of memory were recorded, without a history: they are of the whole recording.".to_owned(),
+            );
         }
-        return Ok(making.finish());
+        return Ok(builder.finish());
     }
     let (replayed, missing) = replay(process, query, progress)?;
-    making.usage.missing = missing;
-    Ok(making.replayed(replayed))
+    builder.usage.missing = missing;
+    Ok(builder.replayed(replayed))
 }
 
-/// How much memory a process has used, as far as a replay of it has come.
+/// Returns the memory of a process, as far as its replay has come.
 pub(crate) fn usage_so_far(process: &ProcessRecording, replay: &Replay) -> MemoryUsage {
     let query = MemoryQuery::default();
-    Making::new(process, &query, MemoryHeader::of(process.start())).replayed(replay.counted())
+    UsageBuilder::new(process, &query, MemoryHeader::of(process.start())).replayed(replay.counted())
 }
 
-/// The snapshot that answers the question, if there is one. That of a recording which was not ended is older than its events;
-/// where there are no events, it is all there is.
+/// Returns the snapshot that answers the query, if there is one. The snapshot of a recording without an end is older
+/// than its events; without events, it is all there is.
 pub(crate) fn usable_snapshot(
     process: &ProcessRecording,
     query: &MemoryQuery,
     header: Option<MemoryHeader>,
 ) -> Result<Option<Snapshot>, ReadError> {
     let Some(header) = header else { return Ok(None) };
-    let is_asked_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
-    let is_final = is_asked_whole && process.end().is_some();
+    let is_of_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
+    let is_final = is_of_whole && process.end().is_some();
     if is_final || header.mode == MemoryMode::Aggregate { read_snapshot(process) } else { Ok(None) }
 }
 
@@ -186,7 +188,7 @@ fn last_ticks(process: &ProcessRecording) -> u64 {
     process.dictionary().threads().filter_map(|thread| process.last_ticks(thread.number)).max().unwrap_or(0)
 }
 
-struct Making<'a> {
+struct UsageBuilder<'a> {
     process: &'a ProcessRecording,
     query: &'a MemoryQuery,
     allocators: Labels,
@@ -194,7 +196,7 @@ struct Making<'a> {
     usage: MemoryUsage,
 }
 
-impl<'a> Making<'a> {
+impl<'a> UsageBuilder<'a> {
     fn new(process: &'a ProcessRecording, query: &'a MemoryQuery, header: Option<MemoryHeader>) -> Self {
         let usage = MemoryUsage {
             source: UsageSource::Replayed,
@@ -214,12 +216,12 @@ impl<'a> Making<'a> {
         for device in snapshot.devices() {
             let mut rows = Rows::default();
             for known in snapshot.rows(device) {
-                let place = Place {
-                    allocator: self.allocators.of_frame(dictionary, known.place.allocator),
-                    tag: self.tags.of_frame(dictionary, known.place.tag),
-                    ..known.place
+                let site = CallSite {
+                    allocator: self.allocators.of_frame(dictionary, known.site.allocator),
+                    tag: self.tags.of_frame(dictionary, known.site.tag),
+                    ..known.site
                 };
-                rows.add(PlaceFigures { place, ..known });
+                rows.add(CallSiteFigures { site, ..known });
             }
             let totals = (snapshot.totals(device), false);
             self.put(device, totals, rows, snapshot.sizes(device).collect());
@@ -237,17 +239,17 @@ impl<'a> Making<'a> {
     fn take_replayed(&mut self, replayed: Replayed) {
         let dictionary = self.process.dictionary();
         let mut rows = Rows::default();
-        for known in replayed.places {
-            let kind = u8::try_from(known.place.allocator).ok().and_then(|number| dictionary.kind(number));
+        for known in replayed.sites {
+            let kind = u8::try_from(known.site.allocator).ok().and_then(|number| dictionary.kind(number));
             let allocator = kind.map_or(0, |kind| self.allocators.number(&kind.name));
-            let tag = self.tags.of_frame(dictionary, known.place.tag);
-            rows.add(PlaceFigures { place: Place { allocator, tag, ..known.place }, ..known });
+            let tag = self.tags.of_frame(dictionary, known.site.tag);
+            rows.add(CallSiteFigures { site: CallSite { allocator, tag, ..known.site }, ..known });
         }
         let totals = (replayed.totals, replayed.is_peak_at_start);
         self.put(replayed.device, totals, rows, replayed.sizes);
     }
 
-    /// Adds the figures of a device, with the rows that are asked for.
+    /// Adds the figures of a device, with the selected rows.
     fn put(&mut self, device: i64, totals: (Totals, bool), rows: Rows, mut sizes: Vec<(u64, Figures)>) {
         if !self.query.takes_device(device) {
             return;
@@ -255,7 +257,7 @@ impl<'a> Making<'a> {
         let (mut totals, is_peak_at_start) = totals;
         let is_used = totals.figures != Figures::default();
         let mut rows = rows.sorted();
-        if self.query.chooses_rows() {
+        if self.query.filters_rows() {
             let tags = self.tags.clone().into_texts();
             rows.retain(|row| {
                 self.query.takes_thread(self.process.dictionary().thread(row.thread))
@@ -274,16 +276,16 @@ impl<'a> Making<'a> {
 
     fn remark_on_replay(&mut self) {
         if self.usage.header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
-            let said = "There are no figures: the recording ended before the first were written.";
-            self.usage.remarks.push(said.to_owned());
+            let remark = "There are no figures: the recording ended before the first were written.";
+            self.usage.remarks.push(remark.to_owned());
         }
         let unknown: u64 =
             self.usage.devices.iter().map(|device| device.totals.unknown_frees).fold(0, u64::saturating_add);
-        if self.process.start().mode == Mode::Ring {
-            let said = format!(
-                "Only the last events were kept: what was allocated before is not known, and {unknown} frees of it are left out."
+        if self.process.start().mode == RecordingMode::Ring {
+            let remark = format!(
+                "Only the last events were kept: earlier allocations are unknown, and {unknown} frees of them are left out."
             );
-            self.usage.remarks.push(said);
+            self.usage.remarks.push(remark);
         }
     }
 
@@ -300,17 +302,17 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Rows by place: those whose labels have the same text are one.
+/// Rows by call site: those with equal texts of their labels are merged.
 #[derive(Default)]
 struct Rows {
     rows: Vec<UsageRow>,
-    by_place: HashMap<Place, usize>,
+    by_site: HashMap<CallSite, usize>,
 }
 
 impl Rows {
-    fn add(&mut self, known: PlaceFigures) {
-        let Place { stack, thread, allocator, tag } = known.place;
-        let at = *self.by_place.entry(known.place).or_insert_with(|| {
+    fn add(&mut self, known: CallSiteFigures) {
+        let CallSite { stack, thread, allocator, tag } = known.site;
+        let at = *self.by_site.entry(known.site).or_insert_with(|| {
             let figures = Figures::default();
             self.rows.push(UsageRow { stack, thread, allocator, tag, figures, leaked_blocks: 0, leaked_bytes: 0 });
             self.rows.len() - 1

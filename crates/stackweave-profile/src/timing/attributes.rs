@@ -1,15 +1,15 @@
-//! What programs say about a phase: JSON objects at its begin and at its end.
+//! The attributes of phases: JSON objects at their begin and at their end.
 
 use serde_json::{Map, Value};
 
-/// The attributes that a begin and an end have told; of a name that both have, the end's.
+/// Merges the attributes of a begin and an end; the end takes precedence.
 pub(super) fn merged(begin: &[u8], end: &[u8]) -> Map<String, Value> {
     let mut attributes = of(begin);
     attributes.extend(of(end));
     attributes
 }
 
-/// The fields of a JSON object. What is something else is one field, `details`.
+/// Returns the fields of a JSON object. Any other text becomes the field `details`.
 fn of(text: &[u8]) -> Map<String, Value> {
     if text.is_empty() {
         return Map::new();
@@ -21,8 +21,8 @@ fn of(text: &[u8]) -> Map<String, Value> {
     }
 }
 
-/// The bytecode count and the inline depth that stand among other attributes.
-pub(super) fn code(details: &[u8]) -> (Option<u64>, Option<u64>) {
+/// Returns the bytecode count and the inline depth, if the attributes contain them.
+pub(super) fn code_facts(details: &[u8]) -> (Option<u64>, Option<u64>) {
     let is_there = |name: &str| details.windows(name.len()).any(|part| part == name.as_bytes());
     if !is_there(BYTECODE_COUNT) && !is_there(INLINE_DEPTH) {
         return (None, None);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_has_the_last_word_and_nothing_is_lost() {
+    fn the_end_takes_precedence_and_nothing_is_lost() {
         let both = merged(br#"{"id": 1, "state": "new"}"#, br#"{"state": "done"}"#);
         assert_eq!(Value::Object(both), serde_json::json!({"id": 1, "state": "done"}));
         assert!(merged(b"", b"").is_empty());
@@ -49,9 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn code_is_found_among_other_attributes() {
-        assert_eq!(code(br#"{"bytecode_count": 12, "x": 1}"#), (Some(12), None));
-        assert_eq!(code(br#"{"inline_depth": 0, "bytecode_count": "many"}"#), (None, Some(0)));
-        assert_eq!(code(br#"{"x": "no count"}"#), (None, None));
+    fn code_facts_are_found_among_other_attributes() {
+        assert_eq!(code_facts(br#"{"bytecode_count": 12, "x": 1}"#), (Some(12), None));
+        assert_eq!(code_facts(br#"{"inline_depth": 0, "bytecode_count": "many"}"#), (None, Some(0)));
+        assert_eq!(code_facts(br#"{"x": "no count"}"#), (None, None));
     }
 }

@@ -1,8 +1,8 @@
-//! What a timing recorder tells of a phase besides its time.
+//! The figures of phases besides their times.
 
 use std::ops::RangeInclusive;
 
-/// How phases of one function ended, and what its code is like.
+/// How the phases of a function ended, and the figures of its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PhaseFacts {
     pub(super) failed: u64,

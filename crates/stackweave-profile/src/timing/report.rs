@@ -1,84 +1,84 @@
-//! What phases took, by function and by run.
+//! The report of phases, by function and by run.
 
 use std::ops::RangeInclusive;
 
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_symbolize::Symbolizer;
 
+use super::anomalies::Anomalies;
 use super::phase_facts::PhaseFacts;
-use super::problems::Oddities;
+use super::read_phases::{ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
-use super::walk::{Walked, walk};
 use crate::aggregate::{
     AggregateOptions, CallStatistics, Counts, Edge, Function, FunctionId, FunctionTable, Grouping, Measure, Profile,
     RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
-/// What the phases of processes took.
+/// The phases of processes.
 #[derive(Clone, Debug)]
 pub struct TimingReport {
-    /// The functions that phases are of.
+    /// The functions of the phases.
     pub functions: FunctionTable,
-    /// A row for each that is seen, in the order of their ids.
+    /// A row for each visible function, in the order of their ids.
     pub rows: Vec<PhaseRow>,
     /// A row for each run, in the order in which they began.
     pub runs: Vec<RunRow>,
-    /// What all of it took, all threads together, in nanoseconds.
+    /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
-    /// What was seen while it was read.
+    /// What was counted in reading.
     pub counts: Counts,
-    /// What did not fit together.
-    pub oddities: Oddities,
+    /// Pushes and pops that did not match.
+    pub anomalies: Anomalies,
     /// What could not be read, for each process.
     pub missing: Vec<Missing>,
 }
 
-/// What the phases of one function took. Costs are nanoseconds.
+/// The phases of one function. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseRow {
-    /// Whose they are.
+    /// The function.
     pub function: FunctionId,
-    /// What all of them took.
+    /// All of its phases.
     pub statistics: CallStatistics,
-    /// What those took that were in no other phase.
+    /// Its phases outside of all other phases.
     pub outermost: CallStatistics,
-    /// How many failed.
+    /// The number of phases that failed.
     pub failed: u64,
-    /// How many were left open when a phase around them ended.
+    /// The number of phases that were left open when a phase around them ended.
     pub left_open: u64,
-    /// How many have no end in the recording.
+    /// The number of phases without an end in the recording.
     pub unfinished: u64,
-    /// How much bytecode the function has; the most, if different numbers were told.
+    /// The bytecode count of the function; the highest, if there are several.
     pub bytecode_count: Option<u64>,
-    /// How deep it was inlined, at least and at most.
+    /// The lowest and the highest inline depth.
     pub inline_depth: Option<RangeInclusive<u64>>,
-    /// Who called it.
+    /// The callers.
     pub callers: Vec<CallerRow>,
 }
 
-/// What phases took that one function has begun.
+/// The phases that one function began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerRow {
-    /// Who has begun them.
+    /// The caller.
     pub caller: FunctionId,
-    /// What they took.
+    /// The phases that it began.
     pub statistics: CallStatistics,
 }
 
 impl PhaseRow {
-    /// How many nanoseconds the function itself took for each bytecode, on average of its calls.
-    #[expect(clippy::cast_precision_loss, reason = "an average, for people")]
+    /// Returns the self time for each bytecode, as an average over calls, in nanoseconds.
+    #[expect(clippy::cast_precision_loss, reason = "an average for display")]
     pub fn ns_per_bytecode(&self) -> Option<f64> {
         let all = self.bytecode_count?.checked_mul(self.statistics.calls).filter(|all| *all > 0)?;
-        Some(self.statistics.own as f64 / all as f64)
+        Some(self.statistics.self_cost as f64 / all as f64)
     }
 }
 
-/// Reads what phases some processes have recorded. Whatever begins and ends is one, in recordings of calls too.
+/// Reads the phases of processes. All begins and ends count, also in recordings of calls.
 ///
-/// Of `options` the threads and the range count. `progress` is told how many of all bytes are done, twice over: the events
-/// are read once for times, and once for all else.
+/// `options` selects threads and range. `progress` is called with the bytes that were read; all bytes are read twice,
+/// once for times and once for everything else.
 pub fn read_timing(
     processes: &[ProcessRecording],
     options: &AggregateOptions,
@@ -95,58 +95,58 @@ pub fn read_timing(
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
     let profile = aggregated.merged().view(view);
-    let mut report = Reading::of(&profile);
+    let mut report = ReportBuilder::of(&profile);
     let mut done = processes.iter().map(ProcessRecording::bytes).sum::<u64>();
     let ranges = ranges(processes, options.range.as_ref());
     for ((process, range), later) in processes.iter().zip(ranges).zip(offsets(processes)) {
-        let walked = walk(process, &options, range, &mut |bytes| progress(done + bytes))?;
+        let phases = read_phases(process, &options, range, &mut |bytes| progress(done + bytes))?;
         done += process.bytes();
-        report.add(process, &walked, symbolizer, later);
+        report.add(process, &phases, symbolizer, later);
     }
     Ok(report.finish(&profile, missing))
 }
 
-/// A report in the making.
-struct Reading {
+/// A report that is being built.
+struct ReportBuilder {
     functions: FunctionTable,
     /// By function.
     facts: Vec<PhaseFacts>,
     runs: Vec<RunRow>,
     parents: Vec<Option<usize>>,
-    oddities: Oddities,
+    anomalies: Anomalies,
 }
 
-impl Reading {
+impl ReportBuilder {
     fn of(profile: &Profile) -> Self {
         let functions = profile.functions().clone();
         let facts = vec![PhaseFacts::default(); functions.functions().len()];
-        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), oddities: Oddities::default() }
+        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), anomalies: Anomalies::default() }
     }
 
-    fn add(&mut self, process: &ProcessRecording, walked: &Walked, symbolizer: Option<&Symbolizer>, later: u64) {
-        let of_runs = walked.runs.iter().flat_map(|run| run.sums.phases.keys().chain([&run.frame]));
-        let mut frames: Vec<u32> = walked.facts.keys().chain(of_runs).copied().collect();
-        frames.extend(Oddities::frames(walked, process));
+    fn add(&mut self, process: &ProcessRecording, phases: &ProcessPhases, symbolizer: Option<&Symbolizer>, later: u64) {
+        let of_runs = phases.runs.iter().flat_map(|run| run.sums.phases.keys().chain([&run.frame]));
+        let mut frames: Vec<u32> = phases.facts.keys().chain(of_runs).copied().collect();
+        frames.extend(Anomalies::frames(phases, process));
         let names = RecordedNames::resolve(process, &frames, symbolizer);
         let function = |frame: u32| {
             let unknown = || Function::of_frame(&Frame::named(FrameKind::Label, Frame::UNKNOWN.into()), None);
             names.of(frame).first().map_or_else(unknown, |frame| Function::of_frame(frame, None))
         };
-        for (frame, facts) in &walked.facts {
+        for (frame, facts) in &phases.facts {
             if let Some(id) = self.functions.find(&function(*frame)).filter(|id| id.index() < self.facts.len()) {
                 self.facts[id.index()].add(facts);
             }
         }
-        // The places of runs of this process, without those that lie outside of the time asked for.
-        let mut places = Vec::with_capacity(walked.runs.len());
-        for run in &walked.runs {
+        // The indexes of the runs of this process, without those outside of the selected time.
+        let mut indexes = Vec::with_capacity(phases.runs.len());
+        for run in &phases.runs {
             let functions = &mut self.functions;
             let row = runs::row(run, process, later, |frame| functions.intern(function(frame)));
-            places.push(row.as_ref().map(|_| self.runs.len()));
-            self.parents.extend(row.as_ref().map(|_| run.parent.and_then(|parent| places[parent])));
+            indexes.push(row.as_ref().map(|_| self.runs.len()));
+            self.parents.extend(row.as_ref().map(|_| run.parent.and_then(|parent| indexes[parent])));
             self.runs.extend(row);
         }
-        self.oddities.add(walked, process, &names, later);
+        self.anomalies.add(phases, process, &names, later);
     }
 
     fn finish(mut self, profile: &Profile, missing: Vec<Missing>) -> TimingReport {
@@ -164,14 +164,14 @@ impl Reading {
         };
         let ids = statistics.functions().map(|(id, _)| id);
         let rows = ids.zip(self.facts).map(row).collect();
-        self.oddities.sort();
+        self.anomalies.sort();
         TimingReport {
             functions: self.functions,
             rows,
             runs: runs::numbered(self.runs, &self.parents),
             total_ns: profile.total(),
             counts: profile.counts(),
-            oddities: self.oddities,
+            anomalies: self.anomalies,
             missing,
         }
     }

@@ -1,12 +1,12 @@
-//! Runs: one row for each compilation, query or whatever a program calls so.
+//! Runs: one row for each compilation, query or other run of a program.
 
 use serde_json::{Map, Value};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Ending;
 
 use super::attributes;
-use super::open_run::Spent;
-use super::walk::WalkedRun;
+use super::open_run::PhaseTime;
+use super::read_phases::RecordedRun;
 use crate::aggregate::FunctionId;
 
 /// One run.
@@ -14,59 +14,60 @@ use crate::aggregate::FunctionId;
 pub struct RunRow {
     /// From 1, in the order in which runs began.
     pub number: usize,
-    /// The number of the run that it is a part of.
+    /// The number of the run that contains it.
     pub parent: Option<usize>,
-    /// The system's number of its process.
+    /// The system's id of its process.
     pub process: u32,
-    /// The system's number of its thread.
+    /// The system's id of its thread.
     pub thread: u32,
     /// The name of its thread.
     pub thread_name: String,
-    /// What ran: a function of the report's table.
+    /// The function that ran, in the report's table.
     pub function: FunctionId,
     /// When it began, in nanoseconds since the first process began to record.
     pub began_ns: u64,
-    /// How much of the time that was asked for it took.
+    /// The duration in the selected time.
     pub duration_ns: u64,
     /// Whether it failed.
     pub failed: bool,
-    /// Whether it was left open, and ended with something around it.
+    /// Whether it was left open when something around it ended.
     pub left_open: bool,
-    /// Whether there is no end of it in the recording.
+    /// Whether its end is not in the recording.
     pub unfinished: bool,
-    /// What was said about it: at its begin, and at its end.
+    /// Its attributes, from its begin and its end.
     pub attributes: Map<String, Value>,
-    /// What its time went to, of phases that have no file: the one that took longest in all first.
+    /// Its phases without a file: those with the longest total time first.
     pub phases: Vec<RunPhase>,
-    /// How many phases began in it, all that are in these among them.
+    /// The number of phases that began in it, including these.
     pub phases_count: u64,
-    /// How many phases were open in it at most.
+    /// The maximum number of open phases in it.
     pub deepest: usize,
 }
 
 impl RunRow {
-    /// What was said about it, as a JSON object.
+    /// Returns the attributes as a JSON object.
     pub fn attributes_json(&self) -> String {
         Value::Object(self.attributes.clone()).to_string()
     }
 }
 
-/// Phases of one name in a run.
+/// The phases of one name in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPhase {
-    /// A function of the report's table.
+    /// The function, in the report's table.
     pub function: FunctionId,
-    /// How many there were.
+    /// The number of phases.
     pub calls: u64,
-    /// How long they took; of those inside of each other, the outermost.
+    /// The time, counted once for nested ones.
     pub total_ns: u64,
-    /// The same without phases inside of them that have no file either: these add up to no more than the run took.
-    pub own_ns: u64,
+    /// The same without phases inside of them that have no file either: these times add up to at most the run's time.
+    pub self_ns: u64,
 }
 
-/// The row of a run, of a process that began to record so much later than the first. Numbers are given later.
+/// Returns the row of a run, of a process that began to record `later` than the first one. Rows are numbered
+/// afterwards.
 pub(super) fn row(
-    run: &WalkedRun,
+    run: &RecordedRun,
     process: &ProcessRecording,
     later: u64,
     mut function: impl FnMut(u32) -> FunctionId,
@@ -74,8 +75,8 @@ pub(super) fn row(
     let duration_ns = run.ns?;
     let thread = process.dictionary().thread(run.thread);
     let mut phases: Vec<RunPhase> = Vec::with_capacity(run.sums.phases.len());
-    for (frame, &Spent { calls, ns, own_ns }) in &run.sums.phases {
-        phases.push(RunPhase { function: function(*frame), calls, total_ns: ns, own_ns });
+    for (frame, &PhaseTime { calls, ns, self_ns }) in &run.sums.phases {
+        phases.push(RunPhase { function: function(*frame), calls, total_ns: ns, self_ns });
     }
     phases.sort_unstable_by_key(|phase| (core::cmp::Reverse(phase.total_ns), phase.function));
     Some(RunRow {
@@ -87,9 +88,9 @@ pub(super) fn row(
         function: function(run.frame),
         began_ns: run.began.saturating_add(later),
         duration_ns,
-        failed: run.how == Some(Ending::Failed),
-        left_open: run.how == Some(Ending::LeftOpen),
-        unfinished: run.how.is_none(),
+        failed: run.ending == Some(Ending::Failed),
+        left_open: run.ending == Some(Ending::LeftOpen),
+        unfinished: run.ending.is_none(),
         attributes: attributes::merged(&run.begin_details, &run.end_details),
         phases,
         phases_count: run.sums.begun,
@@ -97,19 +98,19 @@ pub(super) fn row(
     })
 }
 
-/// Puts rows into the order in which runs began, and numbers them. `parents` has for each the place of the run around it.
+/// Sorts rows by the begin of runs, and numbers them. `parents` has for each row the index of the run around it.
 pub(super) fn numbered(rows: Vec<RunRow>, parents: &[Option<usize>]) -> Vec<RunRow> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     // Of runs that began at the same time the outer one was read first.
-    order.sort_by_key(|place| (rows[*place].began_ns, *place));
+    order.sort_by_key(|index| (rows[*index].began_ns, *index));
     let mut numbers = vec![0; rows.len()];
-    order.iter().zip(1..).for_each(|(place, number)| numbers[*place] = number);
+    order.iter().zip(1..).for_each(|(index, number)| numbers[*index] = number);
     let mut numbered: Vec<RunRow> = rows
         .into_iter()
         .enumerate()
-        .map(|(place, row)| RunRow {
-            number: numbers[place],
-            parent: parents[place].map(|parent| numbers[parent]),
+        .map(|(index, row)| RunRow {
+            number: numbers[index],
+            parent: parents[index].map(|parent| numbers[parent]),
             ..row
         })
         .collect();

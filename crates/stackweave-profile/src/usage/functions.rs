@@ -1,62 +1,62 @@
-//! What each function has, itself and with all that it called.
+//! The memory of each function, self and total.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{StackUsage, full_name, seen_frames};
+use super::{StackUsage, full_name, visible_frames};
 use crate::Frame;
 
-/// What a function has.
+/// The memory of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionUsage {
     /// Its name, with the classes around it.
     pub name: Arc<str>,
-    /// Its file, or its module.
+    /// Its file, or the module of a native function.
     pub filename: Option<Arc<str>>,
-    /// The line that it begins on, if that is known.
+    /// Its first line, if it is known.
     pub line: Option<u32>,
-    /// The bytes that it took itself.
-    pub own: i64,
-    /// The same with all that it called; once where it calls itself.
+    /// The bytes of its own allocations.
+    pub self_cost: i64,
+    /// The bytes with callees; counted once under recursion.
     pub total: i64,
-    /// The blocks that it took itself.
+    /// The blocks of its own allocations.
     pub blocks: i64,
 }
 
-type Key = (Arc<str>, Option<Arc<str>>, Option<u32>);
+type FunctionKey = (Arc<str>, Option<Arc<str>>, Option<u32>);
 
-/// Returns what each function has, those that have most themselves first. What has no stack is of `?`.
+/// Returns the memory of each function, those with the most self bytes first. Memory without a stack belongs to `?`.
 pub fn function_usage(stacks: &[StackUsage]) -> Vec<FunctionUsage> {
-    let mut places: HashMap<Key, usize> = HashMap::new();
+    let mut indexes: HashMap<FunctionKey, usize> = HashMap::new();
     let mut functions: Vec<FunctionUsage> = Vec::new();
     for stack in stacks {
-        let mut keys: Vec<Key> = seen_frames(&stack.frames).map(|frame| key(frame)).collect();
+        let mut keys: Vec<FunctionKey> = visible_frames(&stack.frames).map(|frame| key(frame)).collect();
         if keys.is_empty() {
             keys.push(("?".into(), None, None));
         }
         let mut counted = HashSet::new();
         for (depth, key) in keys.into_iter().enumerate() {
-            let place = *places.entry(key).or_insert_with_key(|(name, filename, line)| {
+            let index = *indexes.entry(key).or_insert_with_key(|(name, filename, line)| {
                 let (name, filename) = (Arc::clone(name), filename.clone());
-                functions.push(FunctionUsage { name, filename, line: *line, own: 0, total: 0, blocks: 0 });
+                functions.push(FunctionUsage { name, filename, line: *line, self_cost: 0, total: 0, blocks: 0 });
                 functions.len() - 1
             });
-            let function = &mut functions[place];
-            if counted.insert(place) {
+            let function = &mut functions[index];
+            if counted.insert(index) {
                 function.total = function.total.saturating_add(stack.bytes);
             }
             if depth == 0 {
-                function.own = function.own.saturating_add(stack.bytes);
+                function.self_cost = function.self_cost.saturating_add(stack.bytes);
                 function.blocks = function.blocks.saturating_add(stack.blocks);
             }
         }
     }
-    functions.sort_by_key(|function| Reverse((function.own, function.total)));
+    functions.sort_by_key(|function| Reverse((function.self_cost, function.total)));
     functions
 }
 
-fn key(frame: &Frame) -> Key {
+fn key(frame: &Frame) -> FunctionKey {
     let filename = frame.filename.as_ref().filter(|filename| !filename.is_empty());
     (Arc::clone(full_name(frame)), filename.or(frame.module.as_ref()).cloned(), frame.first_line)
 }
@@ -68,11 +68,11 @@ mod tests {
 
     fn figures(stacks: &[StackUsage]) -> Vec<(String, i64, i64, i64)> {
         let all = function_usage(stacks);
-        all.iter().map(|one| (one.name.to_string(), one.own, one.total, one.blocks)).collect()
+        all.iter().map(|one| (one.name.to_string(), one.self_cost, one.total, one.blocks)).collect()
     }
 
     #[test]
-    fn functions_have_what_they_take_themselves_and_with_others() {
+    fn functions_have_self_and_total_bytes() {
         let expected = [
             ("inflate", 600, 600, 2),
             ("parse", 300, 900, 1),

@@ -1,29 +1,29 @@
-//! Figures by stack: which functions they are of, and who called whom.
+//! Memory by stack, as functions and call trees.
 
 mod functions;
-mod seen;
 mod tree;
+mod visible_frames;
 
 use std::sync::Arc;
 
 use crate::Frame;
 
 pub use functions::{FunctionUsage, function_usage};
-pub use seen::{seen_frames, without_insides};
 pub use tree::{UsageNode, UsageTree};
+pub use visible_frames::{collapsed_modules, visible_frames};
 
-/// What one stack has, or has more or less than before.
+/// The memory of one stack, or its difference to an earlier moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackUsage {
-    /// Innermost first; empty if it is not known.
+    /// The frames, innermost first; empty if unknown.
     pub frames: Vec<Arc<Frame>>,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: i64,
-    /// Its blocks.
+    /// The blocks.
     pub blocks: i64,
 }
 
-/// Returns the name of a frame's function with the classes around it, where that is known.
+/// Returns the name of a frame's function with the classes around it, if it is known.
 pub(crate) fn full_name(frame: &Frame) -> &Arc<str> {
     frame.qualname.as_ref().filter(|name| !name.is_empty()).unwrap_or(&frame.name)
 }
@@ -44,8 +44,8 @@ mod tests {
         Arc::new(Frame { module: Some(module.into()), ..Frame::named(FrameKind::Native, name.into()) })
     }
 
-    /// 600 bytes of `inflate`, called by `parse`, by `load`, by `main`; 300 of `parse`, called by another line of `load`; 50 of
-    /// `main`; 50 of nobody that is known.
+    /// Returns 600 bytes of `inflate`, called by `parse`, by `load`, by `main`; 300 of `parse`, called by another line
+    /// of `load`; 50 of `main`; 50 without a stack.
     pub(super) fn stacks() -> Vec<StackUsage> {
         let [main, load, load_again, parse] =
             [("main", 30), ("load", 20), ("load", 21), ("parse", 10)].map(|(name, line)| python(name, line, "app.py"));

@@ -1,4 +1,4 @@
-//! Recordings become the trees that can be worked out by hand.
+//! Recordings become trees that were computed by hand.
 
 use stackweave_core::RawFrame;
 use stackweave_profile::{AggregateOptions, Grouping, Measure, NodeId, Profile, Statistics, aggregate};
@@ -12,7 +12,7 @@ fn with(measure: Measure) -> AggregateOptions {
     AggregateOptions { measure: Some(measure), ..AggregateOptions::default() }
 }
 
-/// Two threads: `main` calls `load` twice and itself once; `worker` does nothing but `load`.
+/// Records two threads: `main` calls `load` twice and itself once; `worker` only calls `load`.
 fn two_threads() -> Tape {
     let mut tape = Tape::new();
     tape.thread(1, 100, "MainThread");
@@ -51,12 +51,12 @@ fn spans_become_a_tree_of_wall_time() {
 }
 
 #[test]
-fn threads_can_be_chosen_or_kept_apart() {
+fn threads_can_be_selected_or_kept_separate() {
     let process = [two_threads().process()];
     let named = |name: &str| AggregateOptions { threads: vec![name.to_owned()], ..AggregateOptions::default() };
     assert_eq!(profile(&process, &named("worker*")).total(), 38);
     assert_eq!(profile(&process, &named("100")).total(), 100);
-    assert_eq!(profile(&process, &named("nobody")).total(), 0);
+    assert_eq!(profile(&process, &named("unknown")).total(), 0);
     let apart = AggregateOptions { grouping: Grouping::Threads, ..AggregateOptions::default() };
     let mut parts = aggregate(&process, &apart, None, &mut |_| {}).unwrap().parts;
     parts.sort_by_key(|part| part.thread);
@@ -70,22 +70,22 @@ fn threads_can_be_chosen_or_kept_apart() {
 }
 
 #[test]
-fn a_range_of_time_cuts_spans_at_its_borders() {
+fn a_time_range_cuts_spans_at_its_ends() {
     let process = [two_threads().process()];
     let ranged = |range| profile(&process, &AggregateOptions { range: Some(range), ..AggregateOptions::default() });
     let expected = [path("main", 1, 5, 13), path("main;load", 2, 8, 8), path("worker", 1, 13, 13)];
     assert_eq!(paths(&ranged(22..35)), expected);
-    // Nothing happens here, but both threads are inside something.
+    // There are no events in this range, but both threads are inside spans.
     assert_eq!(paths(&ranged(38..39)), [path("main", 1, 1, 1), path("worker", 1, 1, 1)]);
     assert_eq!(ranged(38..39).counts().unfinished, 0);
     assert_eq!((ranged(0..5).total(), ranged(200..300).total()), (0, 0));
-    // Ranges that meet add up.
+    // Adjacent ranges add up.
     let whole: i64 = (0..12).map(|ten| ranged(ten * 10..(ten + 1) * 10).total()).sum();
     assert_eq!(whole, 138);
 }
 
 #[test]
-fn what_never_ends_or_never_began_is_counted() {
+fn missing_begins_and_ends_are_counted() {
     let mut tape = Tape::new();
     let [a, b, c] = ["a", "b", "c"].map(span);
     tape.end((1, 5));
@@ -105,7 +105,7 @@ fn what_never_ends_or_never_began_is_counted() {
 }
 
 #[test]
-fn the_stack_of_a_begin_is_not_its_place() {
+fn the_stack_of_a_begin_does_not_determine_its_node() {
     let mut tape = Tape::new();
     let function = tape.python("f", "f.py", 1);
     let (outer, inner) = (span("outer"), span("inner"));
@@ -141,7 +141,7 @@ fn samples_count_by_their_weight() {
     ];
     assert_eq!(paths(&by_line), expected);
     let statistics = Statistics::of(&by_line);
-    let costs: Vec<_> = statistics.functions().map(|(_, cost)| (cost.calls, cost.own, cost.total)).collect();
+    let costs: Vec<_> = statistics.functions().map(|(_, cost)| (cost.calls, cost.self_cost, cost.total)).collect();
     assert_eq!(costs, [(1, 5, 14), (3, 9, 9)]);
 }
 
@@ -151,7 +151,7 @@ fn allocations_are_matched_with_frees_by_time_across_threads() {
     let function = tape.python("make", "m.py", 1);
     let stack = [Tape::at(function, 2)];
     let work = span("work");
-    // The second thread's free is written first, and happens later.
+    // The second thread's free is written first, but is later.
     tape.free((2, 50), 0x1000);
     tape.flush(2);
     tape.allocate((1, 10), (0x1000, 100), &stack);
@@ -191,31 +191,31 @@ fn processes_are_merged_on_one_clock() {
 }
 
 #[test]
-fn progress_goes_on_through_all_processes() {
+fn progress_increases_through_all_processes() {
     let processes = [two_threads().process(), two_threads().process()];
     let bytes: u64 = processes.iter().map(stackweave_recording::ProcessRecording::bytes).sum();
-    let mut told = Vec::new();
-    aggregate(&processes, &AggregateOptions::default(), None, &mut |done| told.push(done)).unwrap();
-    assert!(told.is_sorted() && told.len() > 4, "{told:?}");
-    assert_eq!(told.last(), Some(&bytes));
+    let mut progress = Vec::new();
+    aggregate(&processes, &AggregateOptions::default(), None, &mut |done| progress.push(done)).unwrap();
+    assert!(progress.is_sorted() && progress.len() > 4, "{progress:?}");
+    assert_eq!(progress.last(), Some(&bytes));
 }
 
 #[test]
-fn profiles_of_different_things_are_not_merged() {
+fn profiles_of_different_measures_are_not_merged() {
     let (mut time, bytes) = (Profile::empty(Measure::WallTime), Profile::empty(Measure::LiveBytes));
     let error = time.merge(&bytes).unwrap_err();
-    assert_eq!(error.to_string(), "one profile counts wall time, the other bytes still alive at the end");
+    assert_eq!(error.to_string(), "one profile counts wall time, the other bytes live at the end");
 }
 
 #[test]
-fn what_a_lost_block_defined_has_no_name_and_all_of_its_cost() {
+fn frames_without_a_definition_keep_their_cost() {
     let mut tape = Tape::new();
     let [main, step, save] =
         [("main", 1), ("step", 10), ("save", 20)].map(|(name, line)| tape.python(name, "m.py", line));
     tape.sample((1, 1), &[Tape::at(main, 2)], 1);
     tape.flush(1);
     tape.sample((1, 2), &[Tape::at(step, 11), Tape::at(main, 2)], 10);
-    tape.begin((1, 3), span("never told"));
+    tape.begin((1, 3), span("never defined"));
     tape.end((1, 7));
     tape.flush_undefined(1);
     tape.sample((1, 8), &[Tape::at(save, 21), Tape::at(main, 2)], 100);
@@ -228,7 +228,7 @@ fn what_a_lost_block_defined_has_no_name_and_all_of_its_cost() {
 }
 
 #[test]
-fn what_generated_code_was_made_from_called_it() {
+fn frames_of_source_code_are_callers_of_generated_code() {
     let mut tape = Tape::new();
     let generated = tape.python("kernel", "generated.py", 1);
     tape.behind_line_3(&["inner", "outer"]);
@@ -250,9 +250,9 @@ fn what_generated_code_was_made_from_called_it() {
     assert_eq!(paths(&time), expected);
 }
 
-/// The same tree by recursion over what is begun, whatever the blocks are.
+/// Computes the same tree by recursion over begins, whatever the blocks are.
 #[test]
-fn random_spans_add_up_whatever_the_blocks() {
+fn random_spans_add_up_for_any_division_into_blocks() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -278,7 +278,7 @@ fn random_spans_add_up_whatever_the_blocks() {
                     tape.flush(thread);
                 }
             }
-            // What is still open ends with the thread's last event.
+            // Open spans end with the thread's last event.
             while !open.is_empty() {
                 close(&mut open, now, &mut expected);
             }
@@ -286,8 +286,8 @@ fn random_spans_add_up_whatever_the_blocks() {
         let profile = tape.profile(&AggregateOptions::default());
         let expected: Vec<_> = expected.iter().map(|(name, cost)| path(name, cost.0, cost.1, cost.2)).collect();
         assert_eq!(paths(&profile), expected);
-        assert_eq!(profile.total(), profile.tree().nodes().iter().map(|node| node.cost.own).sum::<i64>());
-        assert_eq!(profile.tree().node(NodeId::ROOT).cost.own, 0);
+        assert_eq!(profile.total(), profile.tree().nodes().iter().map(|node| node.cost.self_cost).sum::<i64>());
+        assert_eq!(profile.tree().node(NodeId::ROOT).cost.self_cost, 0);
     }
 }
 

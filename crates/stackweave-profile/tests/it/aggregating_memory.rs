@@ -1,4 +1,4 @@
-//! Aggregating takes the memory of the tree, of open spans and of live blocks, however many events there are.
+//! The memory for aggregation depends on the tree, open spans and live blocks, not on the number of events.
 
 use stackweave_profile::{AggregateOptions, Measure};
 use stackweave_recording::ProcessRecording;
@@ -9,7 +9,7 @@ use crate::common::recording::profile;
 
 const IN_A_BLOCK: u64 = 4_000;
 
-/// Calls three levels deep, a sample and a block that is freed in each.
+/// Records calls three levels deep, with a sample and a block that is freed in each.
 fn recording(blocks: u64) -> ProcessRecording {
     let mut tape = Tape::new();
     let function = tape.python("f", "f.py", 1);
@@ -29,7 +29,7 @@ fn recording(blocks: u64) -> ProcessRecording {
 }
 
 #[test]
-fn ten_times_the_events_take_the_same_memory() {
+fn ten_times_the_events_need_the_same_memory() {
     let recordings = [recording(5), recording(50)];
     for measure in Measure::ALL {
         let options = AggregateOptions { measure: Some(measure), ..AggregateOptions::default() };

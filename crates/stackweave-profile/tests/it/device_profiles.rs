@@ -1,4 +1,4 @@
-//! What is known of the memory of devices beside that of the process.
+//! The memory of devices beside that of the process.
 
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{Figures, MemoryQuery, MemoryReport, read_report, read_usage};
@@ -6,7 +6,7 @@ use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::training;
-use stackweave_tapes::memory::{MemoryTape, Step};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape};
 use stackweave_tapes::span;
 
 use crate::common::recording::{path, paths, profile};
@@ -20,10 +20,10 @@ fn report(processes: &[ProcessRecording], query: &MemoryQuery) -> MemoryReport {
 }
 
 #[test]
-fn the_threads_that_are_asked_for_do_not_say_whose_memory_it_is() {
+fn selected_threads_do_not_determine_the_device() {
     let stack = vec![span("main")];
-    let own = Step::Take { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc };
-    let steps = [(1, own), (2, Step::HostTake { device: 1, address: 0x1000, size: 5, stack })];
+    let own = MemoryStep::Allocate { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc };
+    let steps = [(1, own), (2, MemoryStep::HostAllocate { device: 1, address: 0x1000, size: 5, stack })];
     for has_snapshot in [true, false] {
         let mut tape = MemoryTape::new();
         tape.tape.thread(1, 101, "main");
@@ -48,10 +48,10 @@ fn the_threads_that_are_asked_for_do_not_say_whose_memory_it_is() {
 }
 
 #[test]
-fn a_device_does_not_have_the_curve_of_the_process() {
+fn a_device_does_not_have_the_curve_of_the_heap() {
     let mut tape = MemoryTape::new();
     let stack = vec![span("main")];
-    tape.step(1, 10, &Step::HostTake { device: 1, address: 0x1000, size: 5, stack });
+    tape.step(1, 10, &MemoryStep::HostAllocate { device: 1, address: 0x1000, size: 5, stack });
     tape.curve(20, 100.0, 200.0);
     tape.snapshot(1, false);
     let processes = [tape.process()];
@@ -63,7 +63,7 @@ fn a_device_does_not_have_the_curve_of_the_process() {
 }
 
 #[test]
-fn what_was_there_before_is_no_leak_but_counts_in_all_else() {
+fn memory_from_before_is_no_leak_candidate_but_counts_otherwise() {
     let process = training();
     let usage = read_usage(&process, &MemoryQuery::default(), &mut |_| {}).unwrap();
     let device = usage.device(0).unwrap();
@@ -75,7 +75,7 @@ fn what_was_there_before_is_no_leak_but_counts_in_all_else() {
 }
 
 #[test]
-fn profiles_are_of_the_device_where_there_is_nothing_else() {
+fn profiles_are_of_the_device_if_only_devices_were_recorded() {
     let processes = [training()];
     let of = |measure| profile(&processes, &AggregateOptions { measure, ..AggregateOptions::default() });
     let total = |measure| u64::try_from(of(Some(measure)).total()).unwrap();
@@ -87,8 +87,8 @@ fn profiles_are_of_the_device_where_there_is_nothing_else() {
     let of_step: Vec<_> = paths(&merged).into_iter().filter(|(path, ..)| path.contains("Trainer.step")).collect();
     let own = i64::try_from(8 * MIB).unwrap();
     assert_eq!(of_step, [path("main;Trainer.train;Trainer.step", 2, own, own)]);
-    let asked = AggregateOptions { device: Some(EventKind::OWN_DEVICE), ..AggregateOptions::default() };
-    assert_eq!(profile(&processes, &asked).total(), 0);
+    let options = AggregateOptions { device: Some(EventKind::OWN_DEVICE), ..AggregateOptions::default() };
+    assert_eq!(profile(&processes, &options).total(), 0);
     let aggregated = aggregate(&processes, &AggregateOptions::default(), None, &mut |_| {}).unwrap();
     assert_eq!(aggregated.device, 0);
 }

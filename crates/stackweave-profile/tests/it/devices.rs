@@ -1,10 +1,10 @@
-//! The memory of devices, as it was computed by hand.
+//! The memory of devices, compared with figures computed by hand.
 
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolState, read_devices};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::{DeviceStep, DeviceTape};
-use stackweave_tapes::memory::{MemoryTape, Step};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape};
 use stackweave_tapes::span;
 
 fn devices(process: &ProcessRecording) -> Vec<DeviceHistory> {
@@ -15,17 +15,17 @@ fn point(time_ns: u64, allocated: u64, pending: u64, reserved: u64) -> DevicePoi
     DevicePoint { time_ns, allocated, pending, reserved }
 }
 
-/// Two pools of one device, and a block of another.
+/// Records two pools of one device, and a block of another.
 fn tape() -> DeviceTape {
     let mut tape = DeviceTape::new();
     for (thread, ticks, device, step) in [
         (1, 10, 0, DeviceStep::SegmentPresent { address: 0x1000, size: 0x1000, pool: 0 }),
         (1, 20, 0, DeviceStep::Present { address: 0x1000, size: 256 }),
-        (2, 30, 0, DeviceStep::Take { address: 0x1100, size: 512, pool: 0 }),
+        (2, 30, 0, DeviceStep::Allocate { address: 0x1100, size: 512, pool: 0 }),
         (1, 40, 0, DeviceStep::SegmentMap { address: 0x8000, size: 0x2000, pool: 9 }),
-        (1, 50, 0, DeviceStep::Take { address: 0x8000, size: 4096, pool: 9 }),
+        (1, 50, 0, DeviceStep::Allocate { address: 0x8000, size: 4096, pool: 9 }),
         (2, 60, 0, DeviceStep::Request { address: 0x1100 }),
-        (2, 70, 1, DeviceStep::Take { address: 0x1100, size: 3, pool: 0 }),
+        (2, 70, 1, DeviceStep::Allocate { address: 0x1100, size: 3, pool: 0 }),
         (1, 80, 0, DeviceStep::Complete { address: 0x1100 }),
         (1, 90, 0, DeviceStep::Free { address: 0x8000 }),
         (1, 100, 0, DeviceStep::SegmentUnmap { address: 0x9000, size: 0x1000 }),
@@ -37,7 +37,7 @@ fn tape() -> DeviceTape {
 }
 
 #[test]
-fn blocks_wait_until_they_are_completed_and_segments_go_in_parts() {
+fn blocks_are_pending_until_completed_and_segments_are_freed_in_parts() {
     let found = devices(&tape().process());
     assert_eq!(found.iter().map(|device| device.device).collect::<Vec<_>>(), [0, 1]);
     let device = &found[0];
@@ -73,7 +73,7 @@ fn blocks_wait_until_they_are_completed_and_segments_go_in_parts() {
 }
 
 #[test]
-fn a_range_begins_with_what_was_there() {
+fn a_range_begins_with_the_current_state() {
     let found = read_devices(&tape().process(), Some(55..85), &mut |_| {}).unwrap();
     let expected = [point(55, 4864, 0, 12288), point(60, 4352, 512, 12288), point(80, 4352, 0, 12288)];
     assert_eq!(found[0].points, [&expected[..], &[point(84, 4352, 0, 12288)]].concat());
@@ -81,19 +81,24 @@ fn a_range_begins_with_what_was_there() {
 }
 
 #[test]
-fn the_process_s_own_memory_is_no_device() {
+fn the_heap_is_not_a_device() {
     let mut tape = MemoryTape::new();
     let stack = vec![span("main")];
-    tape.step(1, 10, &Step::Take { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc });
-    tape.step(1, 20, &Step::Take { address: 0x10000, size: 4096, stack: stack.clone(), by: Allocator::Mmap });
-    tape.step(1, 30, &Step::HostTake { device: -1, address: 0x3000, size: 5, stack });
+    tape.step(1, 10, &MemoryStep::Allocate { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc });
+    tape.step(1, 20, &MemoryStep::Allocate { address: 0x10000, size: 4096, stack: stack.clone(), by: Allocator::Mmap });
+    tape.step(1, 30, &MemoryStep::HostAllocate { device: -1, address: 0x3000, size: 5, stack });
     assert_eq!(devices(&tape.process()), []);
 }
 
-/// Of a moment: what the allocator says of a segment that is cut into three blocks.
-fn account(tape: &mut DeviceTape, ticks: u64, reason: u64, is_ended: bool) {
-    let block =
-        |at: u64, size, asked, flags| DeviceStep::BlockState { address: 0x1000 + at, size, asked, flags, pool: 0 };
+/// Records the allocator state of a segment that is divided into three blocks.
+fn allocator_state(tape: &mut DeviceTape, ticks: u64, reason: u64, is_ended: bool) {
+    let block = |at: u64, size, requested, flags| DeviceStep::BlockState {
+        address: 0x1000 + at,
+        size,
+        requested,
+        flags,
+        pool: 0,
+    };
     let mut steps = vec![
         DeviceStep::Begin { reason },
         DeviceStep::SegmentState { address: 0x1000, size: 4096, pool: 0 },
@@ -102,7 +107,7 @@ fn account(tape: &mut DeviceTape, ticks: u64, reason: u64, is_ended: bool) {
         block(1536, 512, 300, 2),
         block(2048, 2048, 0, 0),
         DeviceStep::SegmentState { address: 0x8000, size: 1024, pool: 9 },
-        DeviceStep::BlockState { address: 0x8000, size: 1024, asked: 1000, flags: 3, pool: 9 },
+        DeviceStep::BlockState { address: 0x8000, size: 1024, requested: 1000, flags: 3, pool: 9 },
     ];
     steps.extend(is_ended.then_some(DeviceStep::End));
     for step in steps {
@@ -111,13 +116,13 @@ fn account(tape: &mut DeviceTape, ticks: u64, reason: u64, is_ended: bool) {
 }
 
 #[test]
-fn the_last_whole_account_counts() {
+fn the_last_complete_allocator_state_counts() {
     let mut tape = tape();
     tape.step(5, 200, 0, &DeviceStep::Begin { reason: 2 });
     tape.step(5, 200, 0, &DeviceStep::SegmentState { address: 0x1000, size: 4096, pool: 0 });
     tape.step(5, 200, 0, &DeviceStep::End);
-    account(&mut tape, 300, 1, true);
-    account(&mut tape, 400, 0, false);
+    allocator_state(&mut tape, 300, 1, true);
+    allocator_state(&mut tape, 400, 0, false);
     let process = tape.process();
     let found = devices(&process);
     let state = found[0].state.clone().unwrap();
@@ -140,7 +145,7 @@ fn the_last_whole_account_counts() {
     assert_eq!(state, expected);
     assert!((state.fragmentation() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(state.rounding(), 36);
-    // The other has no segments, and the account none of it.
+    // The other device has no segments, and is not in the state.
     assert_eq!(found[1].state, Some(DeviceState { time_ns: 300, reason: 1, ..DeviceState::default() }));
     let of =
         |range| read_devices(&process, Some(range), &mut |_| {}).unwrap()[0].state.as_ref().map(|state| state.time_ns);
@@ -148,40 +153,40 @@ fn the_last_whole_account_counts() {
 }
 
 #[test]
-fn an_account_of_one_device_is_none_of_another_that_has_segments() {
+fn an_allocator_state_of_one_device_does_not_change_another() {
     let mut tape = tape();
-    account(&mut tape, 200, 0, true);
+    allocator_state(&mut tape, 200, 0, true);
     tape.step(1, 210, 1, &DeviceStep::Segment { address: 0x1000, size: 64, pool: 0 });
-    account(&mut tape, 220, 2, true);
+    allocator_state(&mut tape, 220, 2, true);
     let states: Vec<_> = devices(&tape.process()).into_iter().map(|device| device.state.unwrap().time_ns).collect();
     assert_eq!(states, [220, 200]);
 }
 
 #[test]
-fn requests_that_there_was_no_room_for_are_told() {
+fn failed_requests_are_recorded() {
     let mut tape = tape();
     let stack = vec![span("step"), span("main")];
     tape.step(1, 120, 0, &DeviceStep::OutOfMemory { size: 1 << 30, free: 77, stack });
     let process = tape.process();
-    let told = devices(&process)[0].out_of_memory.clone();
-    let [OutOfMemory { stack, .. }] = told[..] else { panic!("{told:?}") };
+    let failures = devices(&process)[0].out_of_memory.clone();
+    let [OutOfMemory { stack, .. }] = failures[..] else { panic!("{failures:?}") };
     let (dictionary, frame) = (process.dictionary(), process.dictionary().stack(stack).unwrap().1);
     assert_eq!(dictionary.string(dictionary.names(frame)[0].name), Some("step"));
-    assert_eq!(told, [OutOfMemory { time_ns: 120, size: 1 << 30, free: 77, stack, pool: 0 }]);
+    assert_eq!(failures, [OutOfMemory { time_ns: 120, size: 1 << 30, free: 77, stack, pool: 0 }]);
     let before = read_devices(&process, Some(0..120), &mut |_| {}).unwrap();
     assert_eq!(before[0].out_of_memory, []);
 }
 
 #[test]
-fn what_was_lost_is_made_good_when_an_address_is_taken_again() {
+fn a_lost_free_is_corrected_when_the_address_is_allocated_again() {
     let mut tape = DeviceTape::new();
     for (ticks, step) in [
         (10, DeviceStep::Complete { address: 0x1000 }),
         (20, DeviceStep::Free { address: 0x1000 }),
-        (30, DeviceStep::Take { address: 0x1000, size: 10, pool: 0 }),
-        (40, DeviceStep::Take { address: 0x1000, size: 7, pool: 1 }),
+        (30, DeviceStep::Allocate { address: 0x1000, size: 10, pool: 0 }),
+        (40, DeviceStep::Allocate { address: 0x1000, size: 7, pool: 1 }),
         (50, DeviceStep::Request { address: 0x1000 }),
-        (60, DeviceStep::Take { address: 0x1000, size: 5, pool: 0 }),
+        (60, DeviceStep::Allocate { address: 0x1000, size: 5, pool: 0 }),
         (70, DeviceStep::Segment { address: 0x1000, size: 100, pool: 0 }),
         (80, DeviceStep::Segment { address: 0x1010, size: 8, pool: 1 }),
         (90, DeviceStep::SegmentFree { address: 0x1010, size: 0 }),
@@ -204,25 +209,25 @@ fn what_was_lost_is_made_good_when_an_address_is_taken_again() {
 }
 
 #[test]
-fn a_sampled_block_counts_for_those_that_were_not() {
+fn a_sampled_block_is_scaled() {
     let mut tape = DeviceTape::with(&[("memory.mode", "sampled"), ("memory.sample_every", "1000")]);
-    tape.step(1, 10, 0, &DeviceStep::Take { address: 1, size: 10, pool: 0 });
+    tape.step(1, 10, 0, &DeviceStep::Allocate { address: 1, size: 10, pool: 0 });
     let found = devices(&tape.process());
     assert_eq!(found[0].peak.allocated, 1005);
 }
 
 #[test]
-fn sums_of_what_a_bad_file_says_end_at_the_highest_number() {
+fn sums_of_a_damaged_file_are_saturated() {
     let mut tape = DeviceTape::new();
     let size = u64::MAX;
     let steps = [
         DeviceStep::Begin { reason: 0 },
         DeviceStep::SegmentState { address: 0x1000, size, pool: 7 },
         DeviceStep::SegmentState { address: 0x2000, size, pool: 7 },
-        DeviceStep::BlockState { address: 0x1000, size, asked: size, flags: 3, pool: 7 },
-        DeviceStep::BlockState { address: 0x2000, size, asked: size, flags: 3, pool: 7 },
-        DeviceStep::BlockState { address: 0x3000, size, asked: 0, flags: 0, pool: 7 },
-        DeviceStep::BlockState { address: 0x4000, size, asked: 0, flags: 0, pool: 7 },
+        DeviceStep::BlockState { address: 0x1000, size, requested: size, flags: 3, pool: 7 },
+        DeviceStep::BlockState { address: 0x2000, size, requested: size, flags: 3, pool: 7 },
+        DeviceStep::BlockState { address: 0x3000, size, requested: 0, flags: 0, pool: 7 },
+        DeviceStep::BlockState { address: 0x4000, size, requested: 0, flags: 0, pool: 7 },
         DeviceStep::End,
     ];
     for step in &steps {

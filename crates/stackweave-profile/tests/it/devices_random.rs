@@ -1,4 +1,4 @@
-//! Histories of devices at random, against the simplest model of them.
+//! Random histories of devices, compared with a simple model.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ fn step(random: &mut Random) -> DeviceStep {
     let (address, page) = (0x1000 + 16 * random.number_below(30), 0x8000 + PAGE * random.number_below(20));
     let (size, pages, pool) = (1 + random.number_below(500), PAGE * (1 + random.number_below(6)), random.pick(&POOLS));
     match random.number_below(20) {
-        0..6 => DeviceStep::Take { address, size, pool },
+        0..6 => DeviceStep::Allocate { address, size, pool },
         6 => DeviceStep::Free { address },
         7..11 => DeviceStep::Request { address },
         11..14 => DeviceStep::Complete { address },
@@ -26,7 +26,7 @@ fn step(random: &mut Random) -> DeviceStep {
     }
 }
 
-/// Of one device: blocks by address, and each page by itself.
+/// The state of one device: blocks by address, and each page.
 #[derive(Default)]
 struct Model {
     blocks: HashMap<u64, (u64, u64)>,
@@ -35,10 +35,10 @@ struct Model {
 }
 
 impl Model {
-    fn take_in(&mut self, step: &DeviceStep) {
+    fn add(&mut self, step: &DeviceStep) {
         let pages = |address: u64, size: u64| (address..address + size).step_by(usize::try_from(PAGE).unwrap());
         match *step {
-            DeviceStep::Take { address, size, pool } => {
+            DeviceStep::Allocate { address, size, pool } => {
                 self.blocks.insert(address, (size, pool));
                 self.pending.remove(&address);
             }
@@ -61,7 +61,7 @@ impl Model {
         }
     }
 
-    /// What there is now, of a pool or of all.
+    /// Returns the current figures, of a pool or of all.
     fn point(&self, time_ns: u64, of: Option<u64>) -> DevicePoint {
         let takes = |pool: &u64| of.is_none_or(|of| of == *pool);
         let sum = |blocks: &HashMap<u64, (u64, u64)>| {
@@ -72,7 +72,7 @@ impl Model {
     }
 }
 
-/// What there was after each step in the range, and when that began.
+/// Returns the figures after each step in the range, and at its begin.
 fn moments(steps: &[(u64, i64, DeviceStep)], device: i64, range: &Range<u64>, of: Option<u64>) -> Vec<DevicePoint> {
     let mut model = Model::default();
     let mut points = Vec::new();
@@ -81,7 +81,7 @@ fn moments(steps: &[(u64, i64, DeviceStep)], device: i64, range: &Range<u64>, of
         if *time >= range.start && points.is_empty() {
             points.push(model.point(range.start, of));
         }
-        model.take_in(step);
+        model.add(step);
         if *time >= range.start {
             points.push(model.point(*time, of));
         }
@@ -103,7 +103,7 @@ fn tape(random: &mut Random, count: u64, distance: u64) -> (DeviceTape, Vec<(u64
     (tape, steps)
 }
 
-/// What holds until the next point, at any time.
+/// Returns the figures at a time: those of the last point.
 fn at(points: &[DevicePoint], time: u64) -> DevicePoint {
     let place = points.partition_point(|point| point.time_ns <= time) - 1;
     DevicePoint { time_ns: time, ..points[place] }
@@ -125,7 +125,7 @@ fn check(found: &DeviceHistory, steps: &[(u64, i64, DeviceStep)], range: &Range<
 }
 
 #[test]
-fn every_moment_of_a_short_history_is_that_of_the_model() {
+fn every_moment_of_a_short_history_equals_the_model() {
     for seed in 1..=12 {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -134,8 +134,8 @@ fn every_moment_of_a_short_history_is_that_of_the_model() {
         for number in 0..10 {
             let start = random.number_below(3_000);
             let range = if number == 0 { 0..3_891 } else { start..start + 1 + random.number_below(3_891 - start) };
-            let asked = (number > 0).then(|| range.clone());
-            for found in read_devices(&process, asked, &mut |_| {}).unwrap() {
+            let selected = (number > 0).then(|| range.clone());
+            for found in read_devices(&process, selected, &mut |_| {}).unwrap() {
                 check(&found, &steps, &range);
                 let pools = found.pools.iter().map(|pool| (Some(pool.pool), &pool.points));
                 for (pool, points) in std::iter::once((None, &found.points)).chain(pools) {
@@ -150,7 +150,7 @@ fn every_moment_of_a_short_history_is_that_of_the_model() {
 }
 
 #[test]
-fn a_long_history_has_its_highest_moments_and_few_points() {
+fn a_long_history_keeps_its_highest_moments_in_few_points() {
     for seed in 1..=3 {
         println!("seed {seed}");
         let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! Two profiles are compared path by path and function by function.
+//! Profiles are compared by path and by function.
 
 use stackweave_core::RawFrame;
 use stackweave_profile::{AggregateOptions, Change, Diff, Measure, NodeId, Profile};
@@ -6,7 +6,7 @@ use stackweave_tapes::{Tape, span};
 
 use crate::common::recording::TapeExt as _;
 
-/// Stacks of names, outermost first and separated by semicolons, and their weights.
+/// Builds a profile of stacks, outermost name first and separated by semicolons, with their weights.
 fn profile(stacks: &[(&str, i64)]) -> Profile {
     let mut tape = Tape::new();
     for (time, (stack, weight)) in (0..).zip(stacks) {
@@ -16,7 +16,7 @@ fn profile(stacks: &[(&str, i64)]) -> Profile {
     tape.profile(&AggregateOptions::default())
 }
 
-/// Each path, and its totals on both sides.
+/// Returns each path with its totals on both sides.
 fn paths(diff: &Diff) -> Vec<(String, Option<i64>, Option<i64>)> {
     let mut names = vec![String::new(); diff.nodes().len()];
     let mut paths = Vec::new();
@@ -56,13 +56,13 @@ fn paths_are_compared() {
 }
 
 #[test]
-fn functions_are_compared_wherever_they_were_called() {
+fn functions_are_compared_over_all_their_callers() {
     let diff = Diff::of(&before(), &after(), false).unwrap();
     let find = |name: &str| {
         let is_it =
             |function: &&stackweave_profile::FunctionDiff| &*diff.functions().function(function.function).name == name;
         let found = diff.by_function().iter().find(is_it).unwrap();
-        (found.before.map(|cost| (cost.own, cost.total)), found.after.map(|cost| (cost.own, cost.total)))
+        (found.before.map(|cost| (cost.self_cost, cost.total)), found.after.map(|cost| (cost.self_cost, cost.total)))
     };
     assert_eq!(find("load"), (Some((10, 10)), Some((11, 11))));
     assert_eq!(find("train"), (Some((0, 70)), Some((4, 39))));

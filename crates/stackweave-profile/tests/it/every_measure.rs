@@ -1,4 +1,4 @@
-//! All measures at once say what each of them says alone.
+//! All measures at once equal each of them alone.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use stackweave_heap::LedgerOptions;
 use stackweave_profile::{AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, aggregate};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
-use stackweave_tapes::memory::{MemoryTape, Step, header};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape, header};
 use stackweave_tapes::{Tape, span};
 
 use crate::common::recording::paths;
@@ -23,26 +23,26 @@ fn by_thread() -> AggregateOptions {
     AggregateOptions { grouping: Grouping::Threads, ..AggregateOptions::default() }
 }
 
-/// Compares each profile with that which is made of its measure alone: measure, device and thread of all.
+/// Compares each profile with that of its measure alone. Returns measure, device and thread of all.
 fn compare(process: &ProcessRecording, options: &AggregateOptions) -> Vec<(Measure, i64, Option<u32>)> {
-    let mut seen = Vec::new();
+    let mut found = Vec::new();
     for part in all(process, options) {
         let (measure, device) = (part.profile.measure(), part.device);
-        let asked = AggregateOptions { measure: Some(measure), device: Some(device), ..options.clone() };
-        let alone = aggregate(std::slice::from_ref(process), &asked, None, &mut |_| {}).unwrap();
+        let options = AggregateOptions { measure: Some(measure), device: Some(device), ..options.clone() };
+        let alone = aggregate(std::slice::from_ref(process), &options, None, &mut |_| {}).unwrap();
         let alone = alone.parts.into_iter().find(|alone| alone.thread == part.thread).unwrap();
         assert_eq!(paths(&part.profile), paths(&alone.profile), "{measure} of {device}");
-        seen.push((measure, device, part.thread));
+        found.push((measure, device, part.thread));
     }
-    seen
+    found
 }
 
-/// Two threads with spans, memory of the process, and of a device.
+/// Records two threads with spans, memory of the process, and of a device.
 fn tape(options: &[(&str, &str)]) -> MemoryTape {
     let mut tape = MemoryTape::with(&header(options), LedgerOptions::default());
     tape.tape.thread(1, 11, "main");
     tape.tape.thread(2, 12, "worker");
-    let taken = |address, size, name: &str| Step::Take {
+    let taken = |address, size, name: &str| MemoryStep::Allocate {
         address,
         size,
         stack: vec![span(name), span("main")],
@@ -52,9 +52,9 @@ fn tape(options: &[(&str, &str)]) -> MemoryTape {
     for (thread, ticks, step) in [
         (1, 10, taken(0x1000, 60, "a")),
         (2, 20, taken(0x2000, 40, "b")),
-        (1, 30, Step::Free { address: 0x1000 }),
+        (1, 30, MemoryStep::Free { address: 0x1000 }),
         (1, 40, taken(0x3000, 7, "c")),
-        (1, 50, Step::HostTake { device: 3, address: 0x1000, size: 500, stack: vec![span("d")] }),
+        (1, 50, MemoryStep::HostAllocate { device: 3, address: 0x1000, size: 500, stack: vec![span("d")] }),
     ] {
         tape.step(thread, ticks, &step);
     }
@@ -75,16 +75,16 @@ fn memory_is_the_same_from_a_snapshot_and_from_events() {
     let mut expected = vec![(Measure::WallTime, OWN, Some(1))];
     expected.extend(of_memory(OWN, 1).into_iter().chain(of_memory(3, 1)).chain(of_memory(OWN, 2)));
     for process in [replayed.process(), kept.process()] {
-        let mut seen = compare(&process, &by_thread());
-        seen.sort_by_key(|(_, _, thread)| *thread);
-        assert_eq!(seen, expected);
+        let mut found = compare(&process, &by_thread());
+        found.sort_by_key(|(_, _, thread)| *thread);
+        assert_eq!(found, expected);
         assert_eq!(compare(&process, &AggregateOptions::default()).len(), 9);
         compare(&process, &AggregateOptions { range: Some(15..45), ..by_thread() });
     }
 }
 
 #[test]
-fn a_program_that_tells_of_its_memory_has_spans_too() {
+fn a_program_that_records_its_memory_has_spans_too() {
     let mut tape = Tape::new();
     tape.thread(1, 1, "main");
     tape.begin((1, 0), span("outer"));
@@ -98,7 +98,7 @@ fn a_program_that_tells_of_its_memory_has_spans_too() {
 }
 
 #[test]
-fn one_measure_is_enough_if_it_is_asked_for() {
+fn a_requested_measure_is_the_only_one() {
     let process = tape(&[("recorder", "memory")]).process();
     let options =
         AggregateOptions { measure: Some(Measure::LiveBytes), device: Some(3), ..AggregateOptions::default() };
@@ -106,7 +106,7 @@ fn one_measure_is_enough_if_it_is_asked_for() {
 }
 
 #[test]
-fn what_has_no_memory_is_read_once() {
+fn a_recording_without_memory_is_read_once() {
     let mut tape = Tape::new();
     tape.thread(1, 1, "main");
     for ticks in 0..1000 {

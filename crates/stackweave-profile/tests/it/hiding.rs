@@ -1,4 +1,4 @@
-//! What people do not see at first is hidden, and nothing of its cost is lost.
+//! Frames are hidden by default without losing their costs.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn tape() -> Tape {
     tape
 }
 
-/// The frames that the tests are about, by one letter each.
+/// Returns the frames of the tests, by one letter each.
 fn frames(tape: &mut Tape) -> BTreeMap<char, RawFrame> {
     let files = [
         ('m', "main", "/srv/me/app/main.py"),
@@ -45,7 +45,7 @@ fn frames(tape: &mut Tape) -> BTreeMap<char, RawFrame> {
     frames
 }
 
-/// Outermost letter first.
+/// Builds a profile of stacks, outermost letter first.
 fn sampled(stacks: &[(&str, i64)]) -> Profile {
     let mut tape = tape();
     let frames = frames(&mut tape);
@@ -57,7 +57,7 @@ fn sampled(stacks: &[(&str, i64)]) -> Profile {
 }
 
 #[test]
-fn libraries_are_seen_where_they_are_called_and_interpreters_nowhere() {
+fn libraries_are_visible_where_they_are_called_and_interpreters_never() {
     let profile =
         sampled(&[("VmVdVeVq", 1), ("VmVd", 10), ("VmVqV", 100), ("VmVsVpVe", 1000), ("Vn", 10_000), ("mlq", 5)]);
     let expected = [
@@ -66,7 +66,7 @@ fn libraries_are_seen_where_they_are_called_and_interpreters_nowhere() {
         path("main;Session.get", 0, 0, 1000),
         path("main;Session.get;handle", 0, 0, 1000),
         path("main;Session.get;handle;JSONEncoder.encode", 1, 1000, 1000),
-        // What the library does inside is its own, and the interpreter's loop is whose it runs for.
+        // Calls inside the library are added to it, and the interpreter's loop to its caller.
         path("main;dumps", 2, 11, 11),
         path("main;libc.so.6+0x200", 1, 100, 100),
         path("main;phase", 0, 0, 5),
@@ -80,7 +80,7 @@ fn libraries_are_seen_where_they_are_called_and_interpreters_nowhere() {
 }
 
 #[test]
-fn what_has_no_visible_caller_stays_in_the_total() {
+fn cost_without_a_visible_caller_stays_in_the_total() {
     let profile = sampled(&[("V", 3), ("Vi", 4), ("m", 5)]);
     let view = profile.view(&View::default());
     assert_eq!(paths(&view), [path("main", 1, 5, 5)]);
@@ -99,7 +99,7 @@ fn functions_have_their_origins() {
 }
 
 #[test]
-fn filters_choose_by_module_file_function_and_kind() {
+fn filters_select_by_module_file_function_and_kind() {
     let profile = sampled(&[("VmdenV", 1), ("mp", 2), ("mlq", 4)]);
     let shown = |filter: Filter| {
         let view = profile.view(&View { show_all: true, filter });
@@ -121,9 +121,9 @@ fn filters_choose_by_module_file_function_and_kind() {
     assert_eq!(shown(both), [name("main", 7), name("main;handle", 2)]);
 }
 
-/// Calls, and cumulative time, of what is seen are what they were.
+/// Calls, and cumulative time, of visible functions do not change.
 #[test]
-fn hiding_changes_neither_totals_nor_the_calls_of_what_is_seen() {
+fn hiding_changes_neither_totals_nor_the_calls_of_visible_functions() {
     for seed in 0..30 {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -142,21 +142,21 @@ fn hiding_changes_neither_totals_nor_the_calls_of_what_is_seen() {
         let profile = tape.profile(&AggregateOptions::default());
         let view = profile.view(&View::default());
         assert_eq!(view.total(), profile.total());
-        let own: i64 = view.tree().nodes().iter().map(|node| node.cost.own).sum();
+        let own: i64 = view.tree().nodes().iter().map(|node| node.cost.self_cost).sum();
         assert_eq!(own, profile.total());
         let (before, after) = (Statistics::of(&profile), Statistics::of(&view));
-        for (id, seen) in after.functions() {
+        for (id, shown) in after.functions() {
             let function = view.functions().function(id);
             let whole = before.function(profile.functions().find(function).unwrap());
             assert_ne!(function.origin, Origin::Interpreter);
             if function.origin == Origin::Program {
                 assert_eq!(
-                    (seen.calls, seen.primitive_calls, seen.total),
+                    (shown.calls, shown.primitive_calls, shown.total),
                     (whole.calls, whole.primitive_calls, whole.total)
                 );
-                assert!(seen.own >= whole.own);
+                assert!(shown.self_cost >= whole.self_cost);
             } else {
-                assert!(seen.calls <= whole.calls && seen.total <= whole.total);
+                assert!(shown.calls <= whole.calls && shown.total <= whole.total);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! JSON, as a real reader understands it.
+//! JSON, as Python reads it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use stackweave_testkit::symbols::tool::Tool;
 
 use crate::common::or_skip;
 
-/// Reads JSON and writes each frame's texts as code points.
+/// Reads JSON, and writes the texts of each frame as code points.
 const READER: &str = r#"
 import json, sys
 def points(text):

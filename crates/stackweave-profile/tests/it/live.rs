@@ -1,4 +1,4 @@
-//! What is known of a recording while it is made is, at its end, what is known of the whole file.
+//! The figures of a recording while it is made equal, at its end, those of the whole file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,45 +8,46 @@ use stackweave_profile::live::{FunctionRow, LiveCalls, LiveMemory, NativeNames, 
 use stackweave_profile::memory::{MemoryQuery, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, View};
 use stackweave_recording::events::Allocator;
-use stackweave_recording::read::{Follower, Source};
+use stackweave_recording::read::{Follower, RecordingSource};
 use stackweave_recording::{ProcessRecording, Recording};
-use stackweave_tapes::memory::{MemoryTape, Step};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape};
 use stackweave_tapes::{Tape, span};
 use stackweave_testkit::growing_file::GrowingFile;
 use stackweave_testkit::random::Random;
 
 use crate::common::recording::{TapeExt as _, paths, profile};
 
-/// Shows a process each time that a piece of its file is there.
-fn in_pieces(file: &[u8], seed: u64, mut see: impl FnMut(&ProcessRecording)) {
+/// Shows a process after each part of its file.
+fn in_parts(file: &[u8], seed: u64, mut see: impl FnMut(&ProcessRecording)) {
     let mut random = Random::new(seed);
     let growing = GrowingFile::new();
     let mut follower = Follower::open(growing.path()).unwrap();
     let mut rest = file;
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(1 + random.below(rest.len().min(1 + file.len() / 5)));
-        growing.add(piece);
+        let (part, behind) = rest.split_at(1 + random.below(rest.len().min(1 + file.len() / 5)));
+        growing.add(part);
         rest = behind;
-        follower.look().unwrap();
+        follower.update().unwrap();
         follower.processes().iter().for_each(&mut see);
     }
 }
 
 fn read(file: &[u8]) -> ProcessRecording {
-    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(file));
+    let source: Arc<dyn RecordingSource> = Arc::new(Arc::<[u8]>::from(file));
     Recording::from_source(&source, Path::new("whole.swv")).unwrap().processes()[0].clone()
 }
 
-/// Sorted, so that two tables can be compared.
+/// Sorts rows for comparison.
 fn table(mut rows: Vec<FunctionRow>) -> Vec<FunctionRow> {
-    let key = |row: &FunctionRow| (row.function.full_name().to_owned(), row.function.first_line, row.cost.own);
+    let key = |row: &FunctionRow| (row.function.full_name().to_owned(), row.function.first_line, row.cost.self_cost);
     rows.sort_by_key(key);
     rows
 }
 
 const NAMES: [&str; 6] = ["load", "step", "save", "grow", "parse", "visit"];
 
-/// Calls on several threads: recursion, generators that go on, ends without begins, what is only said to be open, losses.
+/// Records calls on several threads: recursion, generators that are resumed, ends without begins, spans that are only
+/// recorded as open, losses.
 fn calls(seed: u64, has_losses: bool) -> Tape {
     let mut random = Random::new(seed);
     let mut tape = Tape::new();
@@ -74,14 +75,14 @@ fn calls(seed: u64, has_losses: bool) -> Tape {
 }
 
 #[test]
-fn calls_are_those_of_the_whole_recording() {
+fn calls_equal_those_of_the_whole_recording() {
     for seed in 0..60 {
         let tape = calls(seed, false);
         let file = if seed % 3 == 0 { tape.unended_bytes() } else { tape.bytes() };
         let whole = read(&file);
         let expected = profile(std::slice::from_ref(&whole), &AggregateOptions::default());
         let (mut live, mut last) = (None, None);
-        in_pieces(&file, seed, |process| {
+        in_parts(&file, seed, |process| {
             let live = live.get_or_insert_with(|| LiveCalls::new(process));
             live.update(process, u64::MAX, &mut || true).unwrap();
             last = Some(process.clone());
@@ -100,7 +101,7 @@ fn calls_are_those_of_the_whole_recording() {
 }
 
 #[test]
-fn what_is_open_counts_up_to_now() {
+fn open_calls_count_up_to_now() {
     let mut tape = Tape::new();
     let [outer, inner] = ["outer", "inner"].map(span);
     tape.begin((1, 10), outer);
@@ -112,7 +113,7 @@ fn what_is_open_counts_up_to_now() {
     let file = tape.unended_bytes();
     let mut seen = Vec::new();
     let mut live = None;
-    in_pieces(&file, 3, |process| {
+    in_parts(&file, 3, |process| {
         let live = live.get_or_insert_with(|| LiveCalls::new(process));
         live.update(process, u64::MAX, &mut || true).unwrap();
         let rows = table(function_rows(&live.profile(process, &NativeNames::default()), &View::default()));
@@ -131,7 +132,7 @@ fn what_is_open_counts_up_to_now() {
 }
 
 #[test]
-fn losses_that_are_told_in_time_end_what_was_open() {
+fn losses_that_are_known_in_time_end_open_calls() {
     for seed in 0..30 {
         let file = calls(seed, true).bytes();
         let whole = read(&file);
@@ -143,21 +144,21 @@ fn losses_that_are_told_in_time_end_what_was_open() {
 }
 
 #[test]
-fn memory_that_a_program_tells_of_is_noticed() {
-    for tells in [false, true] {
+fn memory_that_a_program_records_is_noticed() {
+    for has_host_events in [false, true] {
         let mut tape = calls(1, false);
-        if tells {
+        if has_host_events {
             tape.allocate((1, 1 << 40), (0x1000, 10), &[span("main")]);
         }
         let whole = read(&tape.bytes());
         let mut live = LiveCalls::new(&whole);
         live.update(&whole, u64::MAX, &mut || true).unwrap();
-        assert_eq!((live.has_memory(), LiveMemory::is_recorded(&whole)), (tells, (false, false)));
+        assert_eq!((live.has_memory(), LiveMemory::is_recorded(&whole)), (has_host_events, (false, false)));
     }
 }
 
 #[test]
-fn it_stops_when_it_is_told_to_and_goes_on() {
+fn an_update_can_be_interrupted_and_continued() {
     let whole = read(&calls(5, false).bytes());
     let mut live = LiveCalls::new(&whole);
     let mut steps = 0;
@@ -172,7 +173,7 @@ fn it_stops_when_it_is_told_to_and_goes_on() {
     assert_eq!(paths(&live.profile(&whole, &NativeNames::default())), paths(&expected));
 }
 
-/// Blocks that one thread takes and another gives back, or takes anew as realloc does; each round is written by itself.
+/// Records blocks that one thread allocates and another frees, or reallocates; each round is written separately.
 fn memory(seed: u64, ends: &mut Vec<u64>) -> MemoryTape {
     let mut random = Random::new(seed);
     let mut tape = MemoryTape::new();
@@ -183,12 +184,12 @@ fn memory(seed: u64, ends: &mut Vec<u64>) -> MemoryTape {
             let thread = 1 + u32::try_from(random.below(3)).unwrap();
             let address = 0x1000 + 16 * random.below(25) as u64;
             let stack = vec![span(NAMES[random.below(NAMES.len())]), span("main")];
-            let took = |by| Step::Take { address, size: 1 + address % 97, stack, by };
+            let took = |by| MemoryStep::Allocate { address, size: 1 + address % 97, stack, by };
             let step = match random.below(9) {
                 0..4 => took(Allocator::Malloc),
                 4 => took(Allocator::Realloc),
-                5 => Step::Keep { address },
-                _ => Step::Free { address },
+                5 => MemoryStep::Keep { address },
+                _ => MemoryStep::Free { address },
             };
             tape.step(thread, now, &step);
         }
@@ -200,7 +201,7 @@ fn memory(seed: u64, ends: &mut Vec<u64>) -> MemoryTape {
 }
 
 #[test]
-fn memory_is_that_of_the_whole_recording() {
+fn memory_equals_that_of_the_whole_recording() {
     let (mut in_time, mut late) = (0, 0);
     for seed in 0..60 {
         let mut ends = Vec::new();
@@ -210,9 +211,9 @@ fn memory_is_that_of_the_whole_recording() {
         let whole = read(&file);
         let (mut live, mut last) = (None, None);
         let waits = seed % 2 == 0;
-        in_pieces(&file, seed, |process| {
+        in_parts(&file, seed, |process| {
             let live = live.get_or_insert_with(|| LiveMemory::new(process));
-            // With patience: up to the end of the last round that is there as a whole.
+            // Reading waits up to the end of the last complete round.
             let seen = process.latest_ticks().unwrap_or(0);
             let whole_round = ends.iter().copied().filter(|end| *end <= seen).max().unwrap_or(0);
             let until = if waits && process.end().is_none() { whole_round } else { u64::MAX };
@@ -231,18 +232,18 @@ fn memory_is_that_of_the_whole_recording() {
         assert_eq!(live.events_done(), whole.event_count(), "seed {seed}");
         if waits { in_time += live.late() } else { late += live.late() }
     }
-    assert_eq!(in_time, 0, "whoever waits sees all in order");
-    assert!(late > 0, "whoever does not wait sees some too late");
+    assert_eq!(in_time, 0, "a reader that waits gets all events in order");
+    assert!(late > 0, "a reader that does not wait gets some events too late");
 }
 
 #[test]
-fn the_curve_holds_the_highest_of_each_moment() {
+fn the_curve_has_the_highest_value_of_each_interval() {
     let mut tape = MemoryTape::new();
     let quarter = 250_000_000;
-    let took = |address, size| Step::Take { address, size, stack: vec![span("main")], by: Allocator::Malloc };
+    let took = |address, size| MemoryStep::Allocate { address, size, stack: vec![span("main")], by: Allocator::Malloc };
     tape.step(1, 10, &took(0x1000, 100));
     tape.step(1, 20, &took(0x2000, 900));
-    tape.step(1, 30, &Step::Free { address: 0x2000 });
+    tape.step(1, 30, &MemoryStep::Free { address: 0x2000 });
     tape.step(2, 3 * quarter, &took(0x3000, 50));
     let whole = read(&tape.tape.unended_bytes());
     let mut live = LiveMemory::new(&whole);
@@ -251,10 +252,10 @@ fn the_curve_holds_the_highest_of_each_moment() {
 }
 
 #[test]
-fn a_device_is_looked_at_where_there_is_nothing_else() {
+fn a_device_is_shown_if_only_devices_were_recorded() {
     let mut tape = MemoryTape::new();
-    let took = |device, address, size| Step::HostTake { device, address, size, stack: vec![span("main")] };
-    tape.step(1, 5, &Step::Tag { name: Some("step 1") });
+    let took = |device, address, size| MemoryStep::HostAllocate { device, address, size, stack: vec![span("main")] };
+    tape.step(1, 5, &MemoryStep::Tag { name: Some("step 1") });
     tape.step(1, 10, &took(1, 0x1000, 100));
     tape.step(1, 20, &took(3, 0x2000, 900));
     let whole = read(&tape.tape.unended_bytes());
@@ -263,15 +264,15 @@ fn a_device_is_looked_at_where_there_is_nothing_else() {
     let now = live.now(&whole).unwrap();
     assert_eq!((live.curve(), now.totals().figures.live_bytes), (&[100][..], 100));
     assert_eq!(now.profile(&whole, Measure::LiveBytes, &NativeNames::default()).total(), 100);
-    assert_eq!(now.remarks(), ["No memory of the process's own was recorded: this is that of device 1."]);
+    assert_eq!(now.remarks(), ["No heap memory was recorded: this is the memory of device 1."]);
     assert!(!now.heaviest_frames(&whole).is_empty());
 }
 
 #[test]
-fn sums_without_a_history_are_those_that_were_written_last() {
+fn totals_without_a_history_are_the_last_ones_written() {
     let header = stackweave_tapes::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let mut tape = MemoryTape::with(&header, stackweave_heap::LedgerOptions::default());
-    let took = |address| Step::Take { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
+    let took = |address| MemoryStep::Allocate { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
     tape.step(1, 10, &took(0x1000));
     tape.snapshot(1, false);
     tape.step(1, 20, &took(0x2000));

@@ -1,4 +1,4 @@
-//! Figures of memory that were computed by hand.
+//! Memory figures compared with ones computed by hand.
 
 use stackweave_core::EventKind;
 use stackweave_heap::LedgerOptions;
@@ -9,41 +9,41 @@ use stackweave_profile::memory::{
 use stackweave_profile::{AggregateOptions, Diff, Grouping, Measure};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
-use stackweave_tapes::memory::{MemoryTape, Step, header};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape, header};
 use stackweave_tapes::{Tape, recording, span};
 
 use crate::common::recording::{path, paths, profile};
 
 const OWN: i64 = EventKind::OWN_DEVICE;
 
-fn take(address: u64, size: u64, names: &[&str]) -> Step {
-    taken_by(Allocator::Malloc, address, size, names)
+fn allocate(address: u64, size: u64, names: &[&str]) -> MemoryStep {
+    allocated_by(Allocator::Malloc, address, size, names)
 }
 
-fn taken_by(by: Allocator, address: u64, size: u64, names: &[&str]) -> Step {
-    Step::Take { address, size, stack: names.iter().map(|name| span(name)).collect(), by }
+fn allocated_by(by: Allocator, address: u64, size: u64, names: &[&str]) -> MemoryStep {
+    MemoryStep::Allocate { address, size, stack: names.iter().map(|name| span(name)).collect(), by }
 }
 
-fn free(address: u64) -> Step {
-    Step::Free { address }
+fn free(address: u64) -> MemoryStep {
+    MemoryStep::Free { address }
 }
 
-/// `a` takes 100 bytes and keeps 40, `b` takes two pages at the peak, and keeps one.
+/// Records `a`, which allocates 100 bytes and keeps 40, and `b`, which has two pages at the peak and keeps one.
 fn tape() -> MemoryTape {
     let mut tape = MemoryTape::new();
     tape.tape.thread(1, 11, "main");
     tape.tape.thread(2, 12, "worker");
     for (thread, ticks, step) in [
-        (1, 10, take(0x1000, 60, &["a", "main"])),
-        (1, 20, take(0x2000, 40, &["a", "main"])),
-        (2, 25, Step::Tag { name: Some("step 1") }),
-        (2, 30, taken_by(Allocator::Mmap, 0x10000, 8192, &["b", "main"])),
-        (1, 40, take(0x3000, 7, &["c", "main"])),
+        (1, 10, allocate(0x1000, 60, &["a", "main"])),
+        (1, 20, allocate(0x2000, 40, &["a", "main"])),
+        (2, 25, MemoryStep::Tag { name: Some("step 1") }),
+        (2, 30, allocated_by(Allocator::Mmap, 0x10000, 8192, &["b", "main"])),
+        (1, 40, allocate(0x3000, 7, &["c", "main"])),
         (1, 41, free(0x3000)),
         (1, 50, free(0x1000)),
-        (2, 60, Step::Unmap { address: 0x10000, size: 4000 }),
-        (2, 65, Step::Tag { name: None }),
-        (2, 70, taken_by(Allocator::Calloc, 0x4000, 8, &["c", "main"])),
+        (2, 60, MemoryStep::Unmap { address: 0x10000, size: 4000 }),
+        (2, 65, MemoryStep::Tag { name: None }),
+        (2, 70, allocated_by(Allocator::Calloc, 0x4000, 8, &["c", "main"])),
         (1, 80, free(0x9000)),
     ] {
         tape.step(thread, ticks, &step);
@@ -55,7 +55,8 @@ fn usage(process: &ProcessRecording, query: &MemoryQuery) -> MemoryUsage {
     read_usage(process, query, &mut |_| {}).unwrap()
 }
 
-/// Of each row: the innermost function, allocator, tag and thread; allocations, live, peak, temporary and leaked bytes.
+/// Returns for each row the innermost function, allocator, tag and thread; allocations, live, peak, temporary and
+/// leaked bytes.
 fn rows(process: &ProcessRecording, usage: &MemoryUsage, device: i64) -> Vec<(String, [u64; 5])> {
     let dictionary = process.dictionary();
     let text = |row: &stackweave_profile::memory::UsageRow| {
@@ -76,7 +77,7 @@ fn row(text: &str, numbers: [u64; 5]) -> (String, [u64; 5]) {
 }
 
 #[test]
-fn replayed_and_kept_figures_are_the_same_and_right() {
+fn replayed_and_recorded_figures_are_equal_and_correct() {
     let replayed = tape().process();
     let kept = {
         let mut tape = tape();
@@ -112,7 +113,7 @@ fn replayed_and_kept_figures_are_the_same_and_right() {
 }
 
 #[test]
-fn a_range_has_its_own_peak_and_its_own_leaks() {
+fn a_range_has_its_own_peak_and_leak_candidates() {
     let mut tape = tape();
     tape.snapshot(1, false);
     let process = tape.process();
@@ -120,7 +121,7 @@ fn a_range_has_its_own_peak_and_its_own_leaks() {
     let late = usage(&process, &query(45..75));
     assert_eq!(late.source, UsageSource::Replayed);
     let own = late.device(OWN).unwrap();
-    // Live when it begins: 100 bytes and two pages.
+    // Live at its begin: 100 bytes and two pages.
     assert_eq!((own.totals.figures.peak_bytes, own.totals.figures.allocations, own.totals.frees), (8292, 1, 2));
     let expected = [
         row("a malloc  1", [0, 40, 100, 0, 0]),
@@ -136,7 +137,7 @@ fn a_range_has_its_own_peak_and_its_own_leaks() {
 }
 
 #[test]
-fn threads_and_tags_choose_rows() {
+fn threads_and_tags_select_rows() {
     let process = tape().process();
     let of = |threads: &[&str], tags: &[&str]| {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
@@ -154,7 +155,7 @@ fn threads_and_tags_choose_rows() {
 }
 
 #[test]
-fn another_number_of_temporary_blocks_is_replayed() {
+fn another_limit_of_temporary_blocks_is_replayed() {
     let mut tape = tape();
     tape.snapshot(1, false);
     let process = tape.process();
@@ -163,20 +164,20 @@ fn another_number_of_temporary_blocks_is_replayed() {
         (usage.source, usage.device(OWN).unwrap().totals.figures.temporary_bytes)
     };
     assert_eq!(of(Some(1)), (UsageSource::Snapshot, 7));
-    // The first block was given back when its thread had taken two others.
+    // The first block was freed after its thread had allocated two others.
     assert_eq!(of(Some(2)), (UsageSource::Replayed, 67));
 }
 
 #[test]
-fn a_snapshot_counts_when_it_is_whole_and_a_later_one_more() {
+fn a_complete_snapshot_counts_and_a_later_one_replaces_it() {
     let start = header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let mut tape = MemoryTape::with(&start, LedgerOptions::default());
-    tape.step(1, 10, &take(0x1000, 60, &["a"]));
+    tape.step(1, 10, &allocate(0x1000, 60, &["a"]));
     tape.snapshot(1, false);
-    tape.step(1, 20, &take(0x2000, 40, &["b"]));
+    tape.step(1, 20, &allocate(0x2000, 40, &["b"]));
     tape.snapshot(2, false);
-    tape.step(1, 30, &take(0x3000, 500, &["c"]));
-    tape.step(1, 40, &Step::HostTake { device: 0, address: 1, size: 5, stack: vec![span("d")] });
+    tape.step(1, 30, &allocate(0x3000, 500, &["c"]));
+    tape.step(1, 40, &MemoryStep::HostAllocate { device: 0, address: 1, size: 5, stack: vec![span("d")] });
     tape.snapshot(3, true);
     let process = recording(tape.tape.unended_bytes()).processes()[0].clone();
     let usage = usage(&process, &MemoryQuery { range: Some(0..5), ..MemoryQuery::default() });
@@ -186,11 +187,11 @@ fn a_snapshot_counts_when_it_is_whole_and_a_later_one_more() {
 }
 
 #[test]
-fn a_recording_that_was_killed_is_replayed_with_what_came_after_its_last_snapshot() {
+fn a_truncated_recording_is_replayed_from_its_last_snapshot() {
     let mut tape = MemoryTape::new();
-    tape.step(1, 10, &take(0x1000, 60, &["a"]));
+    tape.step(1, 10, &allocate(0x1000, 60, &["a"]));
     tape.snapshot(1, false);
-    tape.step(1, 20, &take(0x2000, 40, &["b"]));
+    tape.step(1, 20, &allocate(0x2000, 40, &["b"]));
     let process = recording(tape.tape.unended_bytes()).processes()[0].clone();
     let usage = usage(&process, &MemoryQuery::default());
     assert_eq!(usage.source, UsageSource::Replayed);
@@ -198,14 +199,14 @@ fn a_recording_that_was_killed_is_replayed_with_what_came_after_its_last_snapsho
 }
 
 #[test]
-fn a_failed_call_gave_nothing_back() {
+fn a_failed_call_frees_nothing() {
     let mut tape = MemoryTape::new();
-    tape.step(1, 10, &take(0x1000, 60, &["a"]));
+    tape.step(1, 10, &allocate(0x1000, 60, &["a"]));
     tape.step(1, 20, &free(0x1000));
-    tape.step(1, 21, &Step::Keep { address: 0x1000 });
-    tape.step(1, 30, &taken_by(Allocator::Mmap, 0x10000, 4096, &["b"]));
-    tape.step(1, 40, &Step::Unmap { address: 0x10000, size: 4096 });
-    tape.step(1, 41, &Step::Keep { address: 0x10000 });
+    tape.step(1, 21, &MemoryStep::Keep { address: 0x1000 });
+    tape.step(1, 30, &allocated_by(Allocator::Mmap, 0x10000, 4096, &["b"]));
+    tape.step(1, 40, &MemoryStep::Unmap { address: 0x10000, size: 4096 });
+    tape.step(1, 41, &MemoryStep::Keep { address: 0x10000 });
     let process = tape.process();
     let own = usage(&process, &MemoryQuery::default());
     let totals = own.device(OWN).unwrap().totals;
@@ -215,14 +216,14 @@ fn a_failed_call_gave_nothing_back() {
 }
 
 #[test]
-fn devices_are_apart_and_segments_are_not_counted() {
+fn devices_are_separate_and_segments_are_not_counted() {
     let mut tape = MemoryTape::new();
     let stack = || vec![span("model")];
-    tape.step(1, 5, &Step::Segment { device: 0, address: 0, size: 1 << 20 });
-    tape.step(1, 10, &Step::HostTake { device: 0, address: 0x1000, size: 100, stack: stack() });
-    tape.step(1, 11, &take(0x1000, 7, &["a"]));
-    tape.step(1, 20, &Step::HostTake { device: 1, address: 0x1000, size: 50, stack: stack() });
-    tape.step(1, 30, &Step::HostFree { device: 0, address: 0x1000 });
+    tape.step(1, 5, &MemoryStep::Segment { device: 0, address: 0, size: 1 << 20 });
+    tape.step(1, 10, &MemoryStep::HostAllocate { device: 0, address: 0x1000, size: 100, stack: stack() });
+    tape.step(1, 11, &allocate(0x1000, 7, &["a"]));
+    tape.step(1, 20, &MemoryStep::HostAllocate { device: 1, address: 0x1000, size: 50, stack: stack() });
+    tape.step(1, 30, &MemoryStep::HostFree { device: 0, address: 0x1000 });
     tape.snapshot(1, false);
     let process = tape.process();
     for range in [None, Some(0..100)] {
@@ -249,7 +250,7 @@ fn devices_are_apart_and_segments_are_not_counted() {
 }
 
 #[test]
-fn every_measure_is_the_same_from_a_snapshot_and_from_events() {
+fn every_measure_is_equal_from_a_snapshot_and_from_events() {
     let (replayed, mut kept) = (tape(), tape());
     kept.snapshot(1, false);
     let (replayed, kept) = ([replayed.process()], [kept.process()]);
@@ -274,7 +275,7 @@ fn every_measure_is_the_same_from_a_snapshot_and_from_events() {
 fn recordings_are_compared_by_any_measure() {
     let before = tape().process();
     let mut tape = tape();
-    tape.step(1, 90, &take(0x7000, 20_000, &["a", "main"]));
+    tape.step(1, 90, &allocate(0x7000, 20_000, &["a", "main"]));
     let after = tape.process();
     for (measure, change) in [
         (Measure::PeakBytes, (8299.0, 24_144.0)),
@@ -291,11 +292,11 @@ fn recordings_are_compared_by_any_measure() {
 }
 
 #[test]
-fn a_sample_stands_for_more() {
+fn a_sample_is_scaled() {
     let start = header(&[("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "1000")]);
     let options = LedgerOptions { temporary: 1, sample_every: Some(1000) };
     let mut tape = MemoryTape::with(&start, options);
-    tape.step(1, 10, &take(0x1000, 1000, &["a"]));
+    tape.step(1, 10, &allocate(0x1000, 1000, &["a"]));
     tape.snapshot(1, false);
     let process = [tape.process()];
     // 1000 / (1 - exp(-1))
@@ -310,19 +311,19 @@ fn a_sample_stands_for_more() {
 }
 
 #[test]
-fn the_last_events_know_nothing_of_what_was_taken_before() {
+fn a_ring_has_no_blocks_from_before_it() {
     let mut start = header(&[("recorder", "memory")]);
-    start.mode = stackweave_recording::file::Mode::Ring;
+    start.mode = stackweave_recording::file::RecordingMode::Ring;
     let mut tape = MemoryTape::with(&start, LedgerOptions::default());
     tape.step(1, 10, &free(0x5000));
-    tape.step(1, 20, &take(0x1000, 10, &["a"]));
+    tape.step(1, 20, &allocate(0x1000, 10, &["a"]));
     let usage = usage(&tape.process(), &MemoryQuery::default());
     assert_eq!(usage.device(OWN).unwrap().totals.unknown_frees, 1);
     assert!(usage.remarks.iter().any(|remark| remark.contains("1 frees")), "{:?}", usage.remarks);
 }
 
 #[test]
-fn a_program_that_tells_of_its_allocations_itself_has_figures_too() {
+fn a_program_that_records_its_allocations_has_figures_too() {
     let mut tape = Tape::new();
     tape.allocate((1, 5), (0x1000, 10), &[span("a")]);
     tape.allocate((1, 6), (0x2000, 20), &[span("a")]);
@@ -335,7 +336,7 @@ fn a_program_that_tells_of_its_allocations_itself_has_figures_too() {
 }
 
 #[test]
-fn the_curve_is_the_recorders_or_made_of_events() {
+fn the_curve_is_the_recorders_or_built_from_events() {
     let points = |tape: MemoryTape, range| {
         let timeline = read_timeline(&tape.process(), range, &mut |_| {}).unwrap();
         timeline.points.iter().map(|point| (point.time_ns, point.heap, point.rss)).collect::<Vec<_>>()
@@ -394,10 +395,10 @@ fn the_history_has_every_block_with_its_end() {
         [(20, None), (40, Some(41))]
     );
     let mut whole = MemoryTape::new();
-    whole.step(1, 10, &taken_by(Allocator::Mmap, 0x10000, 0x3000, &["m"]));
-    whole.step(1, 20, &Step::Unmap { address: 0x11000, size: 0x1000 });
-    whole.step(1, 30, &Step::Unmap { address: 0x10000, size: 0x1000 });
-    whole.step(1, 40, &Step::Unmap { address: 0x12000, size: 0xfff });
+    whole.step(1, 10, &allocated_by(Allocator::Mmap, 0x10000, 0x3000, &["m"]));
+    whole.step(1, 20, &MemoryStep::Unmap { address: 0x11000, size: 0x1000 });
+    whole.step(1, 30, &MemoryStep::Unmap { address: 0x10000, size: 0x1000 });
+    whole.step(1, 40, &MemoryStep::Unmap { address: 0x12000, size: 0xfff });
     let history = read_history(&whole.process(), &MemoryQuery::default(), &mut |_| {}).unwrap();
     assert_eq!(history.rows.iter().map(|row| row.freed_ns).collect::<Vec<_>>(), [Some(40)]);
 }

@@ -1,4 +1,4 @@
-//! Histories of memory at random: what was kept while they were recorded is what a replay finds.
+//! Random memory histories: the figures of a recording equal those of a replay.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use stackweave_core::EventKind;
 use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_recording::events::Allocator;
-use stackweave_tapes::memory::{MemoryTape, Step, header};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape, header};
 use stackweave_tapes::span;
 use stackweave_testkit::random::Random;
 
@@ -16,7 +16,7 @@ const TAGS: [Option<&str>; 4] = [None, Some("step 1"), Some("step 2"), Some("war
 const BLOCKS: u64 = 40;
 const PAGE: u64 = 4096;
 
-fn step(random: &mut Random, has_devices: bool) -> Step {
+fn step(random: &mut Random, has_devices: bool) -> MemoryStep {
     let depth = 1 + random.below(3);
     let stack = (0..depth).map(|_| span(random.pick(&NAMES))).collect();
     let address = 0x1000 + 16 * random.number_below(BLOCKS);
@@ -26,21 +26,26 @@ fn step(random: &mut Random, has_devices: bool) -> Step {
         0..9 => {
             let by =
                 random.pick(&[Allocator::Malloc, Allocator::Calloc, Allocator::Realloc, Allocator::PyObjectMalloc]);
-            Step::Take { address, size: size + random.number_below(3), stack, by }
+            MemoryStep::Allocate { address, size: size + random.number_below(3), stack, by }
         }
-        9..15 => Step::Free { address },
-        15 => Step::Take { address: page, size: PAGE * (1 + random.number_below(8)), stack, by: Allocator::Mmap },
-        16 => Step::Unmap { address: page, size: PAGE * (1 + random.number_below(8)) },
-        17 => Step::Tag { name: random.pick(&TAGS) },
+        9..15 => MemoryStep::Free { address },
+        15 => MemoryStep::Allocate {
+            address: page,
+            size: PAGE * (1 + random.number_below(8)),
+            stack,
+            by: Allocator::Mmap,
+        },
+        16 => MemoryStep::Unmap { address: page, size: PAGE * (1 + random.number_below(8)) },
+        17 => MemoryStep::Tag { name: random.pick(&TAGS) },
         18 if has_devices => {
-            Step::HostTake { device: i64::try_from(random.number_below(2)).unwrap(), address, size, stack }
+            MemoryStep::HostAllocate { device: i64::try_from(random.number_below(2)).unwrap(), address, size, stack }
         }
-        _ if has_devices => Step::HostFree { device: i64::try_from(random.number_below(2)).unwrap(), address },
-        _ => Step::Keep { address },
+        _ if has_devices => MemoryStep::HostFree { device: i64::try_from(random.number_below(2)).unwrap(), address },
+        _ => MemoryStep::Keep { address },
     }
 }
 
-/// Rows with the texts of their labels, by which two recordings can be compared.
+/// Returns rows with the texts of their labels, which are comparable between recordings.
 fn rows(usage: &MemoryUsage, device: &DeviceUsage) -> Vec<(u32, u32, String, String, Figures)> {
     let text = |texts: &[std::sync::Arc<str>], number: u32| texts[number as usize].to_string();
     let row = |row: &stackweave_profile::memory::UsageRow| {
@@ -53,7 +58,7 @@ fn rows(usage: &MemoryUsage, device: &DeviceUsage) -> Vec<(u32, u32, String, Str
 }
 
 #[test]
-fn a_snapshot_is_what_a_replay_finds() {
+fn a_snapshot_equals_a_replay() {
     for seed in 1..=40_u64 {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -82,8 +87,8 @@ fn a_snapshot_is_what_a_replay_finds() {
     }
 }
 
-/// What a range has, counted in the simplest way.
-fn counted(steps: &[(u64, Step)], range: &Range<u64>) -> [u64; 4] {
+/// Counts the figures of a range in the simplest way.
+fn counted(steps: &[(u64, MemoryStep)], range: &Range<u64>) -> [u64; 4] {
     let mut live: HashMap<u64, (u64, bool)> = HashMap::new();
     let sum = |live: &HashMap<u64, (u64, bool)>| live.values().map(|(size, _)| size).sum::<u64>();
     let (mut peak, mut allocations) = (None, 0);
@@ -93,11 +98,11 @@ fn counted(steps: &[(u64, Step)], range: &Range<u64>) -> [u64; 4] {
             peak = Some(sum(&live));
         }
         match step {
-            Step::Take { address, size, .. } => drop(live.insert(*address, (*size, is_inside))),
-            Step::Free { address } => drop(live.remove(address)),
+            MemoryStep::Allocate { address, size, .. } => drop(live.insert(*address, (*size, is_inside))),
+            MemoryStep::Free { address } => drop(live.remove(address)),
             other => panic!("{other:?}"),
         }
-        allocations += u64::from(is_inside && matches!(step, Step::Take { .. }));
+        allocations += u64::from(is_inside && matches!(step, MemoryStep::Allocate { .. }));
         peak = peak.map(|peak| peak.max(sum(&live)));
     }
     let leaked = live.values().filter(|(_, is_inside)| *is_inside).map(|(size, _)| size).sum();
@@ -105,7 +110,7 @@ fn counted(steps: &[(u64, Step)], range: &Range<u64>) -> [u64; 4] {
 }
 
 #[test]
-fn ranges_are_what_a_simple_count_finds() {
+fn ranges_equal_a_simple_count() {
     for seed in 1..=30_u64 {
         println!("seed {seed}");
         let mut random = Random::new(1_000 + seed);
@@ -114,8 +119,8 @@ fn ranges_are_what_a_simple_count_finds() {
         while steps.len() < 400 {
             let step = step(&mut random, false);
             let time = steps.len() as u64 * 10;
-            if matches!(step, Step::Take { by: Allocator::Mmap, .. })
-                || !matches!(step, Step::Take { .. } | Step::Free { .. })
+            if matches!(step, MemoryStep::Allocate { by: Allocator::Mmap, .. })
+                || !matches!(step, MemoryStep::Allocate { .. } | MemoryStep::Free { .. })
             {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Figures of a whole recording are told without its history.
+//! The figures of a whole recording are read without its history.
 
 use std::io;
 use std::path::Path;
@@ -10,18 +10,18 @@ use stackweave_profile::memory::{MemoryQuery, read_report, read_timeline, read_u
 use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::Recording;
 use stackweave_recording::events::Allocator;
-use stackweave_recording::read::Source;
-use stackweave_tapes::memory::{MemoryTape, Step};
+use stackweave_recording::read::RecordingSource;
+use stackweave_tapes::memory::{MemoryStep, MemoryTape};
 use stackweave_tapes::span;
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes that are read.
 #[derive(Debug)]
-struct Counted {
+struct CountingSource {
     bytes: Arc<[u8]>,
     read: AtomicU64,
 }
 
-impl Source for Counted {
+impl RecordingSource for CountingSource {
     fn size(&self) -> io::Result<u64> {
         self.bytes.size()
     }
@@ -40,8 +40,12 @@ fn bytes() -> Vec<u8> {
     for round in 0..ROUNDS {
         let address = 0x1000 + (round * 7919 % 4096) * 16;
         let stack = vec![span("grow"), span("main")];
-        tape.step(1, round * 10, &Step::Take { address, size: 1 + round * 31 % 977, stack, by: Allocator::Malloc });
-        tape.step(1, round * 10 + 5, &Step::Free { address: 0x1000 + (round * 104_729 % 4096) * 16 });
+        tape.step(
+            1,
+            round * 10,
+            &MemoryStep::Allocate { address, size: 1 + round * 31 % 977, stack, by: Allocator::Malloc },
+        );
+        tape.step(1, round * 10 + 5, &MemoryStep::Free { address: 0x1000 + (round * 104_729 % 4096) * 16 });
         if round % 2_000 == 0 {
             tape.tape.flush(1);
             tape.curve(round * 10, 1.0, 2.0);
@@ -52,9 +56,9 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
-fn the_history_is_not_read_for_what_the_snapshot_tells() {
-    let counted = Arc::new(Counted { bytes: bytes().into(), read: AtomicU64::new(0) });
-    let source: Arc<dyn Source> = Arc::<Counted>::clone(&counted);
+fn the_history_is_not_read_if_a_snapshot_has_the_figures() {
+    let counted = Arc::new(CountingSource { bytes: bytes().into(), read: AtomicU64::new(0) });
+    let source: Arc<dyn RecordingSource> = Arc::<CountingSource>::clone(&counted);
     let recording = Recording::from_source(&source, Path::new("made-up.swv")).unwrap();
     let processes = recording.processes();
     let read_by = |work: &dyn Fn()| {

@@ -1,4 +1,4 @@
-//! Modules that come and go: whose names an address gets, and what is not kept.
+//! Modules that are loaded and unloaded: which names addresses get, and what is not kept.
 
 use std::ffi::c_void;
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, SourceLocation, StackId};
-use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
 use stackweave_symbolize::Options;
 use stackweave_testkit::fixtures::{PLUGIN_INNER, PLUGIN_OUTER, PluginEnter, call_through, sw_recurse_wide};
@@ -21,8 +21,8 @@ use crate::common::{MadeUp, ThisProcess, capture, location, module, names, nativ
 
 const BIAS: u64 = 0x7f00_0000_0000;
 
-/// The outermost function at this address above `BIAS`, and its module.
-fn at_the_place(resolver: &Resolver, made_up: &MadeUp, stated: u64) -> (String, Option<String>) {
+/// Returns the outermost function at this address above `BIAS`, and its module.
+fn at_address(resolver: &Resolver, made_up: &MadeUp, stated: u64) -> (String, Option<String>) {
     let address = CodeAddress::instruction_pointer(BIAS + stated);
     let chain = resolver.resolve_addresses(&[address], made_up).remove(0);
     let frame = chain.last().expect("there is always one");
@@ -30,24 +30,24 @@ fn at_the_place(resolver: &Resolver, made_up: &MadeUp, stated: u64) -> (String, 
 }
 
 #[test]
-fn a_module_that_is_gone_is_known_until_another_takes_its_place() {
+fn an_unloaded_module_is_known_until_another_replaces_it() {
     let (c, cpp) = (or_skip!(Language::C.build(5, Split::No)), or_skip!(Language::Cpp.build(5, Split::No)));
     let first = ModuleFile::read(&c).function("sw_first").start;
     let (resolver, made_up) = (resolver(), MadeUp::with_modules(vec![module(&c, BIAS)]));
     let as_c = ("sw_first".to_owned(), Some("libexports.so".to_owned()));
-    assert_eq!(at_the_place(&resolver, &made_up, first), as_c);
+    assert_eq!(at_address(&resolver, &made_up, first), as_c);
     made_up.load(Vec::new());
-    assert_eq!(at_the_place(&resolver, &made_up, first), as_c, "it was captured before");
-    assert_eq!(at_the_place(&resolver, &made_up, first + 1), as_c, "and one that was never asked for");
+    assert_eq!(at_address(&resolver, &made_up, first), as_c, "it was captured before");
+    assert_eq!(at_address(&resolver, &made_up, first + 1), as_c, "and one that was never resolved before");
 
     made_up.load(vec![module(&cpp, BIAS)]);
-    let as_cpp = at_the_place(&resolver, &made_up, first);
+    let as_cpp = at_address(&resolver, &made_up, first);
     assert_eq!(as_cpp.1.as_deref(), Some("libshapes.so"));
     assert_ne!(as_cpp.0, "sw_first");
     made_up.load(Vec::new());
-    assert_eq!(at_the_place(&resolver, &made_up, first), as_cpp, "the last one seen there");
+    assert_eq!(at_address(&resolver, &made_up, first), as_cpp, "the last one seen there");
     made_up.load(vec![module(&c, BIAS)]);
-    assert_eq!(at_the_place(&resolver, &made_up, first), as_c);
+    assert_eq!(at_address(&resolver, &made_up, first), as_c);
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn modules_that_were_only_seen_are_known_too() {
     let (resolver, made_up) = (resolver(), MadeUp::with_modules(vec![module(&c, BIAS)]));
     resolver.see_modules(&made_up);
     made_up.load(Vec::new());
-    assert_eq!(at_the_place(&resolver, &made_up, first).0, "sw_first");
+    assert_eq!(at_address(&resolver, &made_up, first).0, "sw_first");
 }
 
-/// Loads the plugin, captures in it, resolves, and unloads it. The frames of the plugin, and where its function was.
-/// The plugin is called so deep that the loader leaves alone what lies on the stack there.
+/// Loads the plugin, captures in it, resolves, and unloads it. Returns the frames of the plugin, and the address of its
+/// function. The plugin is called so deep that the loader does not overwrite the stack there.
 fn resolve_inside(path: &str, stacks: &StackTable, resolver: &Resolver) -> (StackId, Vec<Arc<Frame>>, u64) {
     let library = Library::open(path).expect("the fixture was built");
     let symbol = library.symbol("sw_plugin_enter");
@@ -87,7 +87,7 @@ fn plugin_frames(stack: &[Arc<Frame>]) -> Vec<Arc<Frame>> {
 }
 
 #[test]
-fn a_library_loaded_where_another_was_has_its_own_names() {
+fn a_library_at_the_place_of_another_has_its_own_names() {
     const ROUNDS: usize = 60;
     let (stacks, resolver) = (StackTable::new(), resolver());
     let (mut same_place, mut last) = (0, 0);
@@ -107,40 +107,40 @@ fn a_library_loaded_where_another_was_has_its_own_names() {
     assert!(same_place > ROUNDS / 10, "the libraries were at one place in only {same_place} of {ROUNDS} rounds");
 }
 
-/// Two libraries for one place, and an address in both: in the first it is `sw_first`'s.
+/// Returns two libraries for one place, and an address in both: in the first it is that of `sw_first`.
 fn rivals() -> Result<(PathBuf, PathBuf, u64), Skipped> {
     let (c, cpp) = (Language::C.build(5, Split::No)?, Language::Cpp.build(5, Split::No)?);
     let first = ModuleFile::read(&c).function("sw_first").start;
     Ok((c, cpp, first))
 }
 
-/// Tells of the first library. While it is asked something for the first time, the resolver sees the second.
+/// Describes the first library. During the first query of one kind, the resolver sees the second one.
 struct Overtaken<'a> {
     resolver: &'a Resolver,
     first: MadeUp,
     second: MadeUp,
-    during: Question,
-    asked: AtomicUsize,
+    during: QueryKind,
+    queries: AtomicUsize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Question {
+enum QueryKind {
     Modules,
     Locate,
 }
 
 impl<'a> Overtaken<'a> {
-    fn new(resolver: &'a Resolver, [first, second]: [&Path; 2], during: Question) -> Self {
+    fn new(resolver: &'a Resolver, [first, second]: [&Path; 2], during: QueryKind) -> Self {
         let [first, second] = [first, second].map(|file| MadeUp::with_modules(vec![module(file, BIAS)]));
-        Self { resolver, first, second, during, asked: AtomicUsize::new(0) }
+        Self { resolver, first, second, during, queries: AtomicUsize::new(0) }
     }
 
-    /// Whether the second library is there already when this is asked.
-    fn is_replaced(&self, question: Question) -> bool {
-        if question != self.during {
+    /// Returns whether the second library has replaced the first one at this query.
+    fn is_replaced(&self, query: QueryKind) -> bool {
+        if query != self.during {
             return false;
         }
-        let is_first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
+        let is_first = self.queries.fetch_add(1, Ordering::Relaxed) == 0;
         if is_first {
             self.resolver.see_modules(&self.second);
         }
@@ -148,9 +148,9 @@ impl<'a> Overtaken<'a> {
     }
 }
 
-impl Names for Overtaken<'_> {
+impl FrameNames for Overtaken<'_> {
     fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
-        self.is_replaced(Question::Locate);
+        self.is_replaced(QueryKind::Locate);
         Some(location("located", "file.py", 1))
     }
 
@@ -163,15 +163,15 @@ impl Names for Overtaken<'_> {
     }
 
     fn modules(&self) -> ModuleList {
-        if self.is_replaced(Question::Modules) { self.second.modules() } else { self.first.modules() }
+        if self.is_replaced(QueryKind::Modules) { self.second.modules() } else { self.first.modules() }
     }
 }
 
 #[test]
-fn a_name_found_before_its_module_was_replaced_is_not_kept() {
+fn a_name_from_before_its_module_was_replaced_is_not_kept() {
     let (c, cpp, first) = or_skip!(rivals());
     let (stacks, resolver) = (StackTable::new(), resolver());
-    let overtaken = Overtaken::new(&resolver, [&c, &cpp], Question::Locate);
+    let overtaken = Overtaken::new(&resolver, [&c, &cpp], QueryKind::Locate);
     // The address is looked up before the Python frame is located, and kept after.
     let id = stacks.intern(&[native(BIAS + first + 1), python(1, 1)]).expect("there is memory");
     let batch = resolver.resolve(&stacks, &[id], &overtaken);
@@ -181,32 +181,32 @@ fn a_name_found_before_its_module_was_replaced_is_not_kept() {
 }
 
 #[test]
-fn an_older_look_at_the_loader_does_not_undo_a_newer_one() {
+fn an_older_query_of_the_loader_does_not_replace_a_newer_one() {
     let (c, cpp, first) = or_skip!(rivals());
     let resolver = resolver();
-    let overtaken = Overtaken::new(&resolver, [&c, &cpp], Question::Modules);
+    let overtaken = Overtaken::new(&resolver, [&c, &cpp], QueryKind::Modules);
     let chain = resolver.resolve_addresses(&[CodeAddress::instruction_pointer(BIAS + first)], &overtaken).remove(0);
     assert_eq!(chain[0].module.as_deref(), Some("libshapes.so"));
-    assert_eq!(overtaken.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(overtaken.queries.load(Ordering::Relaxed), 2);
 }
 
 #[test]
-fn a_file_that_was_missing_is_looked_for_again() {
+fn a_missing_file_is_looked_for_again() {
     let (c, _, first) = or_skip!(rivals());
     let moved = std::env::temp_dir().join(format!("stackweave-profile-{}-libmoved.so", std::process::id()));
     let mut missing = module(&c, BIAS);
     missing.path.clone_from(&moved);
     let (resolver, made_up) = (resolver(), MadeUp::with_modules(vec![missing]));
-    let nameless = at_the_place(&resolver, &made_up, first).0;
+    let nameless = at_address(&resolver, &made_up, first).0;
     assert_eq!(nameless, format!("{}+{first:#x}", moved.file_name().and_then(|name| name.to_str()).expect("text")));
     fs::copy(&c, &moved).expect("the temporary directory can be written");
-    let named = at_the_place(&resolver, &made_up, first).0;
+    let named = at_address(&resolver, &made_up, first).0;
     fs::remove_file(&moved).expect("it was just written");
     assert_eq!(named, "sw_first");
 }
 
 #[test]
-fn generated_code_is_asked_for_again() {
+fn generated_code_is_resolved_again() {
     let pid = std::process::id();
     let path = Path::new("/tmp").join(format!("perf-{pid}.map"));
     let mut map = fs::File::create(&path).expect("perf maps can be written");

@@ -1,4 +1,4 @@
-//! Native frames: names by llvm-symbolizer, chains of inlined calls, and what is kept.
+//! Native frames: names as by llvm-symbolizer, chains of inlined calls, and caching.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn names_lines_and_inlined_calls_are_those_of_llvm_symbolizer() {
     let mut chains = 0;
     for ((chain, places), address) in resolved.iter().zip(&truth).zip(&addresses) {
         let ours: Vec<_> = chain.iter().map(|frame| (canonical(&frame.name), frame.position.line)).collect();
-        let known = |place: &stackweave_testkit::symbols::Place| {
+        let known = |place: &stackweave_testkit::symbols::ResolvedFrame| {
             (canonical(place.function.as_deref().unwrap_or_default()), (place.line > 0).then_some(place.line))
         };
         assert_eq!(ours, places.iter().map(known).collect::<Vec<_>>(), "{address:#x}");
@@ -67,7 +67,7 @@ fn captured_stacks_have_the_functions_that_ran() {
 }
 
 #[test]
-fn what_is_known_is_not_looked_up_again() {
+fn known_addresses_are_not_looked_up_again() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
     let made_up = MadeUp::with_modules(vec![module(&file, BIAS)]);
     let stacks = StackTable::new();
@@ -83,7 +83,7 @@ fn what_is_known_is_not_looked_up_again() {
 }
 
 #[test]
-fn an_address_without_a_name_is_its_place() {
+fn an_address_without_a_name_has_its_location() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let mut gone = module(Path::new(&file), BIAS);
     gone.path = "/nowhere/libmissing.so".into();
@@ -97,7 +97,7 @@ fn an_address_without_a_name_is_its_place() {
 }
 
 #[test]
-fn threads_resolve_at_once_what_they_captured() {
+fn threads_resolve_their_captures_concurrently() {
     let (stacks, resolver) = (StackTable::new(), resolver());
     thread::scope(|scope| {
         for depth in 0..8_u32 {

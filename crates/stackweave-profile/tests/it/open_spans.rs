@@ -1,4 +1,4 @@
-//! What is told to be open: it counts no calls, changes nothing that is known, and puts right what was lost.
+//! Records of open spans: they count no calls, change nothing that is known, and correct the state after losses.
 
 use stackweave_profile::AggregateOptions;
 use stackweave_tapes::{Tape, span};
@@ -11,7 +11,7 @@ fn all(tape: Tape) -> Vec<(String, u64, i64, i64)> {
 }
 
 #[test]
-fn what_was_open_takes_time_and_is_no_call() {
+fn an_open_span_has_time_and_is_no_call() {
     let mut tape = Tape::new();
     let [outer, inner, work] = ["outer", "inner", "work"].map(span);
     tape.open((1, 10), Some(outer), 0);
@@ -27,7 +27,7 @@ fn what_was_open_takes_time_and_is_no_call() {
 }
 
 #[test]
-fn going_on_is_a_call() {
+fn a_resumed_span_is_a_call() {
     let mut tape = Tape::new();
     let [main, generator] = ["main", "generator"].map(span);
     tape.begin((1, 0), main);
@@ -40,7 +40,7 @@ fn going_on_is_a_call() {
 }
 
 #[test]
-fn ends_that_nobody_saw_were_at_the_last_event_before() {
+fn unrecorded_ends_are_at_the_last_event_before() {
     let mut tape = Tape::new();
     let [outer, inner, other] = ["outer", "inner", "other"].map(span);
     tape.begin((1, 0), outer);
@@ -57,7 +57,7 @@ fn ends_that_nobody_saw_were_at_the_last_event_before() {
 }
 
 #[test]
-fn what_lies_around_a_cut_snapshot_is_not_taken_for_it() {
+fn spans_around_an_incomplete_snapshot_are_not_part_of_it() {
     let mut tape = Tape::new();
     let [deep, deeper] = ["deep", "deeper"].map(span);
     tape.open((1, 0), Some(deep), 1_000_000);
@@ -72,7 +72,7 @@ fn what_lies_around_a_cut_snapshot_is_not_taken_for_it() {
     assert_eq!((profile.counts().unfinished, profile.counts().unmatched_ends), (0, 1));
 }
 
-/// What one thread of a made-up program does: a begin, a going on, or an end, one after another.
+/// A step of one thread of a made-up program: a begin, a resume, or an end.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin(usize),
@@ -100,7 +100,7 @@ fn program(random: &mut Random, length: usize) -> Vec<(u64, Step)> {
     steps
 }
 
-/// What is open before each step, and behind the last.
+/// Returns the open spans before each step, and after the last one.
 fn stacks(program: &[(u64, Step)]) -> Vec<Vec<usize>> {
     let mut stacks = vec![Vec::new()];
     for (_, step) in program {
@@ -132,27 +132,27 @@ fn step(tape: &mut Tape, (ticks, step): (u64, Step)) {
 }
 
 #[test]
-fn snapshots_of_what_is_known_change_nothing() {
+fn snapshots_of_known_spans_change_nothing() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = program(&mut random, 150);
         let stacks = stacks(&program);
-        let (mut plain, mut told) = (Tape::new(), Tape::new());
-        for (place, at) in program.iter().enumerate() {
+        let (mut plain, mut with_snapshots) = (Tape::new(), Tape::new());
+        for (index, at) in program.iter().enumerate() {
             step(&mut plain, *at);
             if random.below(4) == 0 {
-                snapshot(&mut told, at.0, &stacks[place]);
+                snapshot(&mut with_snapshots, at.0, &stacks[index]);
             }
-            step(&mut told, *at);
+            step(&mut with_snapshots, *at);
         }
-        assert_eq!(all(told), all(plain), "seed {seed}");
+        assert_eq!(all(with_snapshots), all(plain), "seed {seed}");
     }
 }
 
-/// Whatever is missing before a snapshot, at the beginning as in a ring or in the middle as where buffers were full: from
-/// the snapshot on all is as if nothing were missing.
+/// After a snapshot everything is as if no events were missing before it, whether at the start, as in a ring, or in the
+/// middle, as with full buffers.
 #[test]
-fn a_snapshot_heals_what_was_lost() {
+fn a_snapshot_corrects_the_state_after_losses() {
     for seed in 0..150 {
         let mut random = Random::new(seed);
         let program = program(&mut random, 120);
@@ -161,15 +161,15 @@ fn a_snapshot_heals_what_was_lost() {
         let to = from + 1 + random.below(program.len() - from - 1);
         let healed = program[to].0;
         let (mut whole, mut torn) = (Tape::new(), Tape::new());
-        for (place, at) in program.iter().enumerate() {
+        for (index, at) in program.iter().enumerate() {
             step(&mut whole, *at);
-            if place == to {
+            if index == to {
                 if from > 0 && seed % 2 == 0 {
                     torn.lose((1, program[from].0));
                 }
-                snapshot(&mut torn, healed, &stacks[place]);
+                snapshot(&mut torn, healed, &stacks[index]);
             }
-            if !(from..to).contains(&place) {
+            if !(from..to).contains(&index) {
                 step(&mut torn, *at);
             }
         }

@@ -1,11 +1,11 @@
-//! Costs by recorded frames are those of the profiles.
+//! Costs by recorded frames equal those of profiles.
 
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts};
 use stackweave_tapes::{Tape, native, span};
 
 use crate::common::recording::profile;
 
-/// Two threads with spans, samples and allocations, some of them without a stack.
+/// Records two threads with spans, samples and allocations, some of them without a stack.
 fn tape() -> Tape {
     let mut tape = Tape::new();
     for thread in [1, 2] {
@@ -31,7 +31,7 @@ fn every_measure_sums_up_to_its_profile() {
             let costs = RecordedCosts::collect(&processes, &options, &mut |_| {}).unwrap();
             let (mut own, mut calls) = (0, 0);
             costs.visit(measure, |cost| {
-                own += cost.own;
+                own += cost.self_cost;
                 calls += cost.calls;
             });
             let profile = profile(&processes, &options);
@@ -42,20 +42,20 @@ fn every_measure_sums_up_to_its_profile() {
 }
 
 #[test]
-fn frames_are_told_apart_by_address_and_threads_if_asked_for() {
+fn frames_are_distinguished_by_address_and_threads_on_request() {
     let processes = [tape().process()];
     let options = AggregateOptions { grouping: Grouping::Threads, ..AggregateOptions::default() };
     let costs = RecordedCosts::collect(&processes, &options, &mut |_| {}).unwrap();
     assert_eq!(costs.measures(), [Measure::WallTime, Measure::Samples, Measure::AllocatedBytes, Measure::Allocations]);
     assert_eq!(costs.missing().count(), 1);
-    let mut seen = Vec::new();
+    let mut found = Vec::new();
     costs.visit(Measure::Samples, |cost| {
-        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own));
+        found.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.self_cost));
     });
-    assert_eq!(seen, [(Some(1), 2, 1, 7), (Some(1), 2, 1, 3), (Some(2), 2, 1, 7), (Some(2), 2, 1, 3)]);
-    seen.clear();
+    assert_eq!(found, [(Some(1), 2, 1, 7), (Some(1), 2, 1, 3), (Some(2), 2, 1, 7), (Some(2), 2, 1, 3)]);
+    found.clear();
     costs.visit(Measure::WallTime, |cost| {
-        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own));
+        found.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.self_cost));
     });
-    assert_eq!(seen, [(Some(1), 1, 1, 30), (Some(1), 2, 1, 10), (Some(2), 1, 1, 30), (Some(2), 2, 1, 10)]);
+    assert_eq!(found, [(Some(1), 1, 1, 30), (Some(1), 2, 1, 10), (Some(2), 1, 1, 30), (Some(2), 2, 1, 10)]);
 }

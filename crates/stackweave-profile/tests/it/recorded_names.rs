@@ -1,4 +1,4 @@
-//! Native frames of recordings are named by the files that were loaded, or not at all.
+//! Native frames of recordings are named from the files that were loaded, or not.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::common::{MadeUp, module, or_skip, resolver};
 
 const BIAS: u64 = 0x7f00_0000_0000;
 
-/// One sample for each of these addresses.
+/// Records one sample for each of these addresses.
 fn record(mut tape: Tape, modules: Vec<Module>, addresses: &[u64]) -> ProcessRecording {
     for module in modules {
         tape.module(module);
@@ -27,7 +27,7 @@ fn record(mut tape: Tape, modules: Vec<Module>, addresses: &[u64]) -> ProcessRec
     tape.process()
 }
 
-/// Every native frame by its address, named.
+/// Returns the named frames of every native frame, by address.
 fn named(process: &ProcessRecording) -> Vec<(u64, Vec<Frame>)> {
     let numbers: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
     let names = RecordedNames::resolve(process, &numbers, Some(&Symbolizer::new(Options::default())));
@@ -44,7 +44,7 @@ fn library() -> Result<(PathBuf, Vec<u64>), String> {
     Ok((file, addresses))
 }
 
-fn are_nameless(frames: &[(u64, Vec<Frame>)]) -> bool {
+fn are_unnamed(frames: &[(u64, Vec<Frame>)]) -> bool {
     let is_nameless = |(address, chain): &(u64, Vec<Frame>)| {
         chain.len() == 1 && *chain[0].name == format!("libshapes.so+{:#x}", address - BIAS)
     };
@@ -52,7 +52,7 @@ fn are_nameless(frames: &[(u64, Vec<Frame>)]) -> bool {
 }
 
 #[test]
-fn names_are_those_of_a_live_process() {
+fn names_equal_those_of_a_live_process() {
     let (file, addresses) = or_skip!(library());
     let process = record(Tape::new(), vec![module(&file, BIAS)], &addresses);
     let recorded = named(&process);
@@ -70,7 +70,7 @@ fn names_are_those_of_a_live_process() {
 fn another_build_at_the_same_path_gives_no_names() {
     let (file, addresses) = or_skip!(library());
     let other = Module { build_id: BuildId::new(&[1, 2, 3]), ..module(&file, BIAS) };
-    assert!(are_nameless(&named(&record(Tape::new(), vec![other], &addresses))));
+    assert!(are_unnamed(&named(&record(Tape::new(), vec![other], &addresses))));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_file_without_a_build_id_must_be_of_this_machine_and_older() {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();
     let are_named = |host: &str, started_wall_ns: i64| {
         let start = Start { host: host.to_owned(), started_wall_ns, ..Start::default() };
-        !are_nameless(&named(&record(Tape::started(&start), vec![unmarked.clone()], &addresses)))
+        !are_unnamed(&named(&record(Tape::started(&start), vec![unmarked.clone()], &addresses)))
     };
     assert!(are_named(&host, i64::MAX));
     assert!(!are_named("elsewhere", i64::MAX));
@@ -110,7 +110,7 @@ fn the_module_that_was_there_names_an_address() {
 }
 
 #[test]
-fn addresses_without_a_module_and_kernel_code_stay_addresses() {
+fn addresses_without_a_module_and_kernel_code_are_not_named() {
     let vdso = Module { path: "[vdso]".into(), build_id: None, bias: BIAS, start: BIAS, end: BIAS + 0x1000 };
     let process = record(Tape::new(), vec![vdso], &[0x10, 0x2000]);
     let names: Vec<String> = named(&process).into_iter().map(|(_, chain)| chain[0].name.to_string()).collect();

@@ -1,11 +1,11 @@
-//! Stacks of a made-up process: order, sharing, what is asked how often, and who may call whom.
+//! Stacks of a made-up process: order, sharing, the number of queries, and reentrant calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use stackweave_core::{CodeAddress, CodeId, Module, ModuleList, RawFrame, SourceLocation, StackId};
-use stackweave_profile::{Frame, FrameKind, Names, Resolver};
+use stackweave_profile::{Frame, FrameKind, FrameNames, Resolver};
 use stackweave_store::StackTable;
 use stackweave_testkit::random::Random;
 
@@ -27,7 +27,7 @@ fn a_woven_stack_keeps_its_order() {
 }
 
 #[test]
-fn equal_frames_and_equal_stacks_are_one() {
+fn equal_frames_and_equal_stacks_are_shared() {
     let (stacks, made_up, resolver) = (StackTable::new(), MadeUp::default(), resolver());
     let entered = RawFrame::python(CodeId::new(1).unwrap(), 3, true);
     let one = stacks.intern(&[python(1, 3), native(0x10), RawFrame::script(0, 1)]).unwrap();
@@ -53,11 +53,11 @@ fn python_frames_are_located_once_and_script_frames_in_each_batch() {
     assert_eq!(made_up.located.load(Ordering::Relaxed), 49 + 7 + 1);
     resolver.resolve(&stacks, &ids, &made_up);
     assert_eq!(made_up.located.load(Ordering::Relaxed), 49 + 7 + 2);
-    assert_eq!(made_up.asked_modules.load(Ordering::Relaxed), 0, "no native frame, no question to the loader");
+    assert_eq!(made_up.module_queries.load(Ordering::Relaxed), 0, "without native frames, the loader is not queried");
 }
 
 #[test]
-fn a_frame_that_nobody_knows_is_asked_for_again() {
+fn an_unknown_frame_is_queried_again() {
     let (stacks, made_up, resolver) = (StackTable::new(), MadeUp::default(), resolver());
     let id = stacks.intern(&[python(2000, 1), python(1, 1)]).unwrap();
     for round in 1..3 {
@@ -69,7 +69,7 @@ fn a_frame_that_nobody_knows_is_asked_for_again() {
 }
 
 #[test]
-fn extra_frames_follow_their_python_frame_and_are_asked_in_each_batch() {
+fn extra_frames_follow_their_python_frame_and_are_queried_in_each_batch() {
     let stacks = StackTable::new();
     let made_up = MadeUp { has_extra_frames: true, ..MadeUp::default() };
     let entered = RawFrame::python(CodeId::new(1).unwrap(), 3, true);
@@ -82,14 +82,14 @@ fn extra_frames_follow_their_python_frame_and_are_asked_in_each_batch() {
         assert_eq!(names(&batch[1]), second);
         assert_eq!(batch[0][1].kind, FrameKind::Extra);
         assert!(Arc::ptr_eq(&batch[0][1], &batch[1][1]));
-        assert_eq!(made_up.asked_behind.load(Ordering::Relaxed), 3 * round, "three distinct lines");
+        assert_eq!(made_up.extra_frame_queries.load(Ordering::Relaxed), 3 * round, "three distinct lines");
     }
     let without = MadeUp::default();
     assert_eq!(names(&resolver.resolve(&stacks, &ids, &without)[0]), ["py1", "py1"], "nothing is kept of them");
 }
 
 #[test]
-fn nothing_in_gives_nothing_out() {
+fn no_ids_give_no_stacks() {
     let (stacks, made_up, resolver) = (StackTable::new(), MadeUp::default(), resolver());
     assert!(resolver.resolve(&stacks, &[], &made_up).is_empty());
     let never_given = StackId::new(1234).unwrap();
@@ -98,24 +98,24 @@ fn nothing_in_gives_nothing_out() {
     assert!(resolver.resolve_addresses(&[], &made_up).is_empty());
 }
 
-/// Resolves stacks itself whenever it is asked for names.
+/// Resolves stacks whenever it is queried for names.
 struct Reentrant<'a> {
     resolver: &'a Resolver,
     stacks: &'a StackTable,
     inner: StackId,
-    asked: AtomicUsize,
+    queries: AtomicUsize,
 }
 
 impl Reentrant<'_> {
     fn resolve_inside(&self) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.queries.fetch_add(1, Ordering::Relaxed);
         let made_up = MadeUp { has_extra_frames: true, ..MadeUp::default() };
         let resolved = self.resolver.resolve(self.stacks, &[self.inner], &made_up);
         assert_eq!(names(&resolved[0])[..2], ["py9", "inner of 9.py"]);
     }
 }
 
-impl Names for Reentrant<'_> {
+impl FrameNames for Reentrant<'_> {
     fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
         self.resolve_inside();
         Some(location("outside", "outside.py", 1))
@@ -138,20 +138,20 @@ impl Names for Reentrant<'_> {
 }
 
 #[test]
-fn names_may_resolve_stacks_while_they_are_asked() {
+fn names_may_resolve_stacks_during_a_query() {
     let (resolver, stacks) = (resolver(), StackTable::new());
     let inner = stacks.intern(&[python(9, 3)]).unwrap();
-    let reentrant = Reentrant { resolver: &resolver, stacks: &stacks, inner, asked: AtomicUsize::new(0) };
+    let reentrant = Reentrant { resolver: &resolver, stacks: &stacks, inner, queries: AtomicUsize::new(0) };
     let id = stacks.intern(&[native(0x10), python(1, 1)]).unwrap();
     let batch = resolver.resolve(&stacks, &[id], &reentrant);
     assert_eq!(names(&batch[0]), ["0x10", "outside", "behind"]);
-    assert_eq!(reentrant.asked.load(Ordering::Relaxed), 4, "each question once");
+    assert_eq!(reentrant.queries.load(Ordering::Relaxed), 4, "each query once");
 }
 
 #[test]
-fn a_names_that_panics_does_no_harm() {
+fn a_panic_in_names_does_no_harm() {
     struct Panics;
-    impl Names for Panics {
+    impl FrameNames for Panics {
         fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
             panic!("on purpose");
         }
@@ -175,7 +175,7 @@ fn a_names_that_panics_does_no_harm() {
 }
 
 #[test]
-fn eight_threads_get_the_same_frames_while_modules_come_and_go() {
+fn eight_threads_get_the_same_frames_while_modules_are_loaded_and_unloaded() {
     let (resolver, stacks) = (resolver(), StackTable::new());
     let made_up = MadeUp { has_extra_frames: true, ..MadeUp::default() };
     let frame = |number: usize| match u32::try_from(number).unwrap() {
@@ -195,13 +195,13 @@ fn eight_threads_get_the_same_frames_while_modules_come_and_go() {
                 let mut random = Random::new(seed);
                 for _ in 0..100 {
                     let picked: Vec<usize> = (0..40).map(|_| random.below(ids.len())).collect();
-                    let batch: Vec<StackId> = picked.iter().map(|place| ids[*place]).collect();
+                    let batch: Vec<StackId> = picked.iter().map(|index| ids[*index]).collect();
                     made_up.load(vec![module(0x100_0000 + 0x800 * u64::from(random.byte_below(8)))]);
-                    for (stack, place) in resolver.resolve(stacks, &batch, made_up).iter().zip(picked) {
-                        for (frame, expected) in stack.iter().zip(expected[place].iter()) {
+                    for (stack, index) in resolver.resolve(stacks, &batch, made_up).iter().zip(picked) {
+                        for (frame, expected) in stack.iter().zip(expected[index].iter()) {
                             assert!(Arc::ptr_eq(frame, expected), "{frame:?}, {expected:?}");
                         }
-                        assert_eq!(stack.len(), expected[place].len());
+                        assert_eq!(stack.len(), expected[index].len());
                     }
                 }
             });

@@ -1,4 +1,4 @@
-//! What phases took: trees whose numbers were worked out by hand, to the nanosecond.
+//! Phases compared with figures that were computed by hand, to the nanosecond.
 
 use serde_json::json;
 use stackweave_profile::timing::read_timing;
@@ -31,20 +31,20 @@ fn recursion_counts_time_once_and_calls_all() {
 
 #[test]
 fn mutual_recursion_has_its_edges() {
-    let (mut tape, [even, odd]) = (Phases::new(), ["even", "odd"].map(code));
-    // even 0..100 > odd 10..90 > even 20..70 > odd 30..60; then even 200..210 alone.
-    tape.push(0, even).push(10, odd).push(20, even).push(30, odd).pop(60).pop(70).pop(90).pop(100);
+    let (mut tape, [even, anomalies]) = (Phases::new(), ["even", "anomalies"].map(code));
+    // even 0..100 > anomalies 10..90 > even 20..70 > anomalies 30..60; then even 200..210 alone.
+    tape.push(0, even).push(10, anomalies).push(20, even).push(30, anomalies).pop(60).pop(70).pop(90).pop(100);
     tape.push(200, even).pop(210);
     let report = tape.report();
     check_equations(&report);
-    assert_eq!(functions(&report), [of("even", (3, 2, 50, 110, 160)), of("odd", (2, 1, 60, 80, 110))]);
-    let expected = [pair("even", "odd", (2, 1, 60, 80, 110)), pair("odd", "even", (1, 1, 20, 50, 50))];
+    assert_eq!(functions(&report), [of("even", (3, 2, 50, 110, 160)), of("anomalies", (2, 1, 60, 80, 110))]);
+    let expected = [pair("even", "anomalies", (2, 1, 60, 80, 110)), pair("anomalies", "even", (1, 1, 20, 50, 50))];
     assert_eq!(edges(&report), expected);
     assert_eq!(costs(row(&report, "even").outermost), (2, 2, 30, 110, 110));
 }
 
 #[test]
-fn failures_and_what_was_left_open_are_counted_by_function() {
+fn failures_and_phases_left_open_are_counted_by_function() {
     let (mut tape, [compile, parse, lower]) = (Phases::new(), ["compile", "parse", "lower"].map(code));
     tape.push(0, compile).push(10, parse).fail(20, r#"{"error": "ValueError: no"}"#);
     tape.push(30, parse).push(35, lower).leave_open(50).fail(50, "").push(60, parse).pop(70).pop(80);
@@ -53,33 +53,33 @@ fn failures_and_what_was_left_open_are_counted_by_function() {
     let report = tape.report();
     check_equations(&report);
     assert_eq!(functions(&report)[2], of("parse", (3, 3, 25, 40, 40)));
-    let odd = |name: &str| {
+    let anomalies = |name: &str| {
         let row = row(&report, name);
         (row.failed, row.left_open, row.unfinished)
     };
-    assert_eq!([odd("compile"), odd("parse"), odd("lower")], [(0, 0, 0), (2, 0, 0), (0, 1, 2)]);
+    assert_eq!([anomalies("compile"), anomalies("parse"), anomalies("lower")], [(0, 0, 0), (2, 0, 0), (0, 1, 2)]);
     assert_eq!(report.counts.unfinished, 2);
-    let oddities = &report.oddities;
-    assert_eq!((oddities.unmatched_pops, oddities.left_open, oddities.unfinished), (1, 1, 2));
+    let anomalies = &report.anomalies;
+    assert_eq!((anomalies.unmatched_pops, anomalies.left_open, anomalies.unfinished), (1, 1, 2));
     assert_eq!(
         report.problems(),
         [
             "1 pop was left out, since nothing was open, the first at model.py:10 in step.",
-            "1 phase left open when a phase around ended: lower.",
+            "1 phase left open when an outer phase ended: lower.",
             "2 phases without an end in the recording: lower 2 times.",
         ]
     );
 }
 
 #[test]
-fn what_fits_together_has_no_problems() {
+fn balanced_phases_have_no_problems() {
     let mut tape = Phases::new();
     tape.push(0, code("a")).fail(5, "");
     assert!(tape.report().problems().is_empty());
 }
 
 #[test]
-fn bytecode_and_inline_depth_are_known_however_they_were_told() {
+fn bytecode_and_inline_depth_are_read_from_all_events() {
     let (mut tape, [f, g, h]) = (Phases::new(), ["f", "g", "h"].map(code));
     tape.push_code(0, f, 20, 0).push_code(100, f, 20, 3).pop(200).pop(600);
     tape.push_with(600, g, r#"{"bytecode_count": 7, "inline_depth": 2, "note": "x"}"#).pop(670);
@@ -95,7 +95,7 @@ fn bytecode_and_inline_depth_are_known_however_they_were_told() {
 }
 
 #[test]
-fn runs_have_attributes_and_what_their_time_went_to() {
+fn runs_have_attributes_and_their_phases() {
     let [forward, inline] = ["forward", "inline"].map(code);
     let [tracing, backend, lower] = ["tracing", "backend", "lower"].map(span);
     let mut tape = Phases::new();
@@ -119,7 +119,7 @@ fn runs_have_attributes_and_what_their_time_went_to() {
 }
 
 #[test]
-fn runs_inside_of_runs_are_rows_too_and_count_for_both() {
+fn nested_runs_have_rows_and_count_for_both() {
     let [outer, inner] = ["outer", "inner"].map(code);
     let [backend, lower, nested] = ["backend", "lower", "nested"].map(span);
     let mut tape = Phases::new();
@@ -136,14 +136,14 @@ fn runs_inside_of_runs_are_rows_too_and_count_for_both() {
     assert_eq!(about(3), ("inner".to_owned(), Some(2), 1, 1));
     let named = |number: usize| phases(&report, &report.runs[number - 1]);
     let of = |name: &str, calls, ns| (name.to_owned(), calls, ns);
-    // Inside of the outermost run, lower was open all the while: what it took inside of itself counts once.
+    // Inside of the outermost run, lower was open all the time: its nested time counts once.
     assert_eq!(named(1), [of("lower", 2, 85), of("backend", 2, 70), of("nested", 1, 50)]);
     assert_eq!(named(2), [of("backend", 1, 10), of("lower", 1, 5)]);
     assert_eq!(named(3), [of("backend", 1, 10)]);
 }
 
 #[test]
-fn runs_without_an_end_and_left_open_say_so() {
+fn unfinished_runs_and_runs_left_open_are_marked() {
     let [outer, inner, last] = ["outer", "inner", "last"].map(code);
     let mut tape = Phases::new();
     tape.push(0, outer).push_run(10, inner, r#"{"id": 1}"#).leave_open(40).pop(40);
@@ -159,7 +159,7 @@ fn runs_without_an_end_and_left_open_say_so() {
 }
 
 #[test]
-fn threads_have_stacks_of_their_own_and_can_be_chosen() {
+fn threads_are_separate_and_can_be_selected() {
     let mut tape = Phases::new();
     tape.tape.thread(1, 100, "main");
     tape.tape.thread(2, 200, "worker");
@@ -181,7 +181,7 @@ fn threads_have_stacks_of_their_own_and_can_be_chosen() {
 }
 
 #[test]
-fn processes_lie_on_one_axis_of_time() {
+fn processes_share_one_time_axis() {
     let process = |pid: u32, started: i64, name: &str| {
         let start = Start { pid, started_wall_ns: started, ..Start::default() };
         let mut tape = Phases::on(Tape::started(&start));
@@ -198,7 +198,7 @@ fn processes_lie_on_one_axis_of_time() {
 }
 
 #[test]
-fn what_a_child_has_open_from_its_parent_is_no_call_and_no_run() {
+fn phases_that_a_child_inherits_are_no_calls_and_no_runs() {
     let mut tape = Phases::new();
     let [compile, lower] = ["compile", "lower"].map(code);
     tape.still_open(10, compile, 0).still_open(10, lower, 1).push(20, lower).pop(30).pop(50).pop(60);
@@ -209,7 +209,7 @@ fn what_a_child_has_open_from_its_parent_is_no_call_and_no_run() {
 }
 
 #[test]
-fn of_a_part_of_the_time_only_that_counts() {
+fn only_the_selected_time_counts() {
     let (mut tape, [main, step]) = (Phases::new(), ["main", "step"].map(code));
     let lower = span("lower");
     tape.push_run(0, main, "").push(10, lower).pop(20);
@@ -225,8 +225,8 @@ fn of_a_part_of_the_time_only_that_counts() {
     assert_eq!(runs, [(0, 25, None), (30, 20, Some(1))]);
     assert_eq!(phases(&middle, &middle.runs[0]), [("lower".to_owned(), 1, 15)]);
     assert_eq!((middle.runs[0].phases_count, middle.runs[0].unfinished, row(&middle, "lower").failed), (2, false, 1));
-    assert_eq!((middle.oddities.unmatched_pops, part(0..200).oddities.unmatched_pops), (0, 1));
-    // The run in the middle is not in it, and the one behind it still knows its parent.
+    assert_eq!((middle.anomalies.unmatched_pops, part(0..200).anomalies.unmatched_pops), (0, 1));
+    // The middle run is not in the range, and the next one still knows its parent.
     let late = part(65..200);
     let runs: Vec<_> = late.runs.iter().map(|run| (run.number, run.began_ns, run.parent)).collect();
     assert_eq!(runs, [(1, 0, None), (2, 70, Some(1))]);
@@ -234,7 +234,7 @@ fn of_a_part_of_the_time_only_that_counts() {
 }
 
 #[test]
-fn functions_that_are_hidden_give_their_time_to_who_began_them() {
+fn hidden_functions_add_their_time_to_their_callers() {
     let (mut tape, [main, step]) = (Phases::new(), ["main", "step"].map(code));
     tape.push_run(0, main, "").push(10, step).push(20, span("lower")).fail(30, "").fail(50, "").pop(60);
     let filter = Filter { exclude: vec!["function:step".parse().unwrap()], ..Filter::default() };
@@ -247,12 +247,15 @@ fn functions_that_are_hidden_give_their_time_to_who_began_them() {
 }
 
 #[test]
-fn progress_goes_up_to_all_bytes_twice() {
+fn progress_reaches_all_bytes_twice() {
     let mut tape = Phases::new();
     tape.push(0, code("a")).pop(10);
     let process = [tape.tape.process()];
-    let mut told = Vec::new();
-    let mut progress = |bytes| told.push(bytes);
+    let mut progress_values = Vec::new();
+    let mut progress = |bytes| progress_values.push(bytes);
     read_timing(&process, &AggregateOptions::default(), &View::default(), None, &mut progress).unwrap();
-    assert!(told.is_sorted() && told.last().is_some_and(|last| *last <= 2 * process[0].bytes()), "{told:?}");
+    assert!(
+        progress_values.is_sorted() && progress_values.last().is_some_and(|last| *last <= 2 * process[0].bytes()),
+        "{progress_values:?}"
+    );
 }

@@ -1,14 +1,14 @@
-"""Runs random recursive programs under cProfile with a clock that counts, and prints what happened and what it says.
+"""Runs random recursive programs under cProfile with a clock that counts, and prints the events and its results.
 
 For each program: `program SEED`, then in order of time `b FUNCTION TIME` and `e TIME` for each call and return, then
-`f FUNCTION CALLS PRIMITIVE OWN TOTAL` and `c CALLER FUNCTION CALLS PRIMITIVE OWN TOTAL` for what cProfile counted.
+`f FUNCTION CALLS PRIMITIVE SELF TOTAL` and `c CALLER FUNCTION CALLS PRIMITIVE SELF TOTAL` for what cProfile counted.
 """
 
 import cProfile
 import random
 import sys
 
-# Calls nothing but functions like it and C code, which is not profiled.
+# Calls only functions like itself, and C code, which is not profiled.
 FUNCTION = """
 def f{number}():
     log(("b", {number}, clock.now))
@@ -37,7 +37,7 @@ class Failure(Exception):
 
 
 class Clock:
-    """Goes on by a random step whenever it is read, and tells the next one in advance."""
+    """Advances by a random step whenever it is read, and returns the next one in advance."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -81,7 +81,7 @@ def write(seed, events, statistics):
         print(*event)
     for (file, _, name), (primitive, calls, own, total, callers) in statistics.items():
         if file == "~":
-            # C code, which is profiled from 3.14 on whatever is asked for.
+            # C code, which is always profiled from 3.14 on.
             continue
         print("f", name[1:], calls, primitive, int(own), int(total))
         for (_, _, caller), (calls, primitive, own, total) in callers.items():

@@ -1,14 +1,14 @@
-//! Classes that take the place of those in `torch/_dynamo/dynamo_profiler.py`: the same names, fields and methods.
+//! Classes that replace those of `torch/_dynamo/dynamo_profiler.py`, with the same names, fields and methods.
 //!
-//! Objects take no other attributes, those of subclasses do. A `__dict__` of PyO3 is allocated before the fields are there, and
-//! on Python 3.11 that may begin a collection, which looks at them.
+//! Only objects of subclasses can have other attributes: PyO3 allocates a `__dict__` before the fields are initialized, and on
+//! Python 3.11 that may start a garbage collection, which visits the fields.
 
-mod dumping;
-mod entry;
-mod keys;
-mod open_places;
+mod function_numbers;
+mod open_functions;
+mod output;
 mod prof_file;
 mod report;
+mod stack_entry;
 mod state;
 mod timing;
 
@@ -16,11 +16,11 @@ use pyo3::prelude::*;
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<timing::FunctionTraceTiming>()?;
-    module.add_class::<entry::ProfilerStackEntry>()?;
+    module.add_class::<stack_entry::ProfilerStackEntry>()?;
     module.add_class::<state::DynamoProfilerState>()
 }
 
-/// What Python's `==` of two dataclasses says: nothing, unless both are of exactly one class.
+/// Compares fields as `==` of dataclasses does: returns NotImplemented unless both objects have the same class.
 fn same_fields<'py>(
     this: &Bound<'py, PyAny>,
     other: &Bound<'py, PyAny>,
@@ -34,7 +34,7 @@ fn same_fields<'py>(
     Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
 }
 
-/// What `copy` and `pickle` make an equal object of: its class, the arguments of that, and the attributes of a subclass.
+/// Returns the pickled form, which `copy` also uses: the class, its arguments, and the attributes of a subclass.
 fn reduced<'py>(this: &Bound<'py, PyAny>, arguments: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let others = this.getattr_opt(pyo3::intern!(this.py(), "__dict__"))?;
     Ok((this.get_type(), arguments, others).into_pyobject(this.py())?.into_any())

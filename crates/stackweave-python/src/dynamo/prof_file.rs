@@ -1,23 +1,23 @@
-//! The table of a `.prof` file of any profiler, as a graph.
+//! Reads the table of a `.prof` file of any profiler as a graph.
 
 use std::io::Read;
 use std::path::Path;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stackweave_export::GivenGraph;
+use stackweave_export::ExternalGraph;
 use stackweave_files::open_regular;
 
-/// Larger files are no tables of functions.
-const LARGEST: u64 = 1 << 30;
+/// Larger files can't be tables of functions.
+const MAX_BYTES: u64 = 1 << 30;
 
-/// Returns the functions and calls in a file. `marshal.loads` is not made for files of others, so that it is not used.
-pub(super) fn read_graph(py: Python<'_>, path: &Path) -> PyResult<GivenGraph> {
+/// Returns the functions and calls in a file. `marshal.loads` is not used, because it is not safe for untrusted files.
+pub(super) fn read_graph(py: Python<'_>, path: &Path) -> PyResult<ExternalGraph> {
     let title = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let graph = py.detach(|| {
         let mut bytes = Vec::new();
-        open_regular(path)?.take(LARGEST).read_to_end(&mut bytes)?;
-        std::io::Result::Ok(GivenGraph::of_pstats(&bytes, title))
+        open_regular(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        std::io::Result::Ok(ExternalGraph::of_pstats(&bytes, title))
     })?;
-    graph.ok_or_else(|| PyValueError::new_err("it is not a table of cProfile"))
+    graph.ok_or_else(|| PyValueError::new_err("it is not a cProfile file"))
 }

@@ -1,4 +1,4 @@
-//! Timings by function, and by function and caller, as Python's objects. Functions have torch's numbers.
+//! Converts timings by function, and by function and caller, to Python objects.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
@@ -8,12 +8,12 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use stackweave_cli::text::timed_calls_table;
 use stackweave_profile::{CallStatistics, TimedCall, TimedCalls, is_edge_open};
 
-use super::keys::Keys;
-use super::open_places::place;
+use super::function_numbers::FunctionNumbers;
+use super::open_functions::function_key;
 
-/// A timing as it is recorded: by our class, or by torch's own.
+/// The fields of a timing, which may be an instance of torch's class.
 #[derive(FromPyObject)]
-struct Timing<'py> {
+struct TimingFields<'py> {
     func_name: Bound<'py, PyString>,
     filename: Bound<'py, PyString>,
     firstlineno: i64,
@@ -26,16 +26,16 @@ struct Timing<'py> {
     call_stack: Bound<'py, PyTuple>,
 }
 
-pub(super) struct Report<'py> {
+pub(super) struct DynamoReport<'py> {
     py: Python<'py>,
-    keys: Keys<'py>,
+    functions: FunctionNumbers<'py>,
     calls: TimedCalls,
 }
 
-impl<'py> Report<'py> {
+impl<'py> DynamoReport<'py> {
     pub(super) fn of(timings: &Bound<'py, PyList>) -> PyResult<Self> {
         let py = timings.py();
-        let mut report = Self { py, keys: Keys::new(py), calls: TimedCalls::default() };
+        let mut report = Self { py, functions: FunctionNumbers::new(py), calls: TimedCalls::default() };
         for timing in timings {
             let call = report.call(&timing.extract()?)?;
             report.calls.add(&call);
@@ -43,11 +43,11 @@ impl<'py> Report<'py> {
         Ok(report)
     }
 
-    fn call(&mut self, timing: &Timing<'py>) -> PyResult<TimedCall> {
+    fn call(&mut self, timing: &TimingFields<'py>) -> PyResult<TimedCall> {
         let mut call = TimedCall {
-            function: self.keys.number(&timing.filename, timing.firstlineno, &timing.func_name)?,
+            function: self.functions.number(&timing.filename, timing.firstlineno, &timing.func_name)?,
             caller: None,
-            own_ns: timing.tottime_ns,
+            self_ns: timing.tottime_ns,
             total_ns: timing.cumtime_ns,
             is_primitive: timing.is_primitive_call,
             is_primitive_edge: timing.is_primitive_call,
@@ -55,62 +55,65 @@ impl<'py> Report<'py> {
         let Some(file) = &timing.caller_filename else { return Ok(call) };
         let name = timing.caller_func_name.clone().unwrap_or_else(|| PyString::new(self.py, ""));
         let line = timing.caller_firstlineno.unwrap_or(0);
-        call.caller = Some(self.keys.number(file, line, &name)?);
+        call.caller = Some(self.functions.number(file, line, &name)?);
         if !call.is_primitive {
-            let caller = place(name, file.clone(), line)?;
-            let function = place(timing.func_name.clone(), timing.filename.clone(), timing.firstlineno)?;
-            let is = |open: Bound<'py, PyAny>| Ok((open.eq(&caller)?, open.eq(&function)?));
-            let stack = timing.call_stack.iter().map(is).collect::<PyResult<Vec<_>>>()?;
+            let caller = function_key(name, file.clone(), line)?;
+            let function = function_key(timing.func_name.clone(), timing.filename.clone(), timing.firstlineno)?;
+            let matches = |open: Bound<'py, PyAny>| Ok((open.eq(&caller)?, open.eq(&function)?));
+            let stack = timing.call_stack.iter().map(matches).collect::<PyResult<Vec<_>>>()?;
             call.is_primitive_edge = !is_edge_open(stack);
         }
         Ok(call)
     }
 
-    /// Returns the table that `pstats` reads. Callers that were not timed themselves are there as well: readers look them up.
+    /// Returns the table that `pstats` reads. It also has callers without timings, because readers look them up.
     pub(super) fn table(&self) -> PyResult<Bound<'py, PyDict>> {
         let table = PyDict::new(self.py);
         for (function, row) in self.calls.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers() {
-                let CallStatistics { calls, primitive_calls, own, total, .. } = *edge;
-                callers.set_item(self.keys.get(*caller), (calls, primitive_calls, seconds(own), seconds(total)))?;
+                let CallStatistics { calls, primitive_calls, self_cost, total, .. } = *edge;
+                callers.set_item(
+                    self.functions.get(*caller),
+                    (calls, primitive_calls, seconds(self_cost), seconds(total)),
+                )?;
             }
-            let CallStatistics { calls, primitive_calls, own, total, .. } = *row.cost();
-            let row = (primitive_calls, calls, seconds(own), seconds(total), callers);
-            table.set_item(self.keys.get(*function), row)?;
+            let CallStatistics { calls, primitive_calls, self_cost, total, .. } = *row.cost();
+            let row = (primitive_calls, calls, seconds(self_cost), seconds(total), callers);
+            table.set_item(self.functions.get(*function), row)?;
         }
         for caller in self.calls.untimed_callers() {
-            table.set_item(self.keys.get(caller), (0, 0, 0.0, 0.0, PyDict::new(self.py)))?;
+            table.set_item(self.functions.get(caller), (0, 0, 0.0, 0.0, PyDict::new(self.py)))?;
         }
         Ok(table)
     }
 
-    /// Returns by function and caller: calls, those that are no recursion, own time, time as `cProfile` counts it and of all
-    /// calls.
+    /// Returns, by function and caller: calls, primitive calls, self time, cumulative time as `cProfile` counts it, and cumulative
+    /// time of all calls.
     pub(super) fn edges(&self) -> PyResult<Bound<'py, PyDict>> {
         let edges = PyDict::new(self.py);
         for (function, row) in self.calls.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers() {
-                let CallStatistics { calls, primitive_calls, own, total, total_of_all } = *edge;
-                let times = (seconds(own), seconds(total), seconds(total_of_all));
-                callers.set_item(self.keys.get(*caller), (calls, primitive_calls, times.0, times.1, times.2))?;
+                let CallStatistics { calls, primitive_calls, self_cost, total, total_of_all } = *edge;
+                let times = (seconds(self_cost), seconds(total), seconds(total_of_all));
+                callers.set_item(self.functions.get(*caller), (calls, primitive_calls, times.0, times.1, times.2))?;
             }
-            edges.set_item(self.keys.get(*function), callers)?;
+            edges.set_item(self.functions.get(*function), callers)?;
         }
         Ok(edges)
     }
 
-    /// Returns the functions as torch prints them.
+    /// Returns the table of functions that torch prints.
     pub(super) fn text(&self) -> PyResult<String> {
-        Ok(timed_calls_table(&self.calls, &self.keys.places()?))
+        Ok(timed_calls_table(&self.calls, &self.functions.names()?))
     }
 
-    /// Returns a number that says whether anything has changed.
-    pub(super) fn content(&self) -> PyResult<u64> {
+    /// Returns a hash of the content, which shows whether the report has changed.
+    pub(super) fn content_hash(&self) -> PyResult<u64> {
         let mut hasher = DefaultHasher::new();
         self.calls.hash(&mut hasher);
-        for key in self.keys.iter() {
+        for key in self.functions.iter() {
             hasher.write_isize(key.hash()?);
         }
         Ok(hasher.finish())

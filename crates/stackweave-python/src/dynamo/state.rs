@@ -1,4 +1,4 @@
-//! What was timed, and what is open.
+//! The timings and the open calls of a compilation.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -10,32 +10,32 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use stackweave_files::output::NumberedFiles;
 
-use super::dumping;
-use super::entry::ProfilerStackEntry;
-use super::open_places::{OpenPlaces, place};
-use super::report::Report;
+use super::open_functions::{OpenFunctions, function_key};
+use super::output;
+use super::report::DynamoReport;
+use super::stack_entry::ProfilerStackEntry;
 
-/// The timings of one compilation: torch's class of this name, with its methods and attributes.
+/// The timings of one compilation, with the methods and attributes of torch's class of this name.
 ///
-/// timings and stack are lists that may be changed. Whether a call is a recursion is known without a look at the whole
-/// stack, and calls from one place share one call_stack.
+/// The program can change the lists timings and stack. Recursive calls are detected without a search of the stack, and calls from
+/// one function share one call_stack.
 #[pyclass(module = "stackweave.torch.dynamo", subclass, weakref)]
 pub(crate) struct DynamoProfilerState {
     #[pyo3(get, set)]
     pub(super) timings: Py<PyList>,
     #[pyo3(get, set)]
     stack: Py<PyList>,
-    open: OpenPlaces,
+    open: OpenFunctions,
     pub(super) files: NumberedFiles,
-    /// What was printed last.
+    /// The hash of the report that was printed last.
     pub(super) printed: Option<u64>,
-    /// What was saved last, by the name that was asked for.
+    /// The hashes of the reports that were saved last, by requested path.
     pub(super) saved: HashMap<PathBuf, u64>,
 }
 
 #[pymethods]
 impl DynamoProfilerState {
-    /// Subclasses may have an __init__ with arguments.
+    /// Accepts arguments for subclasses, whose __init__ may have some.
     #[new]
     #[classmethod]
     #[pyo3(signature = (*arguments, **keywords), text_signature = "()")]
@@ -50,20 +50,20 @@ impl DynamoProfilerState {
         }
         let [timings, stack] = [(); 2].map(|()| PyList::empty(py).unbind());
         let files = NumberedFiles::default();
-        Ok(Self { timings, stack, open: OpenPlaces::new(py), files, printed: None, saved: HashMap::new() })
+        Ok(Self { timings, stack, open: OpenFunctions::new(py), files, printed: None, saved: HashMap::new() })
     }
 
-    /// Keeps the timing of a call.
+    /// Adds the timing of a call.
     fn record_timing(&self, timing: &Bound<'_, PyAny>) -> PyResult<()> {
         self.timings.bind(timing.py()).append(timing)
     }
 
-    /// The list of all timings.
+    /// Returns the list of all timings.
     fn get_timings(&self, py: Python<'_>) -> Py<PyList> {
         self.timings.clone_ref(py)
     }
 
-    /// A call begins.
+    /// Begins a call.
     fn push(
         this: &Bound<'_, Self>,
         func_name: Bound<'_, PyString>,
@@ -74,26 +74,26 @@ impl DynamoProfilerState {
         let py = this.py();
         let (name, file) = (func_name.clone().unbind(), filename.clone().unbind());
         let entry = Bound::new(py, ProfilerStackEntry::new(name, file, firstlineno, start_time_ns, 0, true))?;
-        let place = place(func_name, filename, firstlineno)?;
+        let function_key = function_key(func_name, filename, firstlineno)?;
         let mut state = this.try_borrow_mut()?;
         let stack = state.stack.bind(py).clone();
-        state.open.follow(&stack)?;
-        entry.try_borrow_mut()?.is_primitive_call = state.open.enter(entry.as_any(), place)?;
+        state.open.synchronize(&stack)?;
+        entry.try_borrow_mut()?.is_primitive_call = state.open.enter(entry.as_any(), function_key)?;
         stack.append(entry)
     }
 
-    /// The innermost call ends: its entry, or None if nothing is open.
+    /// Ends the innermost call. Returns its entry, or None if no call is open.
     fn pop<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let stack = self.stack.bind(py).clone();
         let Some(last) = stack.len().checked_sub(1) else { return Ok(None) };
-        self.open.follow(&stack)?;
+        self.open.synchronize(&stack)?;
         let entry = stack.get_item(last)?;
         stack.del_item(last)?;
         self.open.leave(py)?;
         Ok(Some(entry))
     }
 
-    /// Adds the time of a call that has ended to what the innermost open one has spent in others.
+    /// Adds the time of a call that has ended to the callees' time of the innermost open call.
     fn add_child_time(&self, py: Python<'_>, child_cumtime_ns: i64) -> PyResult<()> {
         let stack = self.stack.bind(py);
         let Some(last) = stack.len().checked_sub(1) else { return Ok(()) };
@@ -107,23 +107,23 @@ impl DynamoProfilerState {
         entry.setattr(name, entry.getattr(name)?.add(child_cumtime_ns)?)
     }
 
-    /// The function, file and line of the innermost open call.
+    /// Returns the function, file and line of the innermost open call.
     fn get_current_caller<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.open.follow(self.stack.bind(py))?;
+        self.open.synchronize(self.stack.bind(py))?;
         Ok(self.open.innermost(py))
     }
 
-    /// The function, file and line of all open calls, outermost first.
+    /// Returns the function, file and line of all open calls, outermost first.
     fn get_call_stack<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.open.follow(self.stack.bind(py))?;
+        self.open.synchronize(self.stack.bind(py))?;
         self.open.stack(py)
     }
 
-    /// A pstats.Stats of all timings, which is saved to a file, too, and printed in short, if that is wanted.
+    /// Returns pstats.Stats of all timings. Also saves them to output_file, and prints a table if print_raw is set.
     ///
-    /// The cumulative time of a caller's edge is that of cProfile: a call of the same function by the same caller inside
-    /// another one is not counted again. caller_edges has both this and the sum over all calls. A file that this state has not
-    /// written is not overwritten: the name gets a number.
+    /// The cumulative time of a caller's edge is that of cProfile: a recursive call by the same caller is not counted again.
+    /// caller_edges has both this time and the sum over all calls. A file that this state has not written is not overwritten: the new
+    /// file has a number in its name.
     #[pyo3(signature = (output_file=None, print_raw=false))]
     fn generate_pstats<'py>(
         this: &Bound<'py, Self>,
@@ -132,16 +132,16 @@ impl DynamoProfilerState {
     ) -> PyResult<Bound<'py, PyAny>> {
         let report = Self::report(this)?;
         if print_raw {
-            dumping::print(this.py(), &report.text()?)?;
+            output::print(this.py(), &report.text()?)?;
         }
         if let Some(path) = output_file.filter(|path| !path.as_os_str().is_empty()) {
-            dumping::save_for_caller(this, &report, &path)?;
+            output::save_for_caller(this, &report, &path)?;
         }
-        dumping::stats(this.py(), &report)
+        output::stats(this.py(), &report)
     }
 
-    /// Draws the call graph of a file for pstats, whoever wrote it. Gives the path of the picture: svg_file, or that of the
-    /// profile with the suffix .svg, with a number if another file is there. Prints what went wrong, and gives None then.
+    /// Draws the call graph of a pstats file of any profiler. Returns the path of the picture: svg_file, or the path of the profile
+    /// with the suffix .svg, with a number if that file exists. Prints errors, and returns None then.
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
     #[pyo3(signature = (profile_file, svg_file=None))]
     fn generate_svg(
@@ -149,17 +149,17 @@ impl DynamoProfilerState {
         profile_file: PathBuf,
         svg_file: Option<PathBuf>,
     ) -> PyResult<Option<OsString>> {
-        Ok(dumping::draw(this, &profile_file, svg_file)?.map(PathBuf::into_os_string))
+        Ok(output::draw(this, &profile_file, svg_file)?.map(PathBuf::into_os_string))
     }
 
-    /// Prints all timings, and saves them if a file is named, with a picture of the call graph.
+    /// Prints all timings. If output_file is given, also saves them, with a picture of the call graph.
     ///
-    /// What was printed or saved already is not printed or saved again. A file that this state has not written is not
-    /// overwritten: the name gets a number. The words of torch's environment variable are no names: 1, true, yes and on mean
-    /// that it is printed only, 0, false, no and off that nothing is done. It raises no errors: a compilation goes on.
+    /// Timings that were printed or saved already are not printed or saved again. A file that this state has not written is not
+    /// overwritten: the new file has a number in its name. The values of torch's environment variable are not paths: 1, true, yes and
+    /// on only print, 0, false, no and off do nothing. Errors are not raised, so that the compilation continues.
     #[pyo3(signature = (output_file=None, generate_svg=true))]
     fn dump_stats(this: &Bound<'_, Self>, output_file: Option<PathBuf>, generate_svg: bool) -> PyResult<()> {
-        match dumping::dump(this, output_file, generate_svg) {
+        match output::dump(this, output_file, generate_svg) {
             Err(error) if error.is_instance_of::<PyException>(this.py()) => {
                 error.write_unraisable(this.py(), Some(this.as_any()));
                 Ok(())
@@ -168,14 +168,14 @@ impl DynamoProfilerState {
         }
     }
 
-    /// By function and caller, each as file, line and name: calls, calls that are no recursion of this edge, own time,
-    /// cumulative time as cProfile counts it, and that of all calls as torch counts it. Seconds.
+    /// The edges by function and caller, each as file, line and name: calls, calls that are not recursions of this edge, self time,
+    /// cumulative time as cProfile counts it, and cumulative time of all calls as torch counts it. Times are in seconds.
     #[getter]
     fn caller_edges<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         Self::report(this)?.edges()
     }
 
-    /// The files that were saved.
+    /// The paths of the saved files.
     #[getter]
     fn saved_files(&self) -> Vec<&OsStr> {
         self.files.paths().collect()
@@ -184,20 +184,20 @@ impl DynamoProfilerState {
     fn __getstate__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let py = this.py();
         let others = this.getattr_opt(intern!(py, "__dict__"))?;
-        let kept = others.map_or_else(|| Ok(PyDict::new(py)), |others| others.cast_into::<PyDict>()?.copy())?;
+        let attributes = others.map_or_else(|| Ok(PyDict::new(py)), |others| others.cast_into::<PyDict>()?.copy())?;
         let state = this.try_borrow()?;
-        kept.set_item(intern!(py, "timings"), &state.timings)?;
-        kept.set_item(intern!(py, "stack"), &state.stack)?;
-        Ok(kept)
+        attributes.set_item(intern!(py, "timings"), &state.timings)?;
+        attributes.set_item(intern!(py, "stack"), &state.stack)?;
+        Ok(attributes)
     }
 
-    fn __setstate__(this: &Bound<'_, Self>, kept: &Bound<'_, PyDict>) -> PyResult<()> {
-        kept.iter().try_for_each(|(name, value)| this.setattr(name.cast_into::<PyString>()?, value))
+    fn __setstate__(this: &Bound<'_, Self>, state: &Bound<'_, PyDict>) -> PyResult<()> {
+        state.iter().try_for_each(|(name, value)| this.setattr(name.cast_into::<PyString>()?, value))
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let kept = this.call_method0(intern!(this.py(), "__getstate__"))?;
-        Ok((this.get_type(), (), kept).into_pyobject(this.py())?.into_any())
+        let state = this.call_method0(intern!(this.py(), "__getstate__"))?;
+        Ok((this.get_type(), (), state).into_pyobject(this.py())?.into_any())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -212,8 +212,8 @@ impl DynamoProfilerState {
 }
 
 impl DynamoProfilerState {
-    fn report<'py>(this: &Bound<'py, Self>) -> PyResult<Report<'py>> {
+    fn report<'py>(this: &Bound<'py, Self>) -> PyResult<DynamoReport<'py>> {
         let timings = this.try_borrow()?.timings.bind(this.py()).clone();
-        Report::of(&timings)
+        DynamoReport::of(&timings)
     }
 }

@@ -1,4 +1,4 @@
-//! The time that one call took.
+//! The timing of one call.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -6,10 +6,10 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::{reduced, same_fields};
 
-/// What tracing one call took, in the terms of cProfile: the fields of torch's dataclass of this name.
+/// The timing of one traced call in the terms of cProfile, with the fields of torch's dataclass of this name.
 ///
-/// cumtime_ns is the time with all calls inside, tottime_ns without them. A call is primitive if its function was not open
-/// already. call_stack is what was open, outermost first: function, file and line each.
+/// cumtime_ns is the time including all callees, tottime_ns the time without them. A call is primitive if its function was not
+/// open already. call_stack has the open functions, outermost first: name, file and line each.
 #[pyclass(module = "stackweave.torch.dynamo", subclass, weakref)]
 pub(crate) struct FunctionTraceTiming {
     #[pyo3(get, set)]
@@ -38,8 +38,8 @@ pub(crate) struct FunctionTraceTiming {
     call_stack: Py<PyTuple>,
 }
 
-/// A function as pstats knows it: file, line and name.
-type Key<'py> = (Bound<'py, PyString>, i64, Bound<'py, PyString>);
+/// A function as pstats identifies it: file, line and name.
+type FunctionKey<'py> = (Bound<'py, PyString>, i64, Bound<'py, PyString>);
 
 #[pymethods]
 impl FunctionTraceTiming {
@@ -96,29 +96,29 @@ impl FunctionTraceTiming {
         milliseconds(self.cumtime_ns)
     }
 
-    /// The time with all calls inside, in milliseconds.
+    /// The time including all callees, in milliseconds.
     #[getter]
     fn cumtime_ms(&self) -> f64 {
         milliseconds(self.cumtime_ns)
     }
 
-    /// The time without the calls inside, in milliseconds.
+    /// The time without callees, in milliseconds.
     #[getter]
     fn tottime_ms(&self) -> f64 {
         milliseconds(self.tottime_ns)
     }
 
-    /// The caller as pstats knows it: file, line and name.
+    /// The caller as pstats identifies it: file, line and name.
     #[getter]
-    fn caller_key<'py>(&self, py: Python<'py>) -> Option<Key<'py>> {
+    fn caller_key<'py>(&self, py: Python<'py>) -> Option<FunctionKey<'py>> {
         let name = self.caller_func_name.as_ref()?.bind(py).clone();
         let file = self.caller_filename.as_ref().map_or_else(|| PyString::new(py, ""), |file| file.bind(py).clone());
         Some((file, self.caller_firstlineno.unwrap_or(0), name))
     }
 
-    /// The function as pstats knows it: file, line and name.
+    /// The function as pstats identifies it: file, line and name.
     #[getter]
-    fn func_key<'py>(&self, py: Python<'py>) -> Key<'py> {
+    fn func_key<'py>(&self, py: Python<'py>) -> FunctionKey<'py> {
         (self.filename.bind(py).clone(), self.firstlineno, self.func_name.bind(py).clone())
     }
 
@@ -144,7 +144,7 @@ impl FunctionTraceTiming {
     }
 }
 
-/// All fields, in their order.
+/// Returns all fields in their order.
 fn fields<'py>(timing: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, timing) = (timing.py(), timing.cast::<FunctionTraceTiming>()?.try_borrow()?);
     let function = (&timing.func_name, &timing.filename, timing.firstlineno);
@@ -158,7 +158,7 @@ fn fields<'py>(timing: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     Ok(all.into_any())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a float is what the property is; Python divides as well")]
+#[expect(clippy::cast_precision_loss, reason = "the property is a float, as in Python")]
 fn milliseconds(ns: i64) -> f64 {
     ns as f64 / 1e6
 }

@@ -1,11 +1,11 @@
-//! `KeptMemoryHooks` as Python sees it.
+//! The Python class `KeptMemoryHooks`.
 
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use stackweave_memory::KeptHooks;
 
-/// From its creation to `close()`, hooks of memory recorders stay installed from one recorder to the next.
+/// Keeps the hooks of memory recorders installed between recorders, from its creation to `close()`.
 #[pyclass(frozen, module = "stackweave._native")]
 #[derive(Debug)]
 pub(super) struct KeptMemoryHooks {
@@ -19,10 +19,10 @@ impl KeptMemoryHooks {
         Self { kept: Mutex::new(Some(KeptHooks::begin())) }
     }
 
-    /// Takes the hooks out, if no recorder uses them. A second time it does nothing.
+    /// Removes the hooks if no recorder uses them. Repeated calls have no effect.
     fn close(&self, py: Python<'_>) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Without the GIL: the loader's lock is wanted, and whoever has that may want the GIL.
+        // Release the GIL, because this takes the loader's lock, whose owner may wait for the GIL.
         py.detach(|| drop(kept));
     }
 }

@@ -1,18 +1,18 @@
-//! `MemoryRecorder`: every allocation of the process, into a recording. The native part; `stackweave._memory` is the other.
+//! `AllocationHooks`: records every allocation of the process. `stackweave._recorders.memory` is the Python part.
 
-mod answers;
 mod kept_hooks;
 mod options;
-mod quietly;
 mod recorder;
+mod snapshot_dicts;
+mod suppress;
 
-pub(crate) use options::{MemorySetting, setting_of};
-pub(crate) use quietly::quietly_if_recorded;
+pub(crate) use options::{MemorySettings, settings_of};
+pub(crate) use suppress::suppress_recording_if_active;
 
 use pyo3::prelude::*;
 
-/// Adds the type to the module.
+/// Adds the types to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kept_hooks::KeptMemoryHooks>()?;
-    module.add_class::<recorder::MemoryRecorder>()
+    module.add_class::<recorder::AllocationHooks>()
 }

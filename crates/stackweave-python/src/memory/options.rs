@@ -1,4 +1,4 @@
-//! The options of a memory recorder, as the Python part has checked them.
+//! Reads the options of a memory recorder, which the Python part has checked.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use pyo3::types::PyDict;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
 use stackweave_recording::{MakeObserver, Options};
 
-/// How memory is recorded, and what its recording has to know of that.
+/// How memory is recorded.
 #[derive(Clone, Debug)]
-pub(crate) struct MemorySetting {
+pub(crate) struct MemorySettings {
     pub(super) options: MemoryOptions,
-    /// The signal at which all that is known is written.
+    /// The signal that triggers a snapshot.
     pub(super) dump_signal: Option<i32>,
-    /// Whether calls are recorded beside it.
+    /// Whether the recording also has calls.
     beside_calls: bool,
 }
 
-impl MemorySetting {
-    /// Makes a recording one of memory.
+impl MemorySettings {
+    /// Adds the settings to the options of the recording.
     pub(crate) fn apply_to(&self, recording: &mut Options) {
-        recording.waits_plainly = true;
+        recording.bypass_waiter = true;
         recording.extra.extend(self.extra().map(|(name, value)| (name.to_owned(), value)));
     }
 
-    /// Keeps what is live, on the writer's thread.
+    /// Returns the observer that tracks the live memory on the writer's thread.
     pub(crate) fn observer(&self) -> MakeObserver {
         Memory::observer(&self.options)
     }
 
-    /// What a recording says of itself.
+    /// Returns the entries of the recording's header.
     fn extra(&self) -> impl Iterator<Item = (&'static str, String)> {
         let MemoryOptions { mode, native, python_allocators, temporary, .. } = self.options;
         let (name, every) = match mode {
@@ -70,26 +70,26 @@ fn mode_of(dict: &Bound<'_, PyDict>) -> PyResult<Mode> {
     }
 }
 
-/// What the dict says; what it does not say is as usual.
-pub(crate) fn setting_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySetting> {
-    let usual = MemoryOptions::default();
+/// Reads settings from a dict; missing entries have the default value.
+pub(crate) fn settings_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySettings> {
+    let default = MemoryOptions::default();
     let curve_every = match item(dict, "curve_every")? {
         Some(seconds) => Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(format!("curve_every: {error}")))?,
-        None => usual.curve_every,
+        None => default.curve_every,
     };
     let options = MemoryOptions {
         mode: mode_of(dict)?,
-        native: item(dict, "native")?.unwrap_or(usual.native),
-        python_allocators: item(dict, "python_allocators")?.unwrap_or(usual.python_allocators),
-        free_stacks: item(dict, "free_stacks")?.unwrap_or(usual.free_stacks),
-        own_memory: item(dict, "own_memory")?.unwrap_or(usual.own_memory),
-        mappings: item(dict, "mappings")?.unwrap_or(usual.mappings),
-        depth: item(dict, "depth")?.unwrap_or(usual.depth),
-        temporary: item(dict, "temporary")?.unwrap_or(usual.temporary),
+        native: item(dict, "native")?.unwrap_or(default.native),
+        python_allocators: item(dict, "python_allocators")?.unwrap_or(default.python_allocators),
+        free_stacks: item(dict, "free_stacks")?.unwrap_or(default.free_stacks),
+        own_memory: item(dict, "own_memory")?.unwrap_or(default.own_memory),
+        mappings: item(dict, "mappings")?.unwrap_or(default.mappings),
+        depth: item(dict, "depth")?.unwrap_or(default.depth),
+        temporary: item(dict, "temporary")?.unwrap_or(default.temporary),
         curve_every,
         dump_at_rss: item(dict, "dump_at_rss")?,
     };
     let beside_calls = item(dict, "beside_calls")?.unwrap_or(false);
-    Ok(MemorySetting { options, dump_signal: item(dict, "dump_signal")?, beside_calls })
+    Ok(MemorySettings { options, dump_signal: item(dict, "dump_signal")?, beside_calls })
 }

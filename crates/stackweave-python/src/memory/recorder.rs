@@ -1,7 +1,7 @@
-//! `MemoryRecorder` as Python sees it.
+//! The Python class `AllocationHooks`.
 //!
-//! Who asks the writer does so without the GIL: a thread that waits for the writer inside an allocation keeps the GIL, and the
-//! writer itself never wants it.
+//! Queries of the writer release the GIL. A thread that waits for the writer inside an allocation keeps the GIL, which is safe
+//! because the writer never takes it.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,61 +15,61 @@ use stackweave_profile::memory::ForeignHooks;
 use stackweave_store::locate_label;
 use stackweave_symbolize::WithoutThreads;
 
-use super::answers::{Answers, foreign_hooks};
-use super::options::{MemorySetting, setting_of};
-use super::quietly::quietly;
+use super::options::{MemorySettings, settings_of};
+use super::snapshot_dicts::{SnapshotDicts, foreign_hooks};
+use super::suppress::suppress_recording;
 use crate::errors::Error;
 use crate::recording::{Feed, frame_of, name_threads};
 
 /// Records the memory of all threads into a recording that has begun with the same options.
 #[pyclass(frozen, module = "stackweave._native")]
-pub(super) struct MemoryRecorder {
+pub(super) struct AllocationHooks {
     feed: Py<Feed>,
-    setting: MemorySetting,
+    settings: MemorySettings,
     memory: OnceLock<Memory>,
-    /// Never held while anything waits.
-    hooks: Mutex<Hooks>,
+    /// Never locked during a wait.
+    hooks: Mutex<InstalledHooks>,
 }
 
-/// What else tells the recorder something, while it is on.
+/// The hooks that are installed while memory is recorded, beside those of the allocator functions.
 #[derive(Debug, Default)]
-struct Hooks {
+struct InstalledHooks {
     python: Option<AllocatorHooks>,
     signal: Option<DumpSignal>,
-    /// Threads that look up names would be seen.
-    alone: Option<WithoutThreads>,
+    /// Disables the symbolizer's threads, whose allocations would be recorded.
+    without_threads: Option<WithoutThreads>,
 }
 
-impl fmt::Debug for MemoryRecorder {
+impl fmt::Debug for AllocationHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryRecorder").field("memory", &self.memory).finish_non_exhaustive()
+        f.debug_struct("AllocationHooks").field("memory", &self.memory).finish_non_exhaustive()
     }
 }
 
-impl MemoryRecorder {
+impl AllocationHooks {
     fn memory(&self) -> PyResult<&Memory> {
         self.memory.get().ok_or_else(|| Error::state("memory is not recorded yet: call start()").into())
     }
 
-    fn hooks(&self) -> MutexGuard<'_, Hooks> {
+    fn hooks(&self) -> MutexGuard<'_, InstalledHooks> {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What comes to the recorder by itself. What Python's allocators are asked for is told from the start of the recorder on.
+    /// Installs the hooks. Python's allocators are recorded from the start of the recorder on.
     fn install_hooks(&self) -> PyResult<()> {
         let mut hooks = self.hooks();
-        if self.setting.options.python_allocators {
+        if self.settings.options.python_allocators {
             // SAFETY: Python has called.
             hooks.python = Some(unsafe { AllocatorHooks::install::<PythonBlocks>() }.map_err(Error::from)?);
         }
-        hooks.alone = Some(WithoutThreads::begin());
-        let signal = self.setting.dump_signal.map(DumpSignal::install).transpose();
+        hooks.without_threads = Some(WithoutThreads::begin());
+        let signal = self.settings.dump_signal.map(DumpSignal::install).transpose();
         hooks.signal = signal.map_err(|error| Error::start(error.to_string()))?;
         Ok(())
     }
 
     fn remove_hooks(&self, _py: Python<'_>) {
-        let Hooks { python, signal, alone: _ } = std::mem::take(&mut *self.hooks());
+        let InstalledHooks { python, signal, without_threads: _ } = std::mem::take(&mut *self.hooks());
         drop(signal);
         if let Some(mut hooks) = python {
             // SAFETY: attached, as the argument shows.
@@ -77,47 +77,48 @@ impl MemoryRecorder {
         }
     }
 
-    /// Asks, without the GIL, and makes objects of the answer.
-    fn answer<'py, A: Send, R>(
+    /// Queries the writer without the GIL, and converts the result to Python objects.
+    fn query_writer<'py, A: Send, R>(
         &self,
         py: Python<'py>,
-        ask: impl Send + FnOnce(&Memory) -> A,
-        make: impl FnOnce(&Answers<'py>, A) -> PyResult<R>,
+        query: impl Send + FnOnce(&Memory) -> A,
+        convert: impl FnOnce(&SnapshotDicts<'py>, A) -> PyResult<R>,
     ) -> PyResult<R> {
         let memory = self.memory()?;
-        quietly(py, || {
+        suppress_recording(py, || {
             let recorder = self.feed.get().recorder()?;
             name_threads(py, recorder);
-            let (answer, threads) = py.detach(|| (ask(memory), recorder.threads()));
-            make(&Answers::new(py, threads), answer)
+            let (result, threads) = py.detach(|| (query(memory), recorder.threads()));
+            convert(&SnapshotDicts::new(py, threads), result)
         })
     }
 }
 
 #[pymethods]
-impl MemoryRecorder {
+impl AllocationHooks {
     #[new]
     fn new(feed: Py<Feed>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self { feed, setting: setting_of(options)?, memory: OnceLock::new(), hooks: Mutex::default() })
+        Ok(Self { feed, settings: settings_of(options)?, memory: OnceLock::new(), hooks: Mutex::default() })
     }
 
-    /// Begins to record. Once. Returns a sentence if many allocations will be missing, because another tool has the hooks.
+    /// Starts to record; can be called once. Returns a message if many allocations will be missing because another tool has
+    /// installed hooks.
     fn start(&self, py: Python<'_>) -> PyResult<Option<String>> {
         if self.memory.get().is_some() {
             return Err(Error::state("a memory recorder can be started once").into());
         }
         if stackweave::has_sink() {
-            let said = "another copy of Stackweave in this process records memory: stop that recording first";
-            return Err(Error::start(said).into());
+            let message = "another copy of Stackweave in this process records memory: stop that recording first";
+            return Err(Error::start(message).into());
         }
-        quietly(py, || {
+        suppress_recording(py, || {
             let recorder = self.feed.get().recorder()?.clone();
-            let options = self.setting.options.clone();
-            let begun = self.install_hooks().and_then(|()| {
-                // Without the GIL: the loader's lock is wanted, and whoever has that may want the GIL.
+            let options = self.settings.options.clone();
+            let started = self.install_hooks().and_then(|()| {
+                // Release the GIL, because this takes the loader's lock, whose owner may wait for the GIL.
                 Ok(py.detach(|| Memory::start(recorder, options)).map_err(Error::from)?)
             });
-            match begun {
+            match started {
                 Ok(memory) => {
                     let foreign = foreign_hooks(&memory.stats()).filter(ForeignHooks::is_large_part);
                     let set = self.memory.set(memory);
@@ -132,20 +133,20 @@ impl MemoryRecorder {
         })
     }
 
-    /// Leaves out what is allocated until resume().
+    /// Stops recording allocations until resume().
     fn pause(&self) -> PyResult<()> {
         self.memory().map(Memory::pause)
     }
 
-    /// Goes on.
+    /// Records allocations again.
     fn resume(&self) -> PyResult<()> {
         self.memory().map(Memory::resume)
     }
 
-    /// Ends it; what is known can still be asked for, as long as the recording is there.
+    /// Stops recording. Queries are still answered until the recording is stopped.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let memory = self.memory()?;
-        quietly(py, || {
+        suppress_recording(py, || {
             py.detach(|| memory.stop());
             self.remove_hooks(py);
             name_threads(py, self.feed.get().recorder()?);
@@ -153,58 +154,58 @@ impl MemoryRecorder {
         })
     }
 
-    /// In a forked child: its recording begins, with nothing that the parent has taken.
+    /// Starts the recording of a forked child, without the allocations of the parent.
     fn forked(&self, py: Python<'_>) {
         if let Some(memory) = self.memory.get() {
-            quietly(py, || memory.begin_in_child());
+            suppress_recording(py, || memory.begin_in_child());
         }
     }
 
-    /// What is live, and what was at the peak.
+    /// Returns the live memory and the memory at the peak.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.answer(py, Memory::snapshot, Answers::snapshot)
+        self.query_writer(py, Memory::snapshot, SnapshotDicts::snapshot)
     }
 
-    /// What was taken at an address, or is mapped there, and not given back.
+    /// Returns the live block or mapping at an address.
     fn block<'py>(&self, py: Python<'py>, address: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.answer(
+        self.query_writer(
             py,
             |memory| memory.block(address),
-            |answers, block| block.map(|block| answers.block(&block)).transpose(),
+            |dicts, block| block.map(|block| dicts.block(&block)).transpose(),
         )
     }
 
-    /// All that is not given back.
+    /// Returns all live blocks.
     fn blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.answer(py, Memory::live_blocks, |answers, blocks| {
+        self.query_writer(py, Memory::live_blocks, |dicts, blocks| {
             let list = PyList::empty(py);
             for block in &blocks {
-                list.append(answers.block(block)?)?;
+                list.append(dicts.block(block)?)?;
             }
             Ok(list)
         })
     }
 
-    /// Writes what is known now into the file.
+    /// Writes a snapshot to the file.
     fn write_snapshot(&self, py: Python<'_>) -> PyResult<()> {
-        self.answer(py, Memory::write_snapshot, |_, _| Ok(()))
+        self.query_writer(py, Memory::write_snapshot, |_, _| Ok(()))
     }
 
-    /// How it is doing: numbers by their names.
+    /// Returns the statistics of the hooks and ledgers by name.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let put_back = self.hooks().python.as_ref().map_or(0, AllocatorHooks::put_back);
-        let ask = |memory: &Memory| (memory.stats(), memory.ledger_stats());
-        self.answer(py, ask, |answers, (hooks, ledgers)| answers.stats(&hooks, ledgers, put_back))
+        let reinstallations = self.hooks().python.as_ref().map_or(0, AllocatorHooks::reinstallations);
+        let query = |memory: &Memory| (memory.stats(), memory.ledger_stats());
+        self.query_writer(py, query, |dicts, (hooks, ledgers)| dicts.stats(&hooks, ledgers, reinstallations))
     }
 
-    /// What the calling thread takes from now on has this tag. Gives the one that it had.
+    /// Sets the tag of the calling thread's later allocations. Returns the previous tag.
     fn set_tag<'py>(
         &self,
         py: Python<'py>,
         name: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Option<Bound<'py, PyString>>> {
         let memory = self.memory()?;
-        quietly(py, || {
+        suppress_recording(py, || {
             // SAFETY: attached, and the name is an object.
             let tag = name.map(|name| unsafe { frame_of(name.as_ptr()) }).transpose()?;
             Ok(memory
@@ -215,7 +216,7 @@ impl MemoryRecorder {
     }
 }
 
-impl Drop for MemoryRecorder {
+impl Drop for AllocationHooks {
     fn drop(&mut self) {
         let _ = Python::try_attach(|py| {
             if let Some(memory) = self.memory.get() {

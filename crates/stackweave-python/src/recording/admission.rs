@@ -1,58 +1,59 @@
-//! Whether an event goes into the recording now.
+//! Decides whether an event is recorded.
 //!
-//! Hot file: no allocation and no lock while the recording was never paused. The GIL is held.
+//! Hot file: no allocation and no lock unless the recording was paused before. The GIL is held.
 
 use pyo3::prelude::*;
 use stackweave_recording::Recorder;
 
-use super::feed::{Feed, Mode};
+use super::feed::Feed;
+use super::feed_mode::FeedMode;
 use super::{open_spans, thread_names};
 use crate::errors::Error;
 
-/// What an event does to the spans of its thread.
+/// Whether an event begins or ends a span of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Begins,
-    Ends,
-    Happens,
+pub(crate) enum SpanEffect {
+    Begin,
+    End,
+    None,
 }
 
-/// Who records it; `None` if nobody does, and an error if the program should have known.
+/// Returns the recorder for an event; `None` if the event is not recorded. Fails if the recording is in the wrong state.
 #[inline]
-pub(crate) fn admit(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
+pub(crate) fn admit(feed: &Feed, effect: SpanEffect) -> PyResult<Option<&Recorder>> {
     match feed.recording() {
         Some(recorder) => {
-            thread_names::tell(feed);
+            thread_names::record_once(feed);
             Ok(Some(recorder))
         }
-        None => admit_otherwise(feed, what),
+        None => admit_cold(feed, effect),
     }
 }
 
 #[cold]
-fn admit_otherwise(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
+fn admit_cold(feed: &Feed, effect: SpanEffect) -> PyResult<Option<&Recorder>> {
     let mode = feed.mode();
-    if let Some(complaint) = mode.complaint() {
-        return Err(Error::state(complaint).into());
+    if let Some(message) = mode.state_error() {
+        return Err(Error::state(message).into());
     }
-    if mode == Mode::Traced && what == What::Happens {
-        // SAFETY: the GIL is held, and what is traced has a trace.
+    if mode == FeedMode::Traced && effect == SpanEffect::None {
+        // SAFETY: the GIL is held, and the mode shows that a trace is active.
         unsafe { stackweave_trace::write_open() };
         return feed.recorder().map(Some);
     }
-    let is_admitted = match (mode, what) {
-        (Mode::Resumed | Mode::Paused, What::Begins) => open_spans::begins(feed),
-        (Mode::Resumed | Mode::Paused, What::Ends) => open_spans::ends(feed),
-        (mode, _) => mode == Mode::Resumed,
+    let is_admitted = match (mode, effect) {
+        (FeedMode::Resumed | FeedMode::Paused, SpanEffect::Begin) => open_spans::begin(feed),
+        (FeedMode::Resumed | FeedMode::Paused, SpanEffect::End) => open_spans::end(feed),
+        (mode, _) => mode == FeedMode::Resumed,
     };
     if is_admitted {
-        thread_names::tell(feed);
+        thread_names::record_once(feed);
         return feed.recorder().map(Some);
     }
     Ok(None)
 }
 
-/// Whether a trace looks after the spans of this recording.
+/// Returns whether a trace tracks the spans of this recording.
 #[inline]
 pub(super) fn is_traced(feed: &Feed) -> bool {
     feed.recording().is_none() && feed.is_traced()

@@ -1,4 +1,4 @@
-//! `Feed`: the native half of a live `Recording`, from its start to its end.
+//! `Feed`: the native part of a live recording, from its start to its end.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,61 +10,26 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use stackweave_recording::{Recorder, Summary};
 
+use super::feed_mode::FeedMode;
 use super::options::options_of;
-use super::{exec_hook, label_cache, this_process, thread_names, waiting};
+use super::{audit_hook, label_cache, thread_names, writer_names, writer_wait};
 use crate::errors::Error;
-use crate::memory::{MemorySetting, setting_of};
+use crate::memory::{MemorySettings, settings_of};
 use crate::timing::TimingState;
 
-/// What a recording leaves in the environment for other programs.
+/// The environment variable by which a recording is passed on to other programs.
 const VARIABLE: &str = "STACKWEAVE_RECORDING";
 
-/// What a recording does with what it is fed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Mode {
-    /// Not started yet.
-    New,
-    /// Records.
-    Recording,
-    /// Records, and was paused before: open spans are looked after, since some have no beginning.
-    Resumed,
-    /// Leaves out what begins.
-    Paused,
-    /// Was stopped by the program, which must not feed it any more.
-    Stopped,
-    /// Ended with the program: whatever still runs may feed it, in vain.
-    Over,
-    /// Was read from files.
-    Opened,
-    /// Records, and is traced: spans lie among the calls.
-    Traced,
-    /// Was not started, since another one records: what it is fed is left out.
-    Skipped,
-}
-
-const MODES: [Mode; 9] = [
-    Mode::New,
-    Mode::Recording,
-    Mode::Resumed,
-    Mode::Paused,
-    Mode::Stopped,
-    Mode::Over,
-    Mode::Opened,
-    Mode::Traced,
-    Mode::Skipped,
-];
-
-/// What Recording is made of: it takes what it is fed.
+/// The base class of recordings, which records events.
 #[pyclass(frozen, subclass, module = "stackweave._native")]
 pub(crate) struct Feed {
     mode: AtomicU8,
     recorder: OnceLock<Recorder>,
-    /// Which recording of this process it is, from 1; 0 before it starts. Another one in a forked child.
+    /// The serial number in this process, from 1; 0 before the start. A forked child has a new number.
     serial: AtomicU32,
-    /// Whether a trace goes on that writes to it, paused or not.
+    /// Whether a trace writes to the recording, even if it is paused.
     is_traced: AtomicBool,
-    /// What records phases, if it is a `Timing`.
+    /// The recorder of phases, if the recording is a `Timing`.
     timing: OnceLock<TimingState>,
 }
 
@@ -76,47 +41,47 @@ impl fmt::Debug for Feed {
 
 impl Feed {
     #[inline]
-    pub(crate) fn mode(&self) -> Mode {
-        MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
+    pub(crate) fn mode(&self) -> FeedMode {
+        FeedMode::from_number(self.mode.load(Ordering::Relaxed))
     }
 
-    fn set_mode(&self, mode: Mode) {
+    fn set_mode(&self, mode: FeedMode) {
         self.mode.store(mode as u8, Ordering::Relaxed);
     }
 
-    /// The recorder, if what happens now is to be recorded without further ado.
+    /// Returns the recorder if events are recorded without further checks.
     #[inline]
     pub(super) fn recording(&self) -> Option<&Recorder> {
-        if self.mode.load(Ordering::Relaxed) == Mode::Recording as u8 { self.recorder.get() } else { None }
+        if self.mode.load(Ordering::Relaxed) == FeedMode::Recording as u8 { self.recorder.get() } else { None }
     }
 
-    /// Whether a trace goes on that writes to it, paused or not.
+    /// Returns whether a trace writes to the recording, even if it is paused.
     pub(super) fn is_traced(&self) -> bool {
         self.is_traced.load(Ordering::Relaxed)
     }
 
-    /// A trace that writes to it begins, or ends.
+    /// Sets whether a trace writes to the recording.
     pub(crate) fn set_traced(&self, is_traced: bool) {
         self.is_traced.store(is_traced, Ordering::Relaxed);
         match (self.mode(), is_traced) {
-            (Mode::Recording | Mode::Resumed, true) => self.set_mode(Mode::Traced),
-            (Mode::Traced, false) => self.set_mode(Mode::Resumed),
+            (FeedMode::Recording | FeedMode::Resumed, true) => self.set_mode(FeedMode::Traced),
+            (FeedMode::Traced, false) => self.set_mode(FeedMode::Resumed),
             _ => {}
         }
     }
 
-    /// The recorder, once the recording was started.
+    /// Returns the recorder of a recording that was started.
     pub(crate) fn recorder(&self) -> PyResult<&Recorder> {
         self.recorder.get().ok_or_else(|| self.mode().error().into())
     }
 
-    /// What records phases, if it is a `Timing` that has begun.
+    /// Returns the recorder of phases, if the recording is a `Timing` that has started.
     #[inline]
     pub(crate) fn timing(&self) -> Option<&TimingState> {
         self.timing.get()
     }
 
-    /// Takes phases from now on. They are given back if it does already.
+    /// Sets the recorder of phases. Returns it if there is one already.
     pub(crate) fn set_timing(&self, timing: TimingState) -> Result<(), TimingState> {
         self.timing.set(timing)
     }
@@ -126,33 +91,11 @@ impl Feed {
     }
 
     fn begin_recording(&self, recorder: Recorder) {
-        // Only the first can be kept: `_start` looks at the mode with the GIL held.
+        // There is only one recorder, because `_start` checks the mode with the GIL held.
         if self.recorder.set(recorder).is_ok() {
             self.serial.store(thread_names::next_serial(), Ordering::Relaxed);
-            self.set_mode(Mode::Recording);
+            self.set_mode(FeedMode::Recording);
         }
-    }
-}
-
-impl Mode {
-    /// Whether what has begun before ends in the recording.
-    pub(crate) fn takes_ends(self) -> bool {
-        matches!(self, Self::Recording | Self::Resumed | Self::Traced | Self::Paused)
-    }
-
-    /// Why nothing can be fed; `None` if it can, or is left out in silence.
-    pub(super) fn complaint(self) -> Option<&'static str> {
-        match self {
-            Self::New => Some("the recording has not begun: call start(), or use it in a with statement"),
-            Self::Stopped => Some("the recording was stopped, and takes nothing more"),
-            Self::Opened => Some("the recording was read from a file, and takes nothing more"),
-            Self::Recording | Self::Resumed | Self::Traced | Self::Paused | Self::Over | Self::Skipped => None,
-        }
-    }
-
-    /// The same as an error.
-    fn error(self) -> Error {
-        Error::state(self.complaint().unwrap_or("no recorder"))
     }
 }
 
@@ -162,7 +105,7 @@ impl Feed {
     #[pyo3(signature = (*_arguments, **_keywords))]
     fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
         Self {
-            mode: AtomicU8::new(Mode::New as u8),
+            mode: AtomicU8::new(FeedMode::New as u8),
             recorder: OnceLock::new(),
             serial: AtomicU32::new(0),
             is_traced: AtomicBool::new(false),
@@ -170,34 +113,34 @@ impl Feed {
         }
     }
 
-    /// Begins to record, with options as the Python part has checked them.
+    /// Starts to record, with options that the Python part has checked.
     fn _start(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<()> {
-        if !matches!(self.mode(), Mode::New | Mode::Skipped) {
-            return Err(Error::state("a recording can be started once: make another one").into());
+        if !matches!(self.mode(), FeedMode::New | FeedMode::Skipped) {
+            return Err(Error::state("a recording can be started once: create another one").into());
         }
-        let memory = memory_setting(options.get_item("memory_recorder")?.as_ref())?;
+        let memory = memory_settings(options.get_item("memory_recorder")?.as_ref())?;
         let mut options = options_of(options)?;
         if let Some(memory) = &memory {
             memory.apply_to(&mut options);
         }
         let observer = memory.map(|memory| memory.observer());
-        waiting::let_python_run();
-        let names = this_process::names();
+        writer_wait::release_gil_while_waiting();
+        let names = writer_names::names();
         let started = py.detach(|| Recorder::start_observed(options, stackweave_capture::stacks(), names, observer));
         self.begin_recording(started.map_err(Error::from)?);
-        exec_hook::install(py);
+        audit_hook::install(py);
         Ok(())
     }
 
-    /// Begins to record as the environment says, which a recording of a parent process has left there. False if it says
-    /// nothing.
+    /// Starts to record with the options that a recording of the parent process has set in the environment. Returns False if
+    /// there are none.
     #[pyo3(signature = (memory_recorder = None))]
     fn _start_from_environment(&self, py: Python<'_>, memory_recorder: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
-        let memory = memory_setting(memory_recorder)?;
-        waiting::let_python_run();
-        let names = this_process::names();
+        let memory = memory_settings(memory_recorder)?;
+        writer_wait::release_gil_while_waiting();
+        let names = writer_names::names();
         let started = py.detach(|| {
-            let observer = memory.as_ref().map(MemorySetting::observer);
+            let observer = memory.as_ref().map(MemorySettings::observer);
             Recorder::from_environment_observed(stackweave_capture::stacks(), names, observer, |options| {
                 if let Some(memory) = &memory {
                     memory.apply_to(options);
@@ -208,14 +151,14 @@ impl Feed {
             return Ok(false);
         };
         self.begin_recording(recorder);
-        exec_hook::install(py);
+        audit_hook::install(py);
         Ok(true)
     }
 
-    /// Ends the recording: as the program says, or with it. Gives path, events, bytes, lost and error.
+    /// Stops the recording, by a call of the program or at its exit. Returns path, events, bytes, lost and error.
     fn _stop<'py>(&self, py: Python<'py>, by_program: bool) -> PyResult<Bound<'py, PyTuple>> {
         let recorder = self.recorder()?;
-        self.set_mode(if by_program { Mode::Stopped } else { Mode::Over });
+        self.set_mode(if by_program { FeedMode::Stopped } else { FeedMode::Over });
         let summary = py.detach(|| recorder.stop());
         label_cache::clear(py);
         if let Some(timing) = self.timing() {
@@ -224,25 +167,25 @@ impl Feed {
         tuple_of(py, &summary)
     }
 
-    /// Gives the file its name, where that was left for later.
+    /// Renames the file to its final name, if that was postponed.
     fn _publish(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
         Ok(py.detach(|| recorder.publish()).map_err(Error::from)?)
     }
 
-    /// Removes the files that it has created, and nothing else.
+    /// Removes the files that the recording has created, and no others.
     fn _discard_files(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
         py.detach(|| recorder.discard_files());
         Ok(())
     }
 
-    /// How many forked processes could not begin to record.
+    /// Returns how many forked processes could not start to record.
     fn _unrecorded_children(&self) -> u64 {
         self.recorder.get().map_or(0, Recorder::unrecorded_children)
     }
 
-    /// Writes what was recorded before.
+    /// Writes the recorded events to the file.
     fn _flush(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
         Ok(py.detach(|| recorder.flush()).map_err(Error::from)?)
@@ -255,23 +198,23 @@ impl Feed {
         Ok(dumped.map_err(Error::from)?.into())
     }
 
-    /// Whether any thread of this process has recorded: a forked child may have nothing to write.
+    /// Returns whether any thread of this process has recorded events. A forked child may have none.
     fn _has_recorded(&self) -> bool {
         self.recorder.get().is_some_and(|recorder| recorder.stats().threads > 0)
     }
 
-    /// Where it is recorded.
+    /// Returns the path of the recording.
     fn _path(&self) -> PyResult<OsString> {
         Ok(self.recorder()?.path().into())
     }
 
-    /// Has a line written to standard error if SIGTERM or SIGHUP ends this process.
+    /// Sets the name for a message on standard error if SIGTERM or SIGHUP ends this process.
     fn _announce_as(&self, name: &str) -> PyResult<()> {
         self.recorder()?.announce_as(name);
         Ok(())
     }
 
-    /// Names a thread by its number in the kernel; the calling one for None.
+    /// Records the name of a thread by its number in the kernel; None is the calling thread.
     fn _name_thread(&self, tid: Option<u32>, name: &str) -> PyResult<()> {
         let recorder = self.recorder()?;
         match tid {
@@ -281,13 +224,13 @@ impl Feed {
         Ok(())
     }
 
-    /// How other programs are told to record, as the environment says it now.
+    /// Returns the options in the environment by which other programs start to record.
     #[staticmethod]
     fn _environment() -> Option<OsString> {
         std::env::var_os(VARIABLE)
     }
 
-    /// In a forked child: its threads have not been named yet.
+    /// Resets a forked child, in which no thread was named.
     fn _forked(&self) {
         if self.serial() != 0 {
             self.serial.store(thread_names::next_serial(), Ordering::Relaxed);
@@ -297,62 +240,56 @@ impl Feed {
         }
     }
 
-    /// From now on it takes nothing: it was read from files.
-    fn _opened(&self) {
-        self.set_mode(Mode::Opened);
-    }
-
-    /// Leaves out what happens from now on, until resume().
+    /// Stops recording events until resume().
     ///
-    /// Spans that began before end all the same.
+    /// The ends of spans that began before are still recorded.
     fn pause(&self) -> PyResult<()> {
         match self.mode() {
-            Mode::Recording | Mode::Resumed | Mode::Traced => self.set_mode(Mode::Paused),
-            Mode::Paused | Mode::Over | Mode::Skipped => {}
+            FeedMode::Recording | FeedMode::Resumed | FeedMode::Traced => self.set_mode(FeedMode::Paused),
+            FeedMode::Paused | FeedMode::Over | FeedMode::Skipped => {}
             mode => return Err(mode.error().into()),
         }
         Ok(())
     }
 
-    /// Records again, after pause().
+    /// Records events again after pause().
     fn resume(&self) -> PyResult<()> {
         match self.mode() {
-            Mode::Paused if self.is_traced() => self.set_mode(Mode::Traced),
-            Mode::Paused => self.set_mode(Mode::Resumed),
-            Mode::Recording | Mode::Resumed | Mode::Traced | Mode::Over | Mode::Skipped => {}
+            FeedMode::Paused if self.is_traced() => self.set_mode(FeedMode::Traced),
+            FeedMode::Paused => self.set_mode(FeedMode::Resumed),
+            FeedMode::Recording | FeedMode::Resumed | FeedMode::Traced | FeedMode::Over | FeedMode::Skipped => {}
             mode => return Err(mode.error().into()),
         }
         Ok(())
     }
 
-    /// Another one records: nothing is recorded here. It may be started again.
+    /// Skips the recording, because another one is active. It can be started later.
     fn _skip(&self) {
-        self.set_mode(Mode::Skipped);
+        self.set_mode(FeedMode::Skipped);
     }
 
-    /// "new", "recording", "paused", "stopped", "skipped" or "opened".
+    /// "new", "recording", "paused", "stopped" or "skipped".
     ///
-    /// A forked process that could not begin to record is "stopped".
+    /// A forked process that could not start to record is "stopped".
     #[getter]
     fn state(&self) -> &'static str {
         match self.mode() {
-            mode if mode.takes_ends() && self.recorder.get().is_some_and(|recorder| recorder.failure().is_some()) => {
+            mode if mode.records_ends() && self.recorder.get().is_some_and(|recorder| recorder.failure().is_some()) => {
                 "stopped"
             }
-            Mode::New => "new",
-            Mode::Recording | Mode::Resumed | Mode::Traced => "recording",
-            Mode::Paused => "paused",
-            Mode::Stopped | Mode::Over => "stopped",
-            Mode::Opened => "opened",
-            Mode::Skipped => "skipped",
+            FeedMode::New => "new",
+            FeedMode::Recording | FeedMode::Resumed | FeedMode::Traced => "recording",
+            FeedMode::Paused => "paused",
+            FeedMode::Stopped | FeedMode::Over => "stopped",
+            FeedMode::Skipped => "skipped",
         }
     }
 }
 
-/// How memory is recorded, if it is.
-fn memory_setting(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<MemorySetting>> {
-    match given {
-        Some(options) if !options.is_none() => setting_of(options.cast()?).map(Some),
+/// Reads the memory settings, if memory is recorded.
+fn memory_settings(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Option<MemorySettings>> {
+    match settings {
+        Some(options) if !options.is_none() => settings_of(options.cast()?).map(Some),
         _ => Ok(None),
     }
 }

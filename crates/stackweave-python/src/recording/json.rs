@@ -1,21 +1,21 @@
-//! Details as JSON, as far as that takes no Python code.
+//! Writes details as JSON, if that needs no Python code.
 //!
-//! Code of Python's may give the GIL away, and at the end of the interpreter a thread that does so never comes back: up to
-//! 3.13 it is unwound, which Rust's frames do not survive. So plain values, which most are, are written here; all else is
-//! left to the Python part.
+//! Python code may release the GIL, and during the finalization of the interpreter a thread that releases it never returns: up to
+//! 3.13 its stack is unwound, which is undefined for Rust frames. So plain values, which are the most common, are written here; the
+//! Python part writes the others.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Lists in lists beyond this are left to the Python part, which knows what holds itself.
-const DEEPEST: usize = 16;
+/// The Python part writes values that are nested more deeply, because it detects cycles.
+const MAX_DEPTH: usize = 16;
 
-/// Appends `"name":value`. None if it is nothing plain; what was written by then is to be thrown away.
+/// Appends `"name":value`. Returns None if the value is not plain; the caller must then discard the output.
 pub(super) fn put_item(out: &mut Vec<u8>, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Option<()> {
     put_text(out, name.cast().ok()?)?;
     out.push(b':');
-    put_value(out, value, DEEPEST)
+    put_value(out, value, MAX_DEPTH)
 }
 
 fn put_value(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
@@ -58,12 +58,12 @@ fn put_text(out: &mut Vec<u8>, text: &Bound<'_, PyString>) -> Option<()> {
 
 fn put_int(out: &mut Vec<u8>, value: &Bound<'_, PyInt>) -> Option<()> {
     let mut overflow = 0;
-    // SAFETY: an int, with the GIL held. What does not fit is told by `overflow`, without an exception.
+    // SAFETY: an int, with the GIL held. A value that does not fit sets `overflow`, without an exception.
     let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &raw mut overflow) };
     (overflow == 0).then(|| out.extend_from_slice(number.to_string().as_bytes()))
 }
 
-/// JSON has no word for what is not finite.
+/// JSON can't represent infinities and NaN.
 fn put_float(out: &mut Vec<u8>, value: f64) -> Option<()> {
     value.is_finite().then(|| out.extend_from_slice(format!("{value:?}").as_bytes()))
 }
@@ -71,8 +71,8 @@ fn put_float(out: &mut Vec<u8>, value: f64) -> Option<()> {
 fn put_all<'py>(out: &mut Vec<u8>, values: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     out.push(b'[');
-    for (place, value) in values.enumerate() {
-        if place > 0 {
+    for (index, value) in values.enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         put_value(out, &value, depth)?;
@@ -84,8 +84,8 @@ fn put_all<'py>(out: &mut Vec<u8>, values: impl Iterator<Item = Bound<'py, PyAny
 fn put_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     out.push(b'{');
-    for (place, (name, value)) in dict.iter().enumerate() {
-        if place > 0 {
+    for (index, (name, value)) in dict.iter().enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         put_text(out, name.cast_exact().ok()?)?;

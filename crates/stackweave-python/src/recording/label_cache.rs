@@ -1,10 +1,10 @@
-//! Names, files and lines as Python gives them, to the frames that stand for them.
+//! Maps names, files and lines that Python passes to frames.
 //!
-//! The names in a program are few, and mostly the same objects each time: constants, and what code objects hold. So one is
-//! first looked for by the addresses of its strings. These are kept while the addresses are, so that no others can have them;
-//! only so many are.
+//! A program uses few names, and mostly the same string objects each time: constants, and names of code objects. So the cache looks
+//! up the addresses of the strings first. It keeps references to a limited number of strings, so that no other objects can have
+//! their addresses.
 //!
-//! Hot file: no allocation and no lock for a name that was used lately. The GIL is held.
+//! Hot file: no allocation and no lock for a cached name. The GIL is held.
 
 use core::cell::UnsafeCell;
 use core::ptr;
@@ -22,28 +22,28 @@ use crate::keywords::type_name;
 
 type Object = *mut ffi::PyObject;
 
-/// A power of two.
+/// The size of the cache, a power of two.
 const SLOTS: usize = 1024;
-/// Longer names and files, in UTF-8, are not kept.
-const LONGEST: usize = 1024;
+/// Names and files whose UTF-8 text is longer are not cached.
+const MAX_LENGTH: usize = 1024;
 
-/// Where a label is, as Python says it: `filename` and `line` are null where they are left out.
+/// The arguments that Python passes for a label; `filename` and `line` are null if they are omitted.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct LabelArguments {
     pub(crate) name: Object,
     pub(crate) filename: Object,
     pub(crate) line: Object,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
-    /// An owned reference, or null if nothing is known here.
+struct CachedLabel {
+    /// An owned reference, or null in an empty slot.
     name: Object,
-    /// An owned reference, or null if no file was named.
+    /// An owned reference, or null if the label has no file.
     filename: Object,
     line: u32,
     frame: RawFrame,
-    /// A span of this name, without details: an owned reference, or null. Since it has no state, it can be used again.
+    /// An owned reference to a span of this name without details, or null. A span has no state, so it can be reused.
     span: *mut SpanObject,
 }
 
@@ -51,40 +51,40 @@ const NO_FRAME: RawFrame = match RawFrame::from_bits(0) {
     Some(frame) => frame,
     None => unreachable!(),
 };
-const NOTHING: Known =
-    Known { name: ptr::null_mut(), filename: ptr::null_mut(), line: 0, frame: NO_FRAME, span: ptr::null_mut() };
+const EMPTY: CachedLabel =
+    CachedLabel { name: ptr::null_mut(), filename: ptr::null_mut(), line: 0, frame: NO_FRAME, span: ptr::null_mut() };
 
-struct Cache(UnsafeCell<[Known; SLOTS]>);
+struct Cache(UnsafeCell<[CachedLabel; SLOTS]>);
 
-// SAFETY: only touched with the GIL held, and given away in no reference.
+// SAFETY: accessed only with the GIL held, and no reference to it is returned.
 unsafe impl Sync for Cache {}
 
-static CACHE: Cache = Cache(UnsafeCell::new([NOTHING; SLOTS]));
+static CACHE: Cache = Cache(UnsafeCell::new([EMPTY; SLOTS]));
 
-/// Returns the frame that stands for this name.
+/// Returns the frame of a name.
 ///
 /// # Safety
 /// The calling thread holds the GIL, and `name` is an object.
 #[inline]
 pub(crate) unsafe fn frame_of(name: Object) -> PyResult<RawFrame> {
-    // SAFETY: passed on to the caller.
-    unsafe { frame_at(Place { name, filename: ptr::null_mut(), line: ptr::null_mut() }) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { frame_of_label(LabelArguments { name, filename: ptr::null_mut(), line: ptr::null_mut() }) }
 }
 
-/// Returns the frame that stands for this place.
+/// Returns the frame of a label.
 ///
 /// # Safety
-/// The calling thread holds the GIL; `place` has objects, or null where that is allowed.
+/// The calling thread holds the GIL; `label` has objects, or null where that is allowed.
 #[inline]
-pub(crate) unsafe fn frame_at(place: Place) -> PyResult<RawFrame> {
-    // SAFETY: passed on to the caller; slots are read and written with the GIL held only.
+pub(crate) unsafe fn frame_of_label(label: LabelArguments) -> PyResult<RawFrame> {
+    // SAFETY: guaranteed by the caller; slots are read and written only with the GIL held.
     unsafe {
-        let line = line_of(place.line)?;
-        let known = slot_of(place.name, place.filename, line).read();
-        if known.name == place.name && known.filename == place.filename && known.line == line {
-            return Ok(known.frame);
+        let line = line_of(label.line)?;
+        let cached = slot_of(label.name, label.filename, line).read();
+        if cached.name == label.name && cached.filename == label.filename && cached.line == line {
+            return Ok(cached.frame);
         }
-        look_up(place, line)
+        intern_label(label, line)
     }
 }
 
@@ -96,25 +96,25 @@ unsafe fn line_of(line: Object) -> PyResult<u32> {
         return Ok(0);
     }
     let mut overflow = 0;
-    // SAFETY: an int, as is checked first. What does not fit is said by `overflow`, without an exception.
+    // SAFETY: the type is checked first. A value that does not fit sets `overflow`, without an exception.
     let number = unsafe {
         if ffi::PyLong_Check(line) == 0 {
-            return Err(no_line(line));
+            return Err(not_a_line(line));
         }
         ffi::PyLong_AsLongAndOverflow(line, &raw mut overflow)
     };
     match u32::try_from(number) {
         Ok(number) if overflow == 0 => Ok(number),
-        // SAFETY: passed on to the caller.
-        _ => Err(unsafe { no_line(line) }),
+        // SAFETY: guaranteed by the caller.
+        _ => Err(unsafe { not_a_line(line) }),
     }
 }
 
 /// # Safety
 /// The calling thread holds the GIL, and `line` is an object.
 #[cold]
-unsafe fn no_line(line: Object) -> PyErr {
-    // SAFETY: passed on to the caller.
+unsafe fn not_a_line(line: Object) -> PyErr {
+    // SAFETY: guaranteed by the caller.
     let line = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), line) };
     if line.is_instance_of::<PyInt>() {
         return PyValueError::new_err(format!("line must be from 0 to 2**32 - 1, but is {line}"));
@@ -123,82 +123,84 @@ unsafe fn no_line(line: Object) -> PyErr {
 }
 
 #[inline]
-fn slot_of(name: Object, filename: Object, line: u32) -> *mut Known {
-    // Objects lie 16 bytes apart at least.
+fn slot_of(name: Object, filename: Object, line: u32) -> *mut CachedLabel {
+    // The addresses of objects are multiples of 16.
     let (name, filename) = (name as usize >> 4, filename as usize >> 4);
     let mixed = name ^ name >> 8 ^ filename ^ (line as usize).wrapping_mul(0x9e37);
     // SAFETY: inside the array.
-    unsafe { CACHE.0.get().cast::<Known>().add(mixed % SLOTS) }
+    unsafe { CACHE.0.get().cast::<CachedLabel>().add(mixed % SLOTS) }
 }
 
 /// # Safety
-/// As for [`frame_at`].
+/// As for [`frame_of_label`].
 #[cold]
-unsafe fn look_up(place: Place, line: u32) -> PyResult<RawFrame> {
+unsafe fn intern_label(label: LabelArguments, line: u32) -> PyResult<RawFrame> {
     // SAFETY: the interpreter is calling.
     let py = unsafe { Python::assume_attached() };
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     let (name, filename) = unsafe {
-        let name: Bound<'_, PyAny> = Bound::from_borrowed_ptr(py, place.name);
-        (name, Bound::from_borrowed_ptr_or_opt(py, place.filename))
+        let name: Bound<'_, PyAny> = Bound::from_borrowed_ptr(py, label.name);
+        (name, Bound::from_borrowed_ptr_or_opt(py, label.filename))
     };
     let text = text_of("name", &name)?;
     let file = filename.as_ref().map(|filename| text_of("filename", filename)).transpose()?;
     let frame = stackweave_store::label(&text, file.as_deref().unwrap_or_default(), line);
     let frame = frame.ok_or_else(|| Error::other("no memory for a new name"))?;
-    let is_short = text.len() + file.as_ref().map_or(0, |file| file.len()) <= LONGEST;
+    let is_short = text.len() + file.as_ref().map_or(0, |file| file.len()) <= MAX_LENGTH;
     let is_plain = |object: &Bound<'_, PyAny>| object.is_exact_instance_of::<PyString>();
     if is_short && is_plain(&name) && filename.as_ref().is_none_or(is_plain) {
-        let slot = slot_of(place.name, place.filename, line);
+        let slot = slot_of(label.name, label.filename, line);
         let filename = filename.map_or(ptr::null_mut(), Bound::into_ptr);
-        // SAFETY: the GIL is held, and both references are given away.
-        unsafe { put(slot, Known { name: name.into_ptr(), filename, line, frame, span: ptr::null_mut() }) };
+        // SAFETY: the GIL is held, and the slot takes over both references.
+        unsafe {
+            replace_slot(slot, CachedLabel { name: name.into_ptr(), filename, line, frame, span: ptr::null_mut() })
+        };
     }
     Ok(frame)
 }
 
-fn text_of<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
+fn text_of<'a>(argument: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     match object.cast::<PyString>() {
         Ok(text) => Ok(text.to_string_lossy()),
-        Err(_) => Err(PyTypeError::new_err(format!("{what} must be a str, not {}", type_name(object)))),
+        Err(_) => Err(PyTypeError::new_err(format!("{argument} must be a str, not {}", type_name(object)))),
     }
 }
 
 /// # Safety
-/// The GIL is held; `slot` is one of the cache's, and `known` has references of its own.
-unsafe fn put(slot: *mut Known, known: Known) {
-    // SAFETY: passed on to the caller. What was there before goes when the slot is in order again: the end of a span can be
-    // that of its recording, which may run any code.
+/// The GIL is held; `slot` is a slot of the cache, and `cached` owns its references.
+unsafe fn replace_slot(slot: *mut CachedLabel, cached: CachedLabel) {
+    // SAFETY: guaranteed by the caller. The previous references are released after the slot was replaced, because freeing a span can
+    // free its recording, which may run any code.
     unsafe {
-        let before = slot.replace(known);
+        let before = slot.replace(cached);
         ffi::Py_XDECREF(before.name);
         ffi::Py_XDECREF(before.filename);
         ffi::Py_XDECREF(before.span.cast());
     }
 }
 
-/// The slot of a name without file and line, and what is known there if it is of this name.
+/// Returns the slot of a name without file and line, if it caches this name.
 ///
 /// # Safety
 /// The calling thread holds the GIL.
 #[inline]
-unsafe fn known_name(name: Object) -> Option<(*mut Known, Known)> {
+unsafe fn cached_name(name: Object) -> Option<(*mut CachedLabel, CachedLabel)> {
     let slot = slot_of(name, ptr::null_mut(), 0);
-    // SAFETY: one of the cache's, read with the GIL held.
-    let known = unsafe { slot.read() };
-    (known.name == name && known.filename.is_null() && known.line == 0).then_some((slot, known))
+    // SAFETY: a slot of the cache, read with the GIL held.
+    let cached = unsafe { slot.read() };
+    (cached.name == name && cached.filename.is_null() && cached.line == 0).then_some((slot, cached))
 }
 
-/// Returns the span of this name and recording that was kept, as a new reference, or null.
+/// Returns a new reference to the cached span of this name and recording, or null.
 ///
 /// # Safety
 /// The calling thread holds the GIL.
 #[inline]
-pub(super) unsafe fn known_span(name: Object, feed: Object) -> Object {
-    // SAFETY: the GIL is held, and what is kept is alive.
+pub(super) unsafe fn cached_span(name: Object, feed: Object) -> Object {
+    // SAFETY: the GIL is held, and cached objects are alive.
     unsafe {
-        match known_name(name) {
-            Some((_, Known { span, .. })) if !span.is_null() && (*span).feed == feed => {
+        match cached_name(name) {
+            Some((_, CachedLabel { span, .. })) if !span.is_null() && (*span).feed == feed => {
                 ffi::Py_INCREF(span.cast());
                 span.cast()
             }
@@ -207,25 +209,25 @@ pub(super) unsafe fn known_span(name: Object, feed: Object) -> Object {
     }
 }
 
-/// Keeps a span without details for its name, if the name is kept.
+/// Caches a span without details, if its name is cached.
 ///
 /// # Safety
 /// The calling thread holds the GIL; `span` is a span of that name.
-pub(super) unsafe fn keep_span(name: Object, span: Object) {
+pub(super) unsafe fn cache_span(name: Object, span: Object) {
     // SAFETY: the GIL is held; both references are new.
     unsafe {
-        if let Some((slot, known)) = known_name(name) {
+        if let Some((slot, cached)) = cached_name(name) {
             ffi::Py_INCREF(name);
             ffi::Py_INCREF(span);
-            put(slot, Known { span: span.cast(), ..known });
+            replace_slot(slot, CachedLabel { span: span.cast(), ..cached });
         }
     }
 }
 
-/// Forgets all names, files and spans, and so the references to them.
+/// Clears the cache, and releases its references.
 pub(super) fn clear(_py: Python<'_>) {
     for index in 0..SLOTS {
         // SAFETY: inside the array, and the GIL is held.
-        unsafe { put(CACHE.0.get().cast::<Known>().add(index), NOTHING) };
+        unsafe { replace_slot(CACHE.0.get().cast::<CachedLabel>().add(index), EMPTY) };
     }
 }

@@ -1,29 +1,32 @@
-//! `Recording`: what happens in the program, in a file. The native part; `stackweave._recording` is the other.
+//! `Recording`: records events of the program. `stackweave._recorders.recorder` is the Python part.
 
 mod admission;
 mod arguments;
-mod by_name;
-mod exec_hook;
+mod audit_hook;
 mod feed;
-mod feeding;
-mod feeding_methods;
+mod feed_functions;
+mod feed_methods;
+mod feed_mode;
+mod interpreter_symbols;
 mod json;
+mod keyword_arguments;
 mod label_cache;
 mod open_spans;
 mod opened;
 mod options;
+mod span_functions;
 mod span_object;
 mod span_type;
 mod started_programs;
-mod this_process;
 mod thread_names;
-mod waiting;
+mod writer_names;
+mod writer_wait;
 
-pub(crate) use admission::{What, admit};
-pub(crate) use arguments::{Detail, details_of, flag, is, keywords};
+pub(crate) use admission::{SpanEffect, admit};
 pub(crate) use feed::Feed;
-pub(crate) use label_cache::{Place, frame_at, frame_of};
-pub(crate) use open_spans::{count as open_span_count, cut as cut_spans};
+pub(crate) use keyword_arguments::{Detail, details_of, flag, is_keyword, keywords};
+pub(crate) use label_cache::{LabelArguments, frame_of, frame_of_label};
+pub(crate) use open_spans::{count as open_span_count, truncate as truncate_spans};
 pub(crate) use thread_names::{name_of_this_thread, name_threads};
 
 use pyo3::prelude::*;
@@ -32,7 +35,7 @@ use pyo3::prelude::*;
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Feed>()?;
     module.add_function(wrap_pyfunction!(started_programs::started_programs, module)?)?;
-    feeding_methods::add_to(module.py())?;
+    feed_methods::add_to(module.py())?;
     opened::add_to(module)?;
     span_type::add_to(module)
 }

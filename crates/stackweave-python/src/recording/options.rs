@@ -1,4 +1,4 @@
-//! Options of a recording, as the Python part gives them: checked, in plain numbers.
+//! Reads the options of a recording, which the Python part has checked.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ use stackweave_recording::{Options, Ring, WhenFull};
 
 use crate::errors::Error;
 
-pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
+pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<Options> {
     let value = |name: &str| {
-        let value = given.get_item(name)?;
+        let value = dict.get_item(name)?;
         Ok::<_, PyErr>(value.ok_or_else(|| Error::other(format!("the option {name} is missing")))?)
     };
     let path: PathBuf = value("path")?.extract()?;
     let ring: Option<(Option<u64>, Option<f64>)> = value("ring")?.extract()?;
     let flush_every: f64 = value("flush_every")?.extract()?;
-    // What only some recordings have: phases, and a clock of the program's, whose nanoseconds are the recording's.
-    let is = |name: &str| given.get_item(name)?.map_or(Ok(false), |value| value.extract());
-    let said = given.get_item("extra")?.map(|value| value.extract()).transpose()?;
-    let mut extra: BTreeMap<String, String> = said.unwrap_or_default();
-    if is("timing")? {
+    // Only some recordings have these options: phases, and the program's own clock, which counts nanoseconds.
+    let flag = |name: &str| dict.get_item(name)?.map_or(Ok(false), |value| value.extract());
+    let entries = dict.get_item("extra")?.map(|value| value.extract()).transpose()?;
+    let mut extra: BTreeMap<String, String> = entries.unwrap_or_default();
+    if flag("timing")? {
         extra.insert("timing".to_owned(), "1".to_owned());
     }
     Ok(Options {
-        memory: value("memory")?.extract()?,
+        memory: value("buffer")?.extract()?,
         when_full: if value("drop")?.extract()? { WhenFull::Drop } else { WhenFull::Block },
         ring: ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
         dump_at_exit: value("dump_at_exit")?.extract()?,
@@ -35,10 +35,10 @@ pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
         follow_forks: value("follow_forks")?.extract()?,
         subprocesses: value("subprocesses")?.extract()?,
         overwrite: value("overwrite")?.extract()?,
-        named_later: is("named_later")?,
-        numbered: is("numbered")?,
+        named_later: flag("named_later")?,
+        numbered: flag("numbered")?,
         python: value("python")?.extract()?,
-        clock: is("own_clock")?.then_some(ClockSource::Monotonic),
+        clock: flag("own_clock")?.then_some(ClockSource::Monotonic),
         extra,
         ..Options::new(path)
     })

@@ -1,8 +1,8 @@
-//! A span as Python holds it: 48 bytes, made and freed without a detour, as a traceback is.
+//! The Python object of a span, which has 48 bytes and is created and freed directly, as a traceback is.
 //!
-//! It has no state of its own: it can be entered again, inside itself and on several threads at once.
+//! It has no state, so it can be entered recursively and on several threads at once.
 //!
-//! Hot file: allocates the object and nothing else, takes no lock.
+//! Hot file: allocates only the object, takes no lock.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -10,58 +10,58 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 use stackweave_core::RawFrame;
 
-/// The memory of a span. It is not known to the garbage collector: a recording refers to no span.
+/// The memory of a span. The garbage collector does not track it, because a recording has no references to spans.
 #[repr(C)]
 pub(super) struct SpanObject {
     base: ffi::PyObject,
     /// The recording: an owned reference to a `Feed`.
     pub(super) feed: *mut ffi::PyObject,
-    /// What there is to say about it, as JSON: owned `bytes`, or null.
+    /// The details as JSON: owned `bytes`, or null.
     pub(super) details: *mut ffi::PyObject,
     pub(super) frame: RawFrame,
-    pub(super) how: How,
+    pub(super) options: SpanOptions,
 }
 
-/// What happens at its beginning.
+/// How a span begins.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct How {
-    /// The stack is captured.
+pub(super) struct SpanOptions {
+    /// Whether the stack is captured.
     pub(super) stack: bool,
-    /// Nobody complains when nothing can be recorded.
-    pub(super) quiet: bool,
+    /// Whether errors are ignored when the event can't be recorded.
+    pub(super) ignore_errors: bool,
 }
 
 const SIZE: usize = size_of::<SpanObject>();
-const _: () = assert!(SIZE <= 48, "a span is made for each use");
+const _: () = assert!(SIZE <= 48, "a span is created for each use");
 
-/// The type of all spans, from the import of the module on; the process keeps one reference for good.
+/// The type of all spans, which is set when the module is imported and never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes this the type of spans.
+/// Sets the type of spans.
 ///
 /// # Safety
-/// It was made with [`size`], [`dealloc`], and without the garbage collector, and is never freed.
-pub(super) unsafe fn set_type(made: *mut ffi::PyTypeObject) {
-    TYPE.store(made, Ordering::Release);
+/// The type was created with [`size`] and [`dealloc`], without the garbage collector, and is never freed.
+pub(super) unsafe fn set_type(type_object: *mut ffi::PyTypeObject) {
+    TYPE.store(type_object, Ordering::Release);
 }
 
-/// Bytes of an instance.
+/// Returns the size of an instance in bytes.
 pub(super) const fn size() -> usize {
     SIZE
 }
 
-/// A span of this recording; null with an exception set if there is no memory.
+/// Creates a span of a recording. Returns null with an exception set if there is no memory.
 ///
 /// # Safety
-/// The calling thread holds the GIL. `feed` is a `Feed`; `details` is null or owned `bytes`, which are taken over.
+/// The calling thread holds the GIL. `feed` is a `Feed`; `details` is null or owned `bytes`, which the span takes over.
 #[inline]
 pub(super) unsafe fn allocate(
     feed: *mut ffi::PyObject,
     frame: RawFrame,
     details: *mut ffi::PyObject,
-    how: How,
+    options: SpanOptions,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the memory is of the size that the type says, and every field is written before anybody sees it.
+    // SAFETY: the memory has the size of the type, and every field is written before the object is visible.
     unsafe {
         let object: *mut SpanObject = ffi::PyObject_Malloc(SIZE).cast();
         if object.is_null() {
@@ -72,7 +72,7 @@ pub(super) unsafe fn allocate(
         (&raw mut (*object).feed).write(feed);
         (&raw mut (*object).details).write(details);
         (&raw mut (*object).frame).write(frame);
-        (&raw mut (*object).how).write(how);
+        (&raw mut (*object).options).write(options);
         ffi::PyObject_Init(object.cast(), TYPE.load(Ordering::Relaxed))
     }
 }
@@ -82,8 +82,8 @@ pub(super) unsafe fn allocate(
 /// # Safety
 /// Called by the interpreter, with an instance of the type.
 pub(super) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: the instance was made by `allocate`, and nobody refers to it any more. It holds a reference to its type, which
-    // goes last; what goes before may run any code, and finds the span gone.
+    // SAFETY: `allocate` created the instance, and no reference to it is left. Its reference to the type is released last. Releasing
+    // the others may run any code, so the span is freed before.
     unsafe {
         let type_object = ffi::Py_TYPE(object);
         let SpanObject { feed, details, .. } = *object.cast::<SpanObject>();

@@ -1,4 +1,4 @@
-//! Counts the Python programs that this one starts: without `subprocesses` they are not recorded, and nobody sees that.
+//! Counts the Python programs that this one starts, so that the user can be warned: without `subprocesses` they are not recorded.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -13,20 +13,20 @@ pub(super) const EVENTS: [&CStr; 3] = [c"subprocess.Popen", c"os.posix_spawn", c
 
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many Python programs this process has started since its first recording began, as far as their names show it.
-/// Those of multiprocessing are not reported by the interpreter.
+/// Returns how many Python programs, recognized by name, this process has started since its first recording began. The
+/// interpreter does not report programs of multiprocessing.
 #[pyfunction]
 pub(crate) fn started_programs() -> usize {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Counts a program if it is a Python. The arguments are the program, or a command of the shell, and the words.
+/// Counts a program if it is a Python interpreter. The arguments are the program, or a shell command, and the argument list.
 ///
 /// # Safety
 /// The interpreter is calling. The arguments are null or an object.
 #[cold]
 pub(super) unsafe fn count(arguments: *mut ffi::PyObject) {
-    // SAFETY: the caller has said so.
+    // SAFETY: guaranteed by the caller.
     let is_python = unsafe {
         let py = Python::assume_attached();
         Bound::from_borrowed_ptr_or_opt(py, arguments).is_some_and(|arguments| is_python(&arguments).unwrap_or(false))
@@ -45,14 +45,14 @@ fn is_python(arguments: &Bound<'_, PyAny>) -> PyResult<bool> {
     if program.as_deref().is_some_and(runs_python) {
         return Ok(true);
     }
-    // `sh -c COMMAND`, as subprocess has it with shell=True.
+    // `sh -c COMMAND`, which subprocess runs with shell=True.
     let Ok(words) = arguments.get_item(1) else { return Ok(false) };
     let Ok(words) = words.cast::<PyList>() else { return Ok(false) };
     let (Ok(option), Ok(command)) = (words.get_item(1), words.get_item(2)) else { return Ok(false) };
     Ok(text_of(&option).as_deref() == Some("-c") && text_of(&command).as_deref().is_some_and(runs_python))
 }
 
-/// Whether subprocess is starting a program by `os.posix_spawn`, after it has reported that program itself.
+/// Returns whether subprocess is calling `os.posix_spawn` for a program that it has already reported.
 fn is_reported_again(py: Python<'_>) -> PyResult<bool> {
     // SAFETY: the GIL is held; the frame is borrowed from the thread, or null.
     let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) };
@@ -61,7 +61,7 @@ fn is_reported_again(py: Python<'_>) -> PyResult<bool> {
     Ok(text_of(&name).as_deref() == Some("_posix_spawn"))
 }
 
-/// Of objects that need no code of Python's for it.
+/// Returns the text of an object that needs no Python code for the conversion.
 fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
     if let Ok(text) = value.cast::<PyString>() {
         return text.to_cow().ok().map(Cow::into_owned);
@@ -69,7 +69,7 @@ fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
     value.cast::<PyBytes>().ok().map(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned())
 }
 
-/// Whether a path, or the first word of a command, names a Python.
+/// Returns whether a path, or the first word of a command, names a Python interpreter.
 fn runs_python(command: &str) -> bool {
     is_name_of_python(command) || command.split_whitespace().next().is_some_and(is_name_of_python)
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::runs_python;
 
     #[test]
-    fn pythons_are_known_by_their_names() {
+    fn python_interpreters_are_recognized_by_name() {
         for command in
             ["python", "python3", "/usr/bin/python3.12", "/home/a b/python3", "python script.py", " python3 -c 'x'"]
         {

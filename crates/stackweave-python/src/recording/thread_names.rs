@@ -1,6 +1,6 @@
-//! The names of Python's threads: each is told with the thread's first event.
+//! Records the names of Python threads, each with the thread's first event.
 //!
-//! Hot file: no allocation and no lock but for a thread's first event in a recording. The GIL is held.
+//! Hot file: no allocation and no lock, except for a thread's first event in a recording. The GIL is held.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,48 +12,48 @@ use stackweave_recording::Recorder;
 
 use super::feed::Feed;
 
-/// Recordings that are fed in turn by one thread; more are asked about again and again.
+/// The number of recordings that one thread can use in turn before names are recorded repeatedly.
 const RECORDINGS: usize = 4;
 
 thread_local! {
-    /// The recordings that know this thread's name, by the rest of their number.
-    static TOLD: Cell<[u32; RECORDINGS]> = const { Cell::new([0; RECORDINGS]) };
+    /// The serial numbers of the recordings that have this thread's name, by serial number modulo `RECORDINGS`.
+    static NAMED: Cell<[u32; RECORDINGS]> = const { Cell::new([0; RECORDINGS]) };
 }
 
-/// A number that no recording of this process had before.
+/// Returns a new serial number for a recording of this process.
 pub(super) fn next_serial() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// Tells the name of the calling thread, unless that was done.
+/// Records the name of the calling thread, unless the recording has it.
 #[inline]
-pub(super) fn tell(feed: &Feed) {
+pub(super) fn record_once(feed: &Feed) {
     let serial = feed.serial();
-    let is_told = TOLD.try_with(|told| told.get()[serial as usize % RECORDINGS] == serial);
-    if is_told == Ok(false) {
-        tell_now(feed, serial);
+    let is_named = NAMED.try_with(|named| named.get()[serial as usize % RECORDINGS] == serial);
+    if is_named == Ok(false) {
+        record_name(feed, serial);
     }
 }
 
 #[cold]
-fn tell_now(feed: &Feed, serial: u32) {
-    TOLD.with(|told| {
-        let mut serials = told.get();
+fn record_name(feed: &Feed, serial: u32) {
+    NAMED.with(|named| {
+        let mut serials = named.get();
         serials[serial as usize % RECORDINGS] = serial;
-        told.set(serials);
+        named.set(serials);
     });
-    // SAFETY: the interpreter is calling a method of the recording.
+    // SAFETY: the interpreter is calling a method of the recording, so this thread is attached.
     let py = unsafe { Python::assume_attached() };
-    // Without a name a thread is still known by its number.
+    // A thread without a name is identified by its number.
     if let (Ok(recorder), Ok(Some(name))) = (feed.recorder(), name_of_this_thread(py)) {
         recorder.name_thread(&name);
     }
 }
 
-/// The name, without running any code of Python's: see `json.rs`. What `threading` keeps privately is the one place that
-/// can be asked so, and that makes no thread up. The strings here are not interned by PyO3: it gives the GIL away for that,
-/// and a fork in between would leave the child waiting for ever.
+/// Returns the thread's name without running Python code: see `json.rs`. Only the private attributes of `threading` can be read in
+/// this way, and without creating a dummy thread. The strings here are not interned by PyO3, because it releases the GIL for that,
+/// and after a fork at that point the child would wait forever.
 pub(crate) fn name_of_this_thread(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(threading) = modules.get_item("threading") else { return Ok(None) };
@@ -64,8 +64,8 @@ pub(crate) fn name_of_this_thread(py: Python<'_>) -> PyResult<Option<String>> {
     thread.getattr("_name")?.extract().map(Some)
 }
 
-/// Names all threads that `threading` knows now, which may not feed the recording at all. What can't be named has the name that the
-/// system knows.
+/// Records the names of all threads that `threading` knows, which may include threads without events. Other threads have their
+/// names in the kernel.
 pub(crate) fn name_threads(py: Python<'_>, recorder: &Recorder) {
     for (tid, name) in known_threads(py).unwrap_or_default() {
         recorder.name_other_thread(tid, &name);
@@ -78,7 +78,7 @@ fn known_threads(py: Python<'_>) -> PyResult<Vec<(u32, String)>> {
     let threads = threading.getattr("_active")?;
     let mut known = Vec::new();
     for thread in threads.cast::<PyDict>()?.values() {
-        // A thread that is just beginning has no number yet.
+        // A thread that is starting has no number yet.
         if let (Ok(tid), Ok(name)) = (thread.getattr("_native_id")?.extract(), thread.getattr("_name")?.extract()) {
             known.push((tid, name));
         }

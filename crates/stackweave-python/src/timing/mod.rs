@@ -1,13 +1,13 @@
-//! `Timing`: phases that a program tells of, in a recording. The native part; `stackweave._timing` is the other.
+//! `Timing`: records the phases of a program. `stackweave._recorders.timing` is the Python part.
 
+mod anomaly_tally;
 mod arguments;
-mod entries;
-mod feeding;
-mod feeding_methods;
-mod looking;
+mod inspection;
 mod phase;
+mod phase_entries;
+mod phase_functions;
+mod phase_methods;
 mod state;
-mod tally;
 
 pub(crate) use state::TimingState;
 
@@ -16,6 +16,6 @@ use pyo3::prelude::*;
 /// Adds the types and functions to the module, and the methods to `Feed`.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<phase::Phase>()?;
-    feeding_methods::add_to(module.py())?;
-    looking::add_to(module)
+    phase_methods::add_to(module.py())?;
+    inspection::add_to(module)
 }

@@ -1,4 +1,4 @@
-//! `Phase`: something that takes time, for a with statement or as a decorator.
+//! `Phase`: a phase, for a with statement or as a decorator.
 
 use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration, PyStopIteration};
 use pyo3::prelude::*;
@@ -6,58 +6,63 @@ use pyo3::types::{PyDict, PyString};
 use stackweave_core::RawFrame;
 use stackweave_recording::timing::Outcome;
 
-use super::arguments::More;
-use super::entries::{Entries, Entry};
-use super::feeding::{admitted, outcome_of};
-use crate::recording::{Detail, Feed, What, cut_spans, details_of, open_span_count};
+use super::arguments::PhaseAttributes;
+use super::phase_entries::{PhaseEntries, PhaseEntry};
+use super::phase_functions::{admitted, outcome_of};
+use crate::recording::{Detail, Feed, SpanEffect, details_of, open_span_count, truncate_spans};
 
-/// Of what an exception says, in characters.
-const LONGEST: usize = 1000;
+/// The greatest length of an exception's message, in characters.
+const MAX_ERROR_LENGTH: usize = 1000;
 
-/// How it begins.
+/// How a phase is recorded.
 #[derive(Debug)]
-pub(super) enum How {
-    Phase(More),
-    /// With a row of its own, and these attributes as JSON.
+pub(super) enum PhaseKind {
+    Phase(PhaseAttributes),
+    /// A run, which has its own row in reports, with attributes as JSON.
     Run(Vec<u8>),
 }
 
-/// A phase. Made by Timing.frame() and Timing.run().
+/// A phase, created by Timing.frame() and Timing.run().
 ///
-/// In a with statement it begins and ends with the block. As a decorator it does so with each call, and with each step of a
-/// generator, a coroutine or an asynchronous generator: between its steps others run.
+/// In a with statement it begins and ends with the block. As a decorator it begins and ends with each call, and with each step of
+/// a generator, a coroutine or an asynchronous generator, because other code runs between the steps.
+///
+/// >>> with stackweave.Timing() as timing, timing.frame("plan") as phase:
+/// ...     phase.note(rows=3)
+/// >>> [cost.name for cost in timing.recording.phases()]
+/// ['plan']
 #[pyclass(frozen, module = "stackweave")]
 pub(crate) struct Phase {
     feed: Py<Feed>,
     frame: RawFrame,
-    how: How,
-    open: Entries,
+    kind: PhaseKind,
+    open: PhaseEntries,
 }
 
 impl Phase {
-    pub(super) fn new(feed: Py<Feed>, frame: RawFrame, how: How) -> Self {
-        Self { feed, frame, how, open: Entries::default() }
+    pub(super) fn new(feed: Py<Feed>, frame: RawFrame, kind: PhaseKind) -> Self {
+        Self { feed, frame, kind, open: PhaseEntries::default() }
     }
 
-    fn begin(&self) -> PyResult<Entry> {
+    fn begin(&self) -> PyResult<PhaseEntry> {
         let feed = self.feed.get();
         let spans = open_span_count(feed);
-        let Some(state) = admitted(feed, What::Begins)? else { return Ok(Entry::new(None, spans)) };
-        let token = match &self.how {
-            How::Phase(more) => state.begin(self.frame, more)?,
-            How::Run(json) => state.begin_run(self.frame, json)?,
+        let Some(state) = admitted(feed, SpanEffect::Begin)? else { return Ok(PhaseEntry::new(None, spans)) };
+        let token = match &self.kind {
+            PhaseKind::Phase(attributes) => state.begin(self.frame, attributes)?,
+            PhaseKind::Run(json) => state.begin_run(self.frame, json)?,
         };
-        Ok(Entry::new(Some(token), spans))
+        Ok(PhaseEntry::new(Some(token), spans))
     }
 
-    /// What the calling thread has entered last is left.
+    /// Leaves the phase that the calling thread has entered last.
     fn finish(&self, py: Python<'_>, outcome: Outcome, error: Option<String>) -> PyResult<()> {
         let feed = self.feed.get();
-        let Some(Entry { begun, spans, notes, .. }) = self.open.take() else { return Ok(()) };
-        cut_spans(feed, spans);
-        let (Some(token), Some(state)) = (begun, feed.timing()) else { return Ok(()) };
-        if feed.mode().takes_ends() {
-            let json = said(py, notes.map(|notes| notes.into_bound(py)), error)?;
+        let Some(PhaseEntry { token, spans, notes, .. }) = self.open.take() else { return Ok(()) };
+        truncate_spans(feed, spans);
+        let (Some(token), Some(state)) = (token, feed.timing()) else { return Ok(()) };
+        if feed.mode().records_ends() {
+            let json = end_attributes(py, notes.map(|notes| notes.into_bound(py)), error)?;
             state.close(token, outcome, &json)?;
         }
         Ok(())
@@ -84,10 +89,10 @@ impl Phase {
         if kind.is_none() || error.is_instance_of::<PyGeneratorExit>() {
             return self.finish(py, Outcome::Done, None);
         }
-        self.finish(py, Outcome::Failed, Some(sentence(kind, error)))
+        self.finish(py, Outcome::Failed, Some(error_text(kind, error)))
     }
 
-    /// Adds to what is told about it at its end.
+    /// Adds attributes that are recorded at the end of the phase.
     #[pyo3(signature = (**attributes))]
     fn note(&self, py: Python<'_>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         match (attributes, self.open.notes(py)) {
@@ -96,7 +101,7 @@ impl Phase {
         }
     }
 
-    /// Ends it, where that is no matter of a with statement.
+    /// Ends the phase outside a with statement.
     #[pyo3(signature = (*, failed = false, **attributes))]
     fn end(&self, py: Python<'_>, failed: bool, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         self.note(py, attributes)?;
@@ -104,8 +109,8 @@ impl Phase {
     }
 
     fn __call__(slf: &Bound<'_, Self>, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let steps = Bound::new(slf.py(), Steps { phase: slf.clone().unbind() })?;
-        let decorate = slf.py().import("stackweave._feeding")?.getattr("decorate")?;
+        let steps = Bound::new(slf.py(), PhaseSteps { phase: slf.clone().unbind() })?;
+        let decorate = slf.py().import("stackweave._recorders.native_callbacks")?.getattr("decorate")?;
         Ok(decorate.call1((steps, "frame"))?.call1((function,))?.unbind())
     }
 
@@ -115,14 +120,14 @@ impl Phase {
     }
 }
 
-/// A phase around each step of a function. How a generator says that it is done is no failure.
+/// Wraps each step of a function in the phase. The exceptions that end a generator are not failures.
 #[pyclass(frozen, module = "stackweave")]
-struct Steps {
+struct PhaseSteps {
     phase: Py<Phase>,
 }
 
 #[pymethods]
-impl Steps {
+impl PhaseSteps {
     fn __enter__(&self) -> PyResult<()> {
         let phase = self.phase.get();
         phase.open.add(phase.begin()?);
@@ -143,8 +148,8 @@ impl Steps {
     }
 }
 
-/// The notes and the error as a JSON object, or nothing.
-fn said(py: Python<'_>, notes: Option<Bound<'_, PyDict>>, error: Option<String>) -> PyResult<Vec<u8>> {
+/// Returns the notes and the error as a JSON object, or nothing.
+fn end_attributes(py: Python<'_>, notes: Option<Bound<'_, PyDict>>, error: Option<String>) -> PyResult<Vec<u8>> {
     let mut details: Vec<Detail<'_>> = notes.map(|notes| notes.iter().collect()).unwrap_or_default();
     if let Some(error) = error {
         details.push((PyString::new(py, "error").into_any(), PyString::new(py, &error).into_any()));
@@ -152,13 +157,13 @@ fn said(py: Python<'_>, notes: Option<Bound<'_, PyDict>>, error: Option<String>)
     if details.is_empty() { Ok(Vec::new()) } else { details_of(py, &details) }
 }
 
-/// `ValueError: what it says`, without what it says in further lines. Whatever its own code does, nothing is raised.
-fn sentence(kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>) -> String {
+/// Returns `ValueError: message`, with only the first line of the message. Exceptions of the error's own code are ignored.
+fn error_text(kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>) -> String {
     let name = kind.getattr("__qualname__").map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-    let said = error.str().map(|said| said.to_string_lossy().into_owned()).unwrap_or_default();
-    let line = match said.lines().map(str::trim).find(|line| !line.is_empty()) {
+    let message = error.str().map(|message| message.to_string_lossy().into_owned()).unwrap_or_default();
+    let line = match message.lines().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => format!("{name}: {line}"),
         None => name,
     };
-    line.chars().take(LONGEST).collect()
+    line.chars().take(MAX_ERROR_LENGTH).collect()
 }

@@ -1,7 +1,7 @@
-//! `Tracer`: every call of the program, into a recording. The native part; `stackweave._trace` is the other.
+//! `Tracer`: records every call of the program. `stackweave._recorders.trace` is the Python part.
 
-mod asker;
 mod options;
+mod python_describer;
 mod statistics;
 mod tracer;
 

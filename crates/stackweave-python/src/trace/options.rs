@@ -1,4 +1,4 @@
-//! The options of a trace, as the Python part has checked them.
+//! Reads the options of a trace, which the Python part has checked.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use stackweave_core::Pattern;
 use stackweave_cpython::calls::Mechanism;
 use stackweave_trace::{Demotion, DescribedFunctions, TraceOptions};
 
-use super::asker::Asker;
+use super::python_describer::PythonDescriber;
 
 fn item<'py, T: FromPyObjectOwned<'py>>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
     match dict.get_item(name)? {
@@ -35,9 +35,9 @@ fn mechanism(name: &str) -> PyResult<Mechanism> {
     }
 }
 
-/// What the dict says.
+/// Reads the options from a dict.
 pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<TraceOptions> {
-    let mut options = TraceOptions::new(Box::new(Asker::new(item(dict, "describe")?)));
+    let mut options = TraceOptions::new(Box::new(PythonDescriber::new(item(dict, "describe")?)));
     options.c_calls = item(dict, "c_calls")?.unwrap_or(false);
     options.mechanism = item::<String>(dict, "mechanism")?.map(|name| mechanism(&name)).transpose()?;
     options.include = patterns(item(dict, "include")?);

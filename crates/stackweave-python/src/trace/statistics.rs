@@ -1,4 +1,4 @@
-//! What a trace has seen, as a dict.
+//! Converts the statistics of a trace to a dict.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -22,19 +22,19 @@ pub(super) fn dict_of<'py>(py: Python<'py>, stats: &TraceStats) -> PyResult<Boun
     dict.set_item("hidden", stats.hidden)?;
     dict.set_item("left_out", stats.left_out)?;
     dict.set_item("stepped_aside", stats.stepped_aside)?;
-    dict.set_item("untold_threads", stats.untold_threads)?;
+    dict.set_item("unrecorded_threads", stats.unrecorded_threads)?;
     dict.set_item("taken_out", stats.taken_out)?;
     dict.set_item("other_interpreters", stats.other_interpreters)?;
     dict.set_item("threads", stats.threads)?;
     let demoted = PyList::empty(py);
     for function in &stats.demoted {
-        let one = PyDict::new(py);
-        one.set_item("name", &function.name)?;
-        one.set_item("filename", &function.filename)?;
-        one.set_item("line", function.first_line)?;
-        one.set_item("calls", function.calls)?;
-        one.set_item("mean", function.mean.as_secs_f64())?;
-        demoted.append(one)?;
+        let entry = PyDict::new(py);
+        entry.set_item("name", &function.name)?;
+        entry.set_item("filename", &function.filename)?;
+        entry.set_item("lineno", function.first_line)?;
+        entry.set_item("calls", function.calls)?;
+        entry.set_item("mean", function.mean.as_secs_f64())?;
+        demoted.append(entry)?;
     }
     dict.set_item("demoted", demoted)?;
     Ok(dict)

@@ -1,11 +1,11 @@
-//! No counter that is known to be fit: the twin of `counter_x86_64.rs` on other processors.
+//! A placeholder counter: the twin of `counter_x86_64.rs` on other processors.
 
-/// Never asked, since it is not invariant.
+/// Is never called, because the counter is not invariant.
 pub(super) const fn read() -> u64 {
     0
 }
 
-/// Whether it counts at one rate.
+/// Returns whether the counter has a constant rate.
 pub(super) const fn is_invariant() -> bool {
     false
 }

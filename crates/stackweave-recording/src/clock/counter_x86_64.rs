@@ -8,14 +8,14 @@ const POWER_MANAGEMENT: u32 = 0x8000_0007;
 const EXTENDED: u32 = 0x8000_0000;
 const INVARIANT: u32 = 1 << 8;
 
-/// The counter.
+/// Reads the counter.
 #[inline]
 pub(super) fn read() -> u64 {
     // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
     unsafe { _rdtsc() }
 }
 
-/// Whether it counts at one rate, whatever the processor's speed and sleep.
+/// Returns whether the counter has a constant rate, whatever the processor's frequency and sleep state.
 pub(super) fn is_invariant() -> bool {
     __cpuid(EXTENDED).eax >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0
 }

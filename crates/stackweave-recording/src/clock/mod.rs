@@ -1,4 +1,4 @@
-//! Ticks, and what they are in nanoseconds.
+//! Ticks, and their conversion to nanoseconds.
 
 #[cfg(all(target_arch = "x86_64", not(stackweave_unsupported)))]
 #[path = "counter_x86_64.rs"]

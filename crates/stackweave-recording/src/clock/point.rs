@@ -1,8 +1,8 @@
-//! What two clocks said at the same moment.
+//! Simultaneous readings of clocks.
 
 use core::fmt;
 
-/// Whose ticks a recording is in.
+/// The clock that a recording's ticks are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ClockSource {
@@ -13,7 +13,7 @@ pub enum ClockSource {
 }
 
 impl ClockSource {
-    /// The clock in one word.
+    /// Returns the clock's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tsc => "tsc",
@@ -33,10 +33,10 @@ impl fmt::Display for ClockSource {
 pub struct ClockPoint {
     /// Ticks since the recording's base.
     pub ticks: u64,
-    /// `CLOCK_MONOTONIC`: the same for all processes since the machine has started.
+    /// `CLOCK_MONOTONIC`: common to all processes since the machine booted.
     pub monotonic_ns: u64,
     /// Nanoseconds since 1970 by the wall clock.
     pub wall_ns: i64,
-    /// How long the reading took: the two clocks may be this far apart.
+    /// How long the reading took: the bound on the distance between the two clocks.
     pub width_ns: u32,
 }

@@ -1,7 +1,7 @@
 //! The clock of a recording, as it is read while recording.
 //!
-//! The processor's counter where it can be trusted: 2 to 3 times cheaper than the system's clock, which is read only
-//! at points, some seconds apart, from which [`Timeline`](super::Timeline) knows what the ticks are in nanoseconds.
+//! It is the processor's counter where that is reliable: 2 to 3 times cheaper than the system's clock, which is then read only
+//! at points some seconds apart. From them [`Timeline`](super::Timeline) converts ticks to nanoseconds.
 //!
 //! Hot file: [`Clock::ticks`] and [`Clock::point`] neither allocate nor lock, and are async-signal-safe.
 
@@ -12,9 +12,9 @@ use super::{ClockPoint, ClockSource, counter, residual_ns};
 
 const CLOCK_VARIABLE: &str = "STACKWEAVE_CLOCK";
 const KERNEL_CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-/// Of so many readings the narrowest is taken.
+/// The narrowest of these readings becomes the point.
 const READINGS: usize = 50;
-/// A counter that is off by more, between two threads and 2 ms, is not trusted.
+/// A counter whose deviation between two threads, over 2 ms, exceeds this is not used.
 const TRUSTED_NS: u64 = 5_000;
 const RATE_MEASURED_NS: u64 = 30_000;
 
@@ -26,39 +26,39 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The best clock that this machine has, its base now, and a point at its base. `STACKWEAVE_CLOCK=monotonic` in the
-    /// environment forces the system's clock.
+    /// Starts the best clock that this machine has, and returns it with a point at its base, which is now.
+    /// `STACKWEAVE_CLOCK=monotonic` in the environment forces the system's clock.
     pub fn start() -> (Self, ClockPoint) {
         Self::start_with(choose())
     }
 
-    /// The same, with a given source.
+    /// Does the same with a given source.
     pub fn start_with(source: ClockSource) -> (Self, ClockPoint) {
         let point = Self { source, base: 0 }.point();
         (Self { source, base: point.ticks }, ClockPoint { ticks: 0, ..point })
     }
 
-    /// Ticks since the base; 0 before it.
+    /// Returns the ticks since the base; 0 before it.
     #[inline]
     pub fn ticks(&self) -> u64 {
         self.raw().saturating_sub(self.base)
     }
 
-    /// Whose ticks they are.
+    /// Returns the clock that the ticks are of.
     pub const fn source(&self) -> ClockSource {
         self.source
     }
 
-    /// What [`Clock::ticks`] counts from.
+    /// Returns the raw value that [`Clock::ticks`] counts from.
     pub const fn base(&self) -> u64 {
         self.base
     }
 
-    /// This clock, the system's and the wall clock, read as close together as can be.
+    /// Reads this clock, the system's and the wall clock as close together as possible.
     pub fn point(&self) -> ClockPoint {
-        let mut best = Reading::take(self);
+        let mut best = ClockReading::take(self);
         for _ in 1..READINGS {
-            let reading = Reading::take(self);
+            let reading = ClockReading::take(self);
             if reading.width() < best.width() {
                 best = reading;
             }
@@ -74,7 +74,7 @@ impl Clock {
         }
     }
 
-    /// About how many ticks a second has, measured for some microseconds. The points of a recording say it better.
+    /// Measures the ticks per second for some microseconds. The points of a recording give a more exact rate.
     pub fn ticks_per_second(&self) -> u64 {
         let first = self.point();
         loop {
@@ -95,15 +95,15 @@ impl Clock {
     }
 }
 
-/// The system's clock between two looks at ours.
-struct Reading {
+/// The system's clock between two readings of the recording's clock.
+struct ClockReading {
     before: u64,
     after: u64,
     monotonic: u64,
     width_ns: u64,
 }
 
-impl Reading {
+impl ClockReading {
     fn take(clock: &Clock) -> Self {
         if clock.source == ClockSource::Monotonic {
             let now = system_ns(libc::CLOCK_MONOTONIC);
@@ -121,10 +121,10 @@ impl Reading {
     }
 }
 
-/// Nanoseconds by one of the system's clocks. Async-signal-safe.
+/// Reads one of the system's clocks, in nanoseconds. Async-signal-safe.
 fn system_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the time; the clocks asked for exist on every system.
+    // SAFETY: the pointer is valid for a write of the time; the clocks that callers name exist on every system.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::try_from(now.tv_nsec).unwrap_or(0))
@@ -139,7 +139,7 @@ fn choose() -> ClockSource {
     if trusted { ClockSource::Tsc } else { ClockSource::Monotonic }
 }
 
-/// Whether three points, the middle one read on another thread, lie on a line. Takes some milliseconds.
+/// Returns whether three points, the middle one read on another thread, are on a line. Takes some milliseconds.
 fn agrees_with_the_system() -> bool {
     let clock = Clock { source: ClockSource::Tsc, base: 0 };
     let pause = || thread::sleep(Duration::from_millis(1));
@@ -157,7 +157,7 @@ mod tests {
     use super::super::Timeline;
     use super::*;
 
-    /// Both sources, where the machine has both.
+    /// Returns both sources where the machine has both.
     fn sources() -> Vec<ClockSource> {
         let mut sources = vec![ClockSource::Monotonic];
         sources.extend(counter::is_invariant().then_some(ClockSource::Tsc));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_through_two_points_is_the_system_s_clock() {
+    fn the_line_through_two_points_follows_the_system_clock() {
         for source in sources() {
             let (clock, first) = Clock::start_with(source);
             assert_eq!((clock.source(), first.ticks), (source, 0));
@@ -178,7 +178,7 @@ mod tests {
             let line = Timeline::new(&[first, clock.point()], 0, 0);
             for (before, ticks, after) in checks {
                 let ours = line.monotonic_ns(line.nanoseconds(ticks));
-                // As far off as a busy machine can bring a point: it is preempted in all of its readings.
+                // Preemption during all readings of a point shifts it, on a busy machine, by at most this.
                 let slack = 200_000;
                 assert!(before <= ours + slack && ours <= after + slack, "{source:?}: {before} {ours} {after}");
             }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wall_clock_is_the_system_s() {
+    fn the_wall_clock_agrees_with_the_system() {
         let (_, point) = Clock::start();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let off = i128::from(point.wall_ns) - i128::try_from(now.as_nanos()).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_the_system_s_clock_is_nanoseconds() {
+    fn the_system_clock_ticks_in_nanoseconds() {
         let (clock, _) = Clock::start_with(ClockSource::Monotonic);
         assert_eq!(clock.ticks_per_second(), 1_000_000_000);
     }

@@ -1,19 +1,19 @@
-//! Ticks of a recording as nanoseconds.
+//! Conversion of a recording's ticks to nanoseconds.
 //!
-//! Whole numbers throughout, so that the same ticks are the same nanoseconds wherever they are asked about, and later
-//! ticks are never earlier nanoseconds. Pure, and safe with points of any kind: those that do not go forward are left out.
+//! The arithmetic uses integers only, so equal ticks are equal nanoseconds in every query, and later ticks are never earlier
+//! nanoseconds. Pure, and safe for arbitrary points: those that do not increase are ignored.
 
 use super::ClockPoint;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A line through the points of a recording: straight between two of them, and as steep before the first and behind
-/// the last as beside them.
+/// A line through the points of a recording: straight between two of them. Before the first and after the last it continues with
+/// the slope of the neighbouring segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Strictly increasing in ticks, never falling in nanoseconds. At least one.
     points: Vec<Anchor>,
-    /// How steep the line is where it has but one point.
+    /// The slope of the line if it has only one point.
     alone: Slope,
     /// `CLOCK_MONOTONIC` at 0 ticks.
     base_monotonic: u64,
@@ -27,7 +27,7 @@ struct Anchor {
     monotonic: u64,
 }
 
-/// So many nanoseconds in so many ticks; `ticks` is not 0.
+/// Nanoseconds per ticks; `ticks` is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slope {
     nanoseconds: u64,
@@ -54,8 +54,8 @@ impl Slope {
 }
 
 impl Timeline {
-    /// The line through these points. Where there are fewer than two, `ticks_per_second` says how steep it is (0: a tick
-    /// is a nanosecond); where there is none, `started_wall_ns` is the wall clock at 0 ticks.
+    /// Returns the line through these points. If there are fewer than two, `ticks_per_second` gives its slope (0: a tick
+    /// is a nanosecond); if there is none, `started_wall_ns` is the wall clock at 0 ticks.
     pub fn new(points: &[ClockPoint], ticks_per_second: u64, started_wall_ns: i64) -> Self {
         let mut anchors: Vec<Anchor> = Vec::with_capacity(points.len().max(1));
         for point in points {
@@ -78,35 +78,34 @@ impl Timeline {
         line
     }
 
-    /// Nanoseconds from the recording's base to `ticks`.
+    /// Returns the nanoseconds from the recording's base to `ticks`.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         self.at(ticks) - self.base_monotonic
     }
 
-    /// Up to here more points behind the last one do not change the line; 0 if all of it may change.
+    /// Returns the ticks up to which further points do not change the line; 0 if they may change all of it.
     pub fn settled_ticks(&self) -> u64 {
         if self.points.len() < 2 { 0 } else { self.points.last().map_or(0, |point| point.ticks) }
     }
 
-    /// `CLOCK_MONOTONIC` at so many nanoseconds after the base: comparable between all processes that ran on one machine
-    /// since it was started.
+    /// Returns `CLOCK_MONOTONIC` at a time after the base: comparable between all processes of one boot of the machine.
     pub const fn monotonic_ns(&self, nanoseconds: u64) -> u64 {
         self.base_monotonic.saturating_add(nanoseconds)
     }
 
-    /// The wall clock at so many nanoseconds after the base, as it was set when the recording began: setting it
-    /// later tears no recording apart.
+    /// Returns the wall clock at a time after the base, as it was set when the recording began: setting it later does not
+    /// distort a recording.
     pub const fn wall_ns(&self, nanoseconds: u64) -> i64 {
         self.base_wall.saturating_add_unsigned(nanoseconds)
     }
 
-    /// How far a point lies off the straight line through those beside it, at most: what the times between points
-    /// may be wrong by.
+    /// Returns the largest distance of a point from the straight line through its neighbours: the error bound of times
+    /// between points.
     pub const fn residual_ns(&self) -> u64 {
         self.residual
     }
 
-    /// `CLOCK_MONOTONIC` at `ticks`.
+    /// Returns `CLOCK_MONOTONIC` at `ticks`.
     fn at(&self, ticks: u64) -> u64 {
         let behind = self.points.partition_point(|point| point.ticks <= ticks);
         let Some(before) = behind.checked_sub(1) else {
@@ -117,7 +116,7 @@ impl Timeline {
         anchor.monotonic.saturating_add(self.slope(before).floor(ticks - anchor.ticks))
     }
 
-    /// How steep the line is from this point on.
+    /// Returns the slope of the line after this point.
     fn slope(&self, point: usize) -> Slope {
         match self.points.len() {
             1 => self.alone,
@@ -129,13 +128,13 @@ impl Timeline {
     }
 }
 
-/// How many nanoseconds `b` lies off the straight line from `a` to `c`, all going forward.
+/// Returns the distance of `b` from the straight line through `a` and `c`, in nanoseconds. All increase.
 fn off_line(a: Anchor, b: Anchor, c: Anchor) -> u64 {
     let straight = a.monotonic + Slope::between(a, c).floor(b.ticks - a.ticks);
     straight.abs_diff(b.monotonic)
 }
 
-/// The same for three points as they are read; 0 where they do not go forward.
+/// Returns the same for three unchecked points; 0 if they do not increase.
 pub fn residual_ns(a: &ClockPoint, b: &ClockPoint, c: &ClockPoint) -> u64 {
     Timeline::new(&[*a, *b, *c], 0, 0).residual
 }
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_straight_line_is_exact() {
-        // 3 ticks a nanosecond for 100 days: no rounding may build up.
+        // 3 ticks a nanosecond for 100 days: rounding errors must not accumulate.
         let days = 100 * 86_400 * SECOND;
         let line = Timeline::new(&[point(0, 5_000), point(3 * days, 5_000 + days)], 1, 0);
         for ns in [0, 1, 2, 999, SECOND, 86_400 * SECOND + 7, days - 1, days, days + 1, 2 * days] {
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn points_lie_on_the_line_and_it_never_falls() {
+    fn points_are_on_the_line_and_it_never_decreases() {
         let points = [point(10, 1_000), point(25, 1_003), point(31, 1_003), point(1_000, 9_999), point(1_001, 10_001)];
         let line = Timeline::new(&points, 0, 0);
         for known in &points {
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_lies_before_the_first_point() {
+    fn the_base_precedes_the_first_point() {
         let first = ClockPoint { ticks: 20, monotonic_ns: 500, wall_ns: 7_000, width_ns: 1 };
         let line = Timeline::new(&[first, point(40, 510)], 0, 0);
         assert_eq!((line.nanoseconds(0), line.nanoseconds(20), line.nanoseconds(60)), (0, 10, 30));
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_two_points_are_taken_by_the_rate() {
+    fn fewer_than_two_points_use_the_given_rate() {
         let none = Timeline::new(&[], 2 * SECOND, 77);
         assert_eq!((none.nanoseconds(2_000), none.wall_ns(5), none.monotonic_ns(5)), (1_000, 82, 5));
         let one = Timeline::new(&[point(0, 400)], 4 * SECOND, 77);
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_residual_is_the_farthest_point_off_its_neighbours() {
+    fn the_residual_is_the_largest_distance_of_a_point_from_its_neighbours_line() {
         let bent = Timeline::new(&[point(0, 0), point(100, 107), point(200, 200), point(300, 298)], 0, 0);
         assert_eq!(bent.residual_ns(), 7);
         assert_eq!(residual_ns(&point(0, 0), &point(100, 93), &point(200, 200)), 7);
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn wild_points_do_no_harm() {
+    fn arbitrary_points_are_safe() {
         let wild = [point(50, 50), point(40, 60), point(50, 70), point(u64::MAX, 60), point(u64::MAX, 0), point(0, 0)];
         let line = Timeline::new(&wild, u64::MAX, i64::MIN);
         let ticks = [0, 1, 49, 50, 51, 1 << 40, u64::MAX - 1, u64::MAX];

@@ -1,6 +1,6 @@
 //! Blocks that a program allocates and frees, and the tags of its threads.
 //!
-//! A block is freed by its address, whichever allocator it is of.
+//! A block is freed by its address, whichever allocator it came from.
 
 use stackweave_core::{EventKind, Role};
 
@@ -8,22 +8,22 @@ use super::declare::{DeclaredKind, Family, family};
 use super::fields::{ADDRESS, SIZE, STACK};
 
 family! { "Allocations" {
-    /// A block is allocated. What was live at its address counts as freed.
+    /// A block is allocated. A live block at its address counts as freed.
     ALLOCATE = "allocate": Allocate(ADDRESS, SIZE, STACK);
-    /// The block at this address is freed, on whichever thread it was allocated. Address 0: nothing.
+    /// The block at this address is freed; any thread may have allocated it. Address 0 has no effect.
     FREE = "free": Free(ADDRESS);
-    /// The block at this address is freed, on this stack.
+    /// The block at this address is freed, with the stack of the free.
     FREE_AT = "free-at": Free(ADDRESS, STACK);
-    /// What the thread freed last, at this address, is not freed after all: the call has failed.
+    /// The thread's last free, of this address, is undone: the call failed.
     KEPT = "kept": Keep(ADDRESS);
-    /// What the thread allocates from now on has the tag that the frame, a label, is called as; frame 0: none.
+    /// The thread's later allocations have this tag; the frame is a label with its name, 0 for none.
     MEMORY_TAG = "memory-tag": Tag(FRAME);
 } }
 
 /// A function that allocates memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "each is the function that it is called")]
+#[expect(missing_docs, reason = "each is named as its function")]
 pub enum Allocator {
     Malloc,
     Calloc,
@@ -34,7 +34,7 @@ pub enum Allocator {
     Memalign,
     Valloc,
     Pvalloc,
-    /// C++'s, where it does not come to `malloc`.
+    /// C++'s operator, where it does not call `malloc`.
     OperatorNew,
     Mmap,
     Mremap,
@@ -47,7 +47,7 @@ pub enum Allocator {
 }
 
 impl Allocator {
-    /// Every allocator, in the order of their numbers.
+    /// All allocators, in the order of their numbers.
     pub const ALL: [Self; 18] = [
         Self::Malloc,
         Self::Calloc,
@@ -69,7 +69,7 @@ impl Allocator {
         Self::PyObjectRealloc,
     ];
 
-    /// Returns its name, which is the name of its kind of events.
+    /// Returns the name of the function, which is the name of the kind of its events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Malloc => "malloc",
@@ -93,7 +93,7 @@ impl Allocator {
         }
     }
 
-    /// Returns whether it maps a range of addresses, rather than allocating a block.
+    /// Returns whether it maps a range of addresses instead of allocating a block.
     pub const fn is_mapping(self) -> bool {
         matches!(self, Self::Mmap | Self::Mremap)
     }
@@ -105,11 +105,11 @@ impl Allocator {
     }
 }
 
-/// Returns the kinds of allocators, which are called as their functions are.
+/// Returns the kinds of allocators, which have the names of their functions.
 pub(super) fn allocators() -> Family {
     let about = |allocator: Allocator| {
         if allocator.is_mapping() {
-            "A range of addresses is mapped by the function of this name, in the place of what was mapped there."
+            "A range of addresses is mapped by the function of this name. It replaces earlier mappings there."
         } else {
             "A block is allocated by the function of this name."
         }

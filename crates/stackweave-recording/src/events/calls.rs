@@ -1,4 +1,4 @@
-//! Calls that a tracer records, and what it notes about its own work.
+//! Calls that a tracer records, and its notes about its own work.
 
 use super::declare::family;
 
@@ -9,30 +9,30 @@ family! { "Calls" {
     C_CALL = "c-call": Begin(CALL);
     /// A generator or a coroutine begins.
     GENERATOR = "generator": Begin(CALL, OBJECT);
-    /// A generator or a coroutine goes on.
+    /// A generator or a coroutine is resumed.
     RESUME = "resume": Resume(CALL, OBJECT);
-    /// A call is open that began before.
+    /// A call that began earlier is open.
     OPEN = "open": Open(CALL, DEPTH);
-    /// The generator or the coroutine that began last yields.
+    /// The innermost call, a generator or a coroutine, yields.
     YIELD = "yield": End();
-    /// An exception leaves the call that began last.
+    /// An exception leaves the innermost call.
     RAISE = "raise": End();
     /// A garbage collection begins.
     GC = "gc": Begin(FRAME, GENERATION);
     /// The garbage collection ends.
     GC_END = "gc-end": End(COLLECTED, UNCOLLECTABLE);
-    /// The object is called as the frame, a label, until another object begins at its address.
+    /// The object has a name, which the frame is a label of, until another object begins at its address.
     NAME = "name": Name(FRAME, OBJECT);
-    /// The calls of a function are not recorded any more: it is short and called often.
+    /// The tracer stops recording calls of a function, which is short and called often.
     DEMOTED = "demoted": Instant(FRAME, CALLS, MEAN);
-    /// Something happened to the tracer so often, as the frame says.
+    /// A note of the tracer: the frame is a label with the text, and the count is how often it applies.
     TRACE_NOTE = "trace-note": Instant(FRAME, COUNT);
 } }
 
-/// What an object is called from now on.
+/// The name of an object from this event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name {
-    /// The label with the name: the number of a frame.
+pub struct ObjectName {
+    /// The number of a frame: the label with the name.
     pub frame: u32,
     /// The address of the object.
     pub object: u64,

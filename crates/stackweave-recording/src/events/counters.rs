@@ -6,28 +6,28 @@ use super::declare::family;
 use super::layout::Layout;
 
 family! { "Counters" {
-    /// A quantity has this value from now on.
+    /// A quantity has this value from this event on.
     COUNTER = "counter": Counter(FRAME, VALUE);
 } }
 
-/// A quantity that has this value from now on.
+/// A value of a quantity from this event on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counter {
-    /// What it is called: the number of a frame.
+    /// The number of the frame that names it.
     pub frame: u32,
     /// Its value.
     pub value: f64,
 }
 
 impl Counter {
-    /// Returns its value as a number of things: a negative one is none.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter of things has no others")]
+    /// Returns its value as a count; 0 if it is negative.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are whole and not negative")]
     pub const fn unsigned(&self) -> u64 {
         self.value as u64
     }
 
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
+    #[expect(clippy::cast_precision_loss, reason = "charts do not need the precision")]
     pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
         let word = layout.value.word(words);
         let value = match layout.value_type {

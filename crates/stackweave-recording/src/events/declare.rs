@@ -1,26 +1,26 @@
-//! How a family of events is declared.
+//! The declaration of a family of events.
 
 use stackweave_core::EventKind;
 
-/// Kinds of events that belong together.
+/// A group of related kinds of events.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// What they are about, in a word or two.
+    /// The subject of the events, in a word or two.
     pub name: &'static str,
-    /// Its kinds, in the order in which they are declared.
+    /// The kinds of the family, in the order of their declaration.
     pub kinds: Vec<DeclaredKind>,
 }
 
-/// A kind of events as it is declared.
+/// The declaration of a kind of events.
 #[derive(Clone, Debug)]
 pub struct DeclaredKind {
-    /// Its name, its role and its fields, as the process that records has them.
+    /// The name, role and fields of the kind, as the recording process registers them.
     pub kind: EventKind,
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub about: &'static str,
 }
 
-/// Declares the kinds of a family: a constant for each, and the function `family` that lists them.
+/// Declares the kinds of a family: a constant for each, and the function `family` that returns them.
 macro_rules! family {
     ($family:literal { $($(#[doc = $doc:literal])+ $name:ident = $text:literal: $role:ident($($field:ident),*);)* }) => {
         $($(#[doc = $doc])+

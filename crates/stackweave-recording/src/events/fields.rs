@@ -1,15 +1,15 @@
-//! The fields of events: what each is called, what its word holds, in which unit, and what it means.
+//! The fields of events: the name, type, unit and meaning of each.
 
 use stackweave_core::{Field, FieldType};
 
-/// A field as it is declared: every event that has it means the same by it.
+/// The declaration of a field. It has the same meaning in all events that have it.
 #[derive(Clone, Debug)]
 pub struct DeclaredField {
-    /// Its name and the type of its word.
+    /// The name of the field, and the type of its word.
     pub field: Field,
-    /// What its number counts; empty if its type says it.
+    /// The unit of its number; empty if the type implies it.
     pub unit: &'static str,
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub about: &'static str,
 }
 
@@ -27,92 +27,92 @@ macro_rules! fields {
 }
 
 fields! {
-    /// What the event is called: a function, or a label that the program gave.
+    /// What the event is named after: a function, or a label that the program gave.
     FRAME = "frame": Frame;
-    /// The place in the code of the caller that called the frame.
+    /// The call site in the caller that called the frame.
     CALLER = "caller": Frame;
-    /// A call, while it is recorded: in a file a `frame` and a `caller` stand in its place.
+    /// A call, while it is recorded. Files have a `frame` and a `caller` instead.
     CALL = "call": Call;
-    /// The stack on which it happened; 0 if none was recorded.
+    /// The stack of the event; 0 if none was recorded.
     STACK = "stack": Stack;
-    /// What the program says about it: a JSON object, or nothing.
+    /// Details that the program gave: a JSON object, or nothing.
     DETAILS = "details": Bytes;
-    /// What runs in pieces, as a generator or a coroutine does, by the address of its frame.
+    /// A generator, a coroutine or another object that runs in several spans, by the address of its frame.
     OBJECT = "object": Address;
-    /// How many are open around it.
+    /// The number of open spans around it.
     DEPTH = "depth": Unsigned in "spans";
     /// The generation that is collected.
     GENERATION = "generation": Unsigned;
-    /// How many objects were collected.
+    /// The number of objects that were collected.
     COLLECTED = "collected": Unsigned in "objects";
-    /// How many objects could not be collected.
+    /// The number of objects that could not be collected.
     UNCOLLECTABLE = "uncollectable": Unsigned in "objects";
-    /// How often the function was called until then.
+    /// The number of calls of the function so far.
     CALLS = "calls": Unsigned in "calls";
-    /// How long a call took on average.
+    /// The average duration of a call.
     MEAN = "mean": Ticks in "ticks";
-    /// How often it happened.
+    /// The number of occurrences.
     COUNT = "count": Unsigned in "times";
-    /// How much bytecode the function has.
+    /// The amount of bytecode of the function.
     BYTECODE_COUNT = "bytecode_count": Unsigned in "instructions";
-    /// How deep the function is inlined.
+    /// The inlining depth of the function.
     INLINE_DEPTH = "inline_depth": Unsigned in "calls";
-    /// The quantity from now on.
+    /// The value of the quantity from this event on.
     VALUE = "value": Float;
-    /// How much the sample counts.
+    /// The weight of the sample.
     WEIGHT = "weight": Signed in "samples";
-    /// Where a block or a range begins.
+    /// The address of the first byte of a block or a range.
     ADDRESS = "address": Address;
-    /// How large it is.
+    /// Its size.
     SIZE = "size": Unsigned in "bytes";
-    /// Whose memory it is: -1 for that of the process. An event without this field is of the process's own memory.
+    /// The device that the memory belongs to; -1 for the process. Events without this field concern the process's own memory.
     DEVICE = "device": Signed;
-    /// The stream of the device that the memory is used on.
+    /// The stream of the device that uses the memory.
     STREAM = "stream": Unsigned;
-    /// The pool of the host that the memory belongs to. Bit 63: that of a captured graph, by its number.
+    /// The pool of the host that the memory belongs to. Bit 63 marks the pool of a captured graph, by the graph's number.
     POOL = "pool": Unsigned;
-    /// How much of the device is free.
+    /// The free memory of the device.
     FREE_BYTES = "free": Unsigned in "bytes";
-    /// 1 if the account begins, 2 if it ends.
+    /// 1 if the listing begins, 2 if it ends.
     STATE = "state": Unsigned;
-    /// Why the account is written: 0 the recording ends, 1 out of memory, 2 the program requests it.
+    /// The reason of the listing: 0 the recording ends, 1 out of memory, 2 the program requested it.
     REASON = "reason": Unsigned;
-    /// Bits. Of a segment: 1 for large blocks, 2 it grows. Of a block: 1 in use by the program, 2 not to be allocated yet.
+    /// Bits. Of a segment: 1 for large blocks, 2 it grows. Of a block: 1 in use by the program, 2 not reusable yet.
     FLAGS = "flags": Unsigned;
-    /// How much of a block the program requested.
-    REQUESTED = "asked": Unsigned in "bytes";
-    /// The allocator, by a label; 0 for none.
+    /// The part of a block that the program requested.
+    REQUESTED = "requested": Unsigned in "bytes";
+    /// The allocator, as a label; 0 for none.
     ALLOCATOR = "allocator": Frame;
-    /// The tag of the thread, by a label; 0 for none.
+    /// The tag of the thread, as a label; 0 for none.
     TAG = "tag": Frame;
     /// The number of the snapshot that the event belongs to.
     SNAPSHOT = "snapshot": Unsigned;
     /// The thread, by its number in the section.
     THREAD = "thread": Unsigned;
-    /// The size class: blocks of more than half of so many bytes, and at most so many.
+    /// The size class: blocks of at most this size, and of more than half of it.
     MOST = "most": Unsigned in "bytes";
-    /// How long before this event the peak was.
+    /// The time from the peak to this event.
     PEAK_AGO = "peak_ago": Ticks in "ticks";
-    /// How often memory was allocated.
+    /// The number of allocations.
     ALLOCATIONS = "allocations": Unsigned in "blocks";
-    /// How much was allocated in all.
+    /// The total size of all allocations.
     BYTES = "bytes": Unsigned in "bytes";
-    /// How many blocks are live.
+    /// The number of live blocks.
     LIVE_BLOCKS = "live_blocks": Unsigned in "blocks";
-    /// How much is live.
+    /// The size of the live blocks.
     LIVE_BYTES = "live_bytes": Unsigned in "bytes";
-    /// How many blocks were live when the sum over the device was highest.
+    /// The number of live blocks at the peak of the device.
     PEAK_BLOCKS = "peak_blocks": Unsigned in "blocks";
-    /// How much was live then.
+    /// The size of the live blocks at that peak.
     PEAK_BYTES = "peak_bytes": Unsigned in "bytes";
-    /// How many blocks were temporary.
+    /// The number of temporary blocks.
     TEMPORARY = "temporary": Unsigned in "blocks";
-    /// How much was temporary.
+    /// The size of the temporary blocks.
     TEMPORARY_BYTES = "temporary_bytes": Unsigned in "bytes";
-    /// How often memory was freed.
+    /// The number of frees.
     FREES = "frees": Unsigned in "blocks";
-    /// How often memory was freed whose allocation is not known.
+    /// The number of frees of blocks whose allocation is unknown.
     UNKNOWN_FREES = "unknown_frees": Unsigned in "blocks";
-    /// How often a block was allocated where another one was live.
+    /// The number of allocations at an address with a live block.
     REPLACED = "replaced": Unsigned in "blocks";
 }

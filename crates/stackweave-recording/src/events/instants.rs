@@ -1,4 +1,4 @@
-//! What happens and takes no time.
+//! Events without a duration.
 
 use stackweave_core::{EventKind, Field};
 
@@ -8,47 +8,47 @@ use super::layout::{Layout, is_called_as};
 use super::{DEMOTED, HOST_ANNOTATE, HOST_OUT_OF_MEMORY, HOST_SNAPSHOT, TRACE_NOTE, UNMATCHED_POP};
 
 family! { "Instants" {
-    /// Something happens.
+    /// An event of the program.
     INSTANT = "instant": Instant(FRAME, STACK);
-    /// Something happens, and the program says more about it.
+    /// An event of the program, with details.
     INSTANT_WITH = "instant-with": Instant(FRAME, STACK, DETAILS);
 } }
 
-/// Something that happens and takes no time.
+/// An event without a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instant {
-    /// What it is called: the number of a frame.
+    /// The number of the frame that names it.
     pub frame: u32,
-    /// The stack that it happens on; 0 if none was recorded.
+    /// The number of the stack; 0 if none was recorded.
     pub stack: u32,
-    /// What it is about.
-    pub about: About,
+    /// Its subject.
+    pub about: InstantSubject,
 }
 
-/// What an instant is about, where its kind says that.
+/// The subject of an instant, where its kind determines one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// Only the program knows.
+pub enum InstantSubject {
+    /// The program's own.
     Anything,
     /// A phase ended where nothing was open.
     UnmatchedPop,
-    /// The calls of a function are not recorded any more.
+    /// The tracer stopped recording the calls of a function.
     Demoted,
-    /// Something happened to the tracer.
+    /// A note of the tracer.
     TraceNote {
-        /// How often.
+        /// How often it applies.
         count: u64,
     },
-    /// The program has requested an account of a host.
+    /// The program requested a snapshot of a host allocator.
     HostSnapshot {
         /// The device.
         device: i64,
-        /// How many bytes are in use.
+        /// The number of bytes in use.
         size: u64,
     },
-    /// There is no memory for a request.
+    /// A host has no memory for a request.
     OutOfMemory(OutOfMemory),
-    /// The program says something about a block.
+    /// The program annotated a block.
     Annotation {
         /// The device.
         device: i64,
@@ -57,18 +57,18 @@ pub enum About {
     },
 }
 
-/// A request that there is no memory for.
+/// A request that failed because the host has no memory for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// The device.
     pub device: i64,
-    /// How many bytes are requested.
+    /// The number of requested bytes.
     pub size: u64,
-    /// The stream that they are requested for.
+    /// The stream of the request.
     pub stream: u64,
-    /// The pool that they are requested of.
+    /// The pool of the request.
     pub pool: u64,
-    /// How many bytes the device has free.
+    /// The number of free bytes of the device.
     pub free: u64,
 }
 
@@ -109,26 +109,30 @@ pub(super) const fn named_fields(form: InstantForm) -> &'static [Field] {
 impl Instant {
     #[inline]
     pub(super) fn decode(layout: &Layout, form: InstantForm, words: &[u64]) -> Self {
-        let about = if form == InstantForm::Anything { About::Anything } else { about(layout, form, words) };
+        let about = if form == InstantForm::Anything { InstantSubject::Anything } else { about(layout, form, words) };
         Self { frame: layout.frame.number(words), stack: layout.stack.number(words), about }
     }
 }
 
-fn about(layout: &Layout, form: InstantForm, words: &[u64]) -> About {
+fn about(layout: &Layout, form: InstantForm, words: &[u64]) -> InstantSubject {
     let [first, second, third, fourth, fifth, ..] = layout.named;
     match form {
-        InstantForm::Anything => About::Anything,
-        InstantForm::UnmatchedPop => About::UnmatchedPop,
-        InstantForm::Demoted => About::Demoted,
-        InstantForm::TraceNote => About::TraceNote { count: first.word(words) },
-        InstantForm::HostSnapshot => About::HostSnapshot { device: first.device(words), size: second.word(words) },
-        InstantForm::OutOfMemory => About::OutOfMemory(OutOfMemory {
+        InstantForm::Anything => InstantSubject::Anything,
+        InstantForm::UnmatchedPop => InstantSubject::UnmatchedPop,
+        InstantForm::Demoted => InstantSubject::Demoted,
+        InstantForm::TraceNote => InstantSubject::TraceNote { count: first.word(words) },
+        InstantForm::HostSnapshot => {
+            InstantSubject::HostSnapshot { device: first.device(words), size: second.word(words) }
+        }
+        InstantForm::OutOfMemory => InstantSubject::OutOfMemory(OutOfMemory {
             device: first.device(words),
             size: second.word(words),
             stream: third.word(words),
             pool: fourth.word(words),
             free: fifth.word(words),
         }),
-        InstantForm::Annotation => About::Annotation { device: first.device(words), address: second.word(words) },
+        InstantForm::Annotation => {
+            InstantSubject::Annotation { device: first.device(words), address: second.word(words) }
+        }
     }
 }

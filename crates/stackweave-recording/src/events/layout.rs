@@ -1,7 +1,7 @@
-//! Where the values of a kind are among the words of its events.
+//! The positions of values among the words of events.
 //!
-//! A kind is laid out by its role and by the fields that it declares, so that one that nobody has heard of is understood
-//! as far as its role says, and one of an older file without the fields that it lacks.
+//! The layout of a kind follows from its role and its declared fields. So unknown kinds are decoded as far as their role
+//! allows, and kinds of old files without the fields that they lack.
 
 use stackweave_core::{EventKind, FieldType, Role};
 
@@ -10,33 +10,33 @@ use super::phases::Ending;
 use super::{HostAction, devices, instants, phases, usage};
 use crate::file::number_of;
 
-/// The place of a word in an event.
+/// The index of a word in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u8);
 
 impl Slot {
-    /// The place of a field that a kind does not have.
+    /// The index of a field that a kind does not have.
     pub(super) const NONE: Self = Self(u8::MAX);
 
-    /// Returns the word at this place; `None` if there is none.
+    /// Returns the word at this index; `None` if there is none.
     #[inline]
     pub fn get(self, words: &[u64]) -> Option<u64> {
         words.get(usize::from(self.0)).copied()
     }
 
-    /// Returns the word at this place; 0 if there is none.
+    /// Returns the word at this index; 0 if there is none.
     #[inline]
     pub fn word(self, words: &[u64]) -> u64 {
         self.get(words).unwrap_or(0)
     }
 
-    /// Returns the number of a frame or a stack at this place; 0 if there is none.
+    /// Returns the number of a frame or a stack at this index; 0 if there is none.
     #[inline]
     pub fn number(self, words: &[u64]) -> u32 {
         self.get(words).map_or(0, number_of)
     }
 
-    /// Returns the signed number at this place, as of a device; that of the process if there is none.
+    /// Returns the device at this index; the process's own if there is none.
     #[inline]
     pub(super) fn device(self, words: &[u64]) -> i64 {
         self.get(words).map_or(EventKind::OWN_DEVICE, u64::cast_signed)
@@ -47,7 +47,7 @@ impl Slot {
     }
 }
 
-/// How the words of a kind are read: by its role, and by its name where that says more.
+/// The decoding of a kind: by its role, and by its name where that is more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Begin,
@@ -65,14 +65,14 @@ pub(super) enum Form {
     Complete(Option<HostAction>),
     Keep,
     Tag,
-    AccountState,
+    ListingState,
     SegmentState,
     BlockState,
     OtherState,
     Usage(usage::Row),
 }
 
-/// How an event changes what is live, whatever its kind is called.
+/// The effect of an event on the live memory, whatever its kind is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapChange {
     /// A block is allocated.
@@ -83,16 +83,16 @@ pub enum HeapChange {
     Map,
     /// A range of addresses is unmapped.
     Unmap,
-    /// What the thread freed last is live again.
+    /// The memory that the thread freed last is live again.
     Keep,
     /// The thread has another tag.
     Tag,
 }
 
-/// So many fields of a kind may have a meaning by their names.
+/// The largest number of fields of a kind that are found by their names.
 pub(super) const NAMED: usize = 16;
 
-/// Where the values of a kind are.
+/// The positions of the values of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(super) role: Role,
@@ -107,12 +107,12 @@ pub struct Layout {
     pub(super) stream: Slot,
     pub(super) pool: Slot,
     pub(super) tag: Slot,
-    /// What only the kinds of one form have, in the order that the form says.
+    /// The fields that only this form has, in the order that the form defines.
     pub(super) named: [Slot; NAMED],
 }
 
 impl Layout {
-    /// Returns where the values of this kind are.
+    /// Returns the layout of this kind.
     pub fn of(kind: &EventKind) -> Self {
         let first = |of: FieldType| slot(kind.position_of(of));
         let is_memory = matches!(kind.role, Role::Allocate | Role::Free | Role::Map | Role::Unmap | Role::Complete);
@@ -125,7 +125,7 @@ impl Layout {
             frame,
             caller: if caller == frame { Slot::NONE } else { caller },
             stack: first(FieldType::Stack),
-            // Where something happens is a detail of it.
+            // The address of an instant is a detail.
             address: if kind.role == Role::Instant { Slot::NONE } else { first(FieldType::Address) },
             value,
             value_type,
@@ -142,10 +142,10 @@ impl Layout {
         self.role
     }
 
-    /// Returns whether the role says what the field at this place means: all others are details.
-    pub fn is_of_role(&self, place: usize) -> bool {
+    /// Returns whether the role gives the field at this index its meaning: all others are details.
+    pub fn is_of_role(&self, index: usize) -> bool {
         let own = [self.frame, self.caller, self.stack, self.address, self.value, self.device, self.stream, self.pool];
-        own.into_iter().any(|slot| !slot.is_none() && usize::from(slot.0) == place)
+        own.into_iter().any(|slot| !slot.is_none() && usize::from(slot.0) == index)
     }
 
     /// Returns whether events of this kind are blocks that were live when the recording began.
@@ -153,13 +153,13 @@ impl Layout {
         self.form == Form::Allocate(Some(HostAction::Present))
     }
 
-    /// Returns whether events of this kind are about the memory of a device.
+    /// Returns whether events of this kind concern the memory of a device.
     pub(super) fn is_of_device(&self) -> bool {
-        let is_account = matches!(self.form, Form::AccountState | Form::SegmentState | Form::BlockState);
-        is_account || !self.device.is_none() || self.form == Form::Instant(InstantForm::OutOfMemory)
+        let is_listing = matches!(self.form, Form::ListingState | Form::SegmentState | Form::BlockState);
+        is_listing || !self.device.is_none() || self.form == Form::Instant(InstantForm::OutOfMemory)
     }
 
-    /// Returns how events of this kind change what is live; `None` if they do not. Segments are not counted.
+    /// Returns the effect of events of this kind on the live memory; `None` for none. Segments are not counted.
     pub const fn heap_change(&self) -> Option<HeapChange> {
         match self.role {
             Role::Allocate => Some(HeapChange::Allocate),
@@ -172,50 +172,50 @@ impl Layout {
         }
     }
 
-    /// Returns where the frame is.
+    /// Returns the position of the frame.
     pub const fn frame(&self) -> Slot {
         self.frame
     }
 
-    /// Returns where the stack is.
+    /// Returns the position of the stack.
     pub const fn stack(&self) -> Slot {
         self.stack
     }
 
-    /// Returns where the address is.
+    /// Returns the position of the address.
     pub const fn address(&self) -> Slot {
         self.address
     }
 
-    /// Returns where the size is.
+    /// Returns the position of the size.
     pub const fn size(&self) -> Slot {
         self.value
     }
 
-    /// Returns the device in these words: that of the process where the kind does not say one.
+    /// Returns the device of an event with these words; the process's own if the kind has no field for it.
     #[inline]
     pub fn device(&self, words: &[u64]) -> i64 {
         self.device.device(words)
     }
 }
 
-fn slot(place: Option<usize>) -> Slot {
-    place.and_then(|place| u8::try_from(place).ok()).map_or(Slot::NONE, Slot)
+fn slot(index: Option<usize>) -> Slot {
+    index.and_then(|index| u8::try_from(index).ok()).map_or(Slot::NONE, Slot)
 }
 
-/// The field of this name and type.
+/// Returns the position of the field with this name and type.
 fn named(kind: &EventKind, name: &str, of: FieldType) -> Slot {
-    slot(kind.fields.iter().position(|field| field.of == of && field.name == name))
+    slot(kind.fields.iter().position(|field| field.field_type == of && field.name == name))
 }
 
-/// What the role counts: a weight, a size, a quantity, or how many are open around it.
+/// Returns the position and type of the role's quantity: a weight, a size, a counter's value, or a depth.
 fn value(kind: &EventKind) -> (Slot, FieldType) {
     use FieldType::{Float, Signed, Unsigned};
     let types: &[FieldType] = match kind.role {
         Role::Counter => &[Float, Signed, Unsigned],
         Role::Sample => &[Signed, Unsigned],
         Role::Allocate | Role::Map | Role::Unmap | Role::Open => &[Unsigned],
-        // Old recordings have a stream in its place.
+        // In old recordings the first unsigned field is a stream.
         Role::Free | Role::Complete => return (named(kind, "size", Unsigned), Unsigned),
         _ => &[],
     };
@@ -243,24 +243,24 @@ fn form(kind: &EventKind) -> Form {
     }
 }
 
-/// The fields that kinds of this form have by their names.
+/// Returns the positions of the fields that kinds of this form have by name.
 fn named_slots(kind: &EventKind) -> [Slot; NAMED] {
     let fields = match form(kind) {
         Form::BeginCode => phases::CODE_FIELDS,
         Form::Instant(form) => instants::named_fields(form),
-        Form::AccountState => devices::ACCOUNT_FIELDS,
+        Form::ListingState => devices::LISTING_FIELDS,
         Form::SegmentState | Form::BlockState => devices::ROW_FIELDS,
         Form::Usage(_) => usage::FIELDS,
         _ => &[],
     };
     let mut slots = [Slot::NONE; NAMED];
     for (slot, field) in slots.iter_mut().zip(fields) {
-        *slot = named(kind, &field.name, field.of);
+        *slot = named(kind, &field.name, field.field_type);
     }
     slots
 }
 
-/// Returns whether a kind is this one, whatever else it may have.
+/// Returns whether a kind has the name and role of `known`, whatever its fields are.
 pub(super) fn is_called_as(kind: &EventKind, known: &EventKind) -> bool {
     kind.name == known.name && kind.role == known.role
 }

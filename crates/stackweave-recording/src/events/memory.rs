@@ -1,4 +1,4 @@
-//! The memory that an event is about, whether it is allocated or freed.
+//! The memory that an event allocates or frees.
 
 use stackweave_core::{EventKind, Role};
 
@@ -6,22 +6,22 @@ use super::HostAction;
 use super::layout::Layout;
 use crate::file::RawEvent;
 
-/// Memory that is allocated or freed.
+/// An event that allocates or frees memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// What kind of memory it is, and of which device.
+pub struct MemoryEvent {
+    /// The kind of memory, and its device.
     pub region: Region,
-    /// Where it begins.
+    /// The address of its first byte.
     pub address: u64,
-    /// How many bytes; 0 for most blocks that are freed.
+    /// Its size in bytes; 0 for most frees of blocks.
     pub size: u64,
     /// The number of the stack; 0 if none was recorded.
     pub stack: u32,
-    /// The number of the event's kind, which is called as the allocator.
+    /// The number of the event's kind, which is named after the allocator.
     pub kind: u8,
-    /// What the allocator of a host does, if it is one of those.
+    /// The action of a host allocator, if it is one.
     pub host: Option<HostAction>,
-    /// The stream that it is used on.
+    /// The stream that uses it.
     pub stream: u64,
     /// The pool that it belongs to.
     pub pool: u64,
@@ -34,12 +34,12 @@ pub enum Region {
     Block(i64),
     /// Addresses of the process, which may be unmapped in parts.
     Mapping,
-    /// A segment of this device, in which blocks lie: it is not counted.
+    /// A segment of this device. It contains blocks, and is not counted itself.
     Segment(i64),
 }
 
 impl Region {
-    /// Returns the device that it is of.
+    /// Returns its device.
     pub const fn device(self) -> i64 {
         match self {
             Self::Block(device) | Self::Segment(device) => device,
@@ -53,8 +53,8 @@ impl Region {
     }
 }
 
-impl Memory {
-    /// Returns memory of which only this is known.
+impl MemoryEvent {
+    /// Returns an event with these values and zeros for the others.
     pub const fn new(region: Region, address: u64, size: u64) -> Self {
         Self { region, address, size, stack: 0, kind: 0, host: None, stream: 0, pool: 0 }
     }

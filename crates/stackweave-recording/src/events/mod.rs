@@ -1,16 +1,16 @@
-//! The events of recordings: how each family is declared, and what an event means once it is decoded.
+//! The events of recordings: the declaration of each family, and the meaning of decoded events.
 //!
 //! | file | family |
 //! |---|---|
 //! | `calls` | calls of Python and native functions, generators, collections |
 //! | `phases` | spans that a program names |
-//! | `instants`, `counters`, `samples` | what happens at a time, quantities, stacks that were seen |
+//! | `instants`, `counters`, `samples` | events without a duration, quantities, sampled stacks |
 //! | `allocations`, `mappings` | memory of the process |
-//! | `devices` | memory of devices, as the allocator of a host manages it |
+//! | `devices` | memory of devices that the allocator of a host manages |
 //! | `usage` | snapshots of a memory recorder |
 //!
-//! A recorder registers the constants of a family. A recording declares them again, so a reader that has never heard of
-//! a kind still reads it by its role.
+//! A recorder registers the constants of a family. A recording declares them again, so a reader decodes kinds that it does not
+//! know by their roles.
 
 mod allocations;
 mod calls;
@@ -30,70 +30,72 @@ mod usage;
 use stackweave_core::EventKind;
 
 pub use allocations::{ALLOCATE, Allocator, FREE, FREE_AT, KEPT, MEMORY_TAG};
-pub use calls::{C_CALL, CALL, DEMOTED, GC, GC_END, GENERATOR, NAME, Name, OPEN, RAISE, RESUME, TRACE_NOTE, YIELD};
+pub use calls::{
+    C_CALL, CALL, DEMOTED, GC, GC_END, GENERATOR, NAME, OPEN, ObjectName, RAISE, RESUME, TRACE_NOTE, YIELD,
+};
 pub use counters::{COUNTER, Counter};
 pub use declare::{DeclaredKind, Family};
 pub use decoder::Decoder;
 pub use devices::{
-    ACCOUNT_BEGINS, ACCOUNT_ENDS, BLOCK_IS_ACTIVE, BLOCK_IS_ALLOCATED, BLOCK_STATE, HOST_ALLOCATE, HOST_ANNOTATE,
-    HOST_FREE, HOST_FREE_COMPLETED, HOST_FREE_REQUESTED, HOST_OUT_OF_MEMORY, HOST_PRESENT, HOST_SNAPSHOT, HOST_STATE,
-    HostAction, POOL_OF_GRAPH, SEGMENT, SEGMENT_FREE, SEGMENT_GROWS, SEGMENT_IS_LARGE, SEGMENT_MAP, SEGMENT_PRESENT,
-    SEGMENT_STATE, SEGMENT_UNMAP, State, StateRow,
+    BLOCK_IS_ACTIVE, BLOCK_IS_ALLOCATED, BLOCK_STATE, HOST_ALLOCATE, HOST_ANNOTATE, HOST_FREE, HOST_FREE_COMPLETED,
+    HOST_FREE_REQUESTED, HOST_OUT_OF_MEMORY, HOST_PRESENT, HOST_SNAPSHOT, HOST_STATE, HostAction, HostState,
+    HostStateRow, POOL_OF_GRAPH, SEGMENT, SEGMENT_FREE, SEGMENT_GROWS, SEGMENT_IS_LARGE, SEGMENT_MAP, SEGMENT_PRESENT,
+    SEGMENT_STATE, SEGMENT_UNMAP, STATE_BEGINS, STATE_ENDS,
 };
-pub use instants::{About, INSTANT, INSTANT_WITH, Instant, OutOfMemory};
+pub use instants::{INSTANT, INSTANT_WITH, Instant, InstantSubject, OutOfMemory};
 pub use layout::{HeapChange, Layout, Slot};
 pub use mappings::MUNMAP;
-pub use memory::{Memory, Region};
+pub use memory::{MemoryEvent, Region};
 pub use phases::{
     BEGIN, BEGIN_AT, BEGIN_CODE, BEGIN_RUN, BEGIN_WITH, Begin, END, END_FAILED, END_LEFT_OPEN, END_WITH, End, Ending,
-    Open, STILL_OPEN, TIMING, UNMATCHED_POP,
+    OpenSpan, STILL_OPEN, TIMING, UNMATCHED_POP,
 };
 pub use samples::{SAMPLE, Sample};
 pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageRow};
 
-/// What an event means. Frames and stacks are numbers of the section.
+/// The meaning of an event. Frames and stacks are numbers of the section.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// Something begins, inside what the thread has open.
+    /// A span begins, inside the open ones of the thread.
     Begin(Begin<'a>),
-    /// Something is open that began before.
-    Open(Open),
-    /// What the thread began last ends.
+    /// A span that began earlier is open.
+    Open(OpenSpan),
+    /// The innermost span of the thread ends.
     End(End<'a>),
-    /// An object has a name from now on.
-    Name(Name),
-    /// Something happens.
+    /// An object has a name from this event on.
+    Name(ObjectName),
+    /// An event without a duration.
     Instant(Instant),
     /// A quantity changes.
     Counter(Counter),
     /// A thread was on a stack.
     Sample(Sample),
     /// Memory is allocated, mapped, or reserved for blocks of a device.
-    Allocate(Memory),
+    Allocate(MemoryEvent),
     /// Memory is freed, unmapped, or released.
-    Free(Memory),
-    /// What was freed may be allocated again: nothing changes in what is live.
-    Complete(Memory),
-    /// What the thread freed last is not freed after all.
+    Free(MemoryEvent),
+    /// Freed memory may be allocated again. The live memory does not change.
+    Complete(MemoryEvent),
+    /// The thread's last free is undone.
     Keep {
-        /// Where it begins.
+        /// The address of its first byte.
         address: u64,
     },
-    /// What the thread allocates from now on has this tag.
+    /// The thread's later allocations have this tag.
     Tag {
-        /// The label: the number of a frame; 0 for none.
+        /// The number of a frame: the label with its name; 0 for none.
         frame: u32,
     },
-    /// A row of an allocator's account of all that it has.
-    State(State),
+    /// A row of a listing of all memory of a host allocator.
+    State(HostState),
     /// Figures of a snapshot.
     Usage(Usage),
-    /// An event whose kind is not declared: its declaration was lost.
+    /// An event of a kind whose declaration was lost.
     Other,
 }
 
 impl Event<'_> {
-    /// Returns whether it changes what is live, or which tag that has. Segments are not counted.
+    /// Returns whether it changes the live memory or the tag of a thread. Segments are not counted.
     #[inline]
     pub const fn changes_heap(&self) -> bool {
         match self {
@@ -103,7 +105,7 @@ impl Event<'_> {
         }
     }
 
-    /// Returns whether it says what a thread does at a time: it begins, is open, ends, or is seen in a sample.
+    /// Returns whether it is about the spans or samples of a thread.
     #[inline]
     pub const fn is_of_time(&self) -> bool {
         matches!(self, Self::Begin(_) | Self::Open(_) | Self::End(_) | Self::Sample(_))
@@ -114,7 +116,7 @@ impl Event<'_> {
 pub const BUILT_IN: [EventKind; 10] =
     [BEGIN, BEGIN_AT, BEGIN_WITH, END, INSTANT, INSTANT_WITH, COUNTER, SAMPLE, ALLOCATE, FREE];
 
-/// Returns every family that is declared.
+/// Returns all families.
 pub fn families() -> Vec<Family> {
     vec![
         calls::family(),
@@ -137,9 +139,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_keep_to_the_rules_and_have_names_of_their_own() {
+    fn kinds_are_valid_and_have_unique_names() {
         let kinds: Vec<_> = families().into_iter().flat_map(|family| family.kinds).map(|known| known.kind).collect();
-        assert!(kinds.iter().all(EventKind::is_sound));
+        assert!(kinds.iter().all(EventKind::is_valid));
         let names: BTreeSet<_> = kinds.iter().map(|kind| kind.name.clone()).collect();
         assert_eq!(names.len(), kinds.len());
     }
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn allocators_have_their_places_as_numbers() {
+    fn allocators_are_numbered_in_the_order_of_the_list() {
         assert!(Allocator::ALL.iter().enumerate().all(|(number, allocator)| *allocator as usize == number));
     }
 }

@@ -1,6 +1,6 @@
 //! Spans that a program or a timing recorder begins and ends.
 //!
-//! A frame is a label with the name, the file and the line that the phase was given.
+//! A frame is a label with the phase's name, file and line.
 
 use stackweave_core::{EventKind, Field};
 
@@ -12,25 +12,25 @@ use crate::file::RawEvent;
 family! { "Phases" {
     /// A phase begins.
     BEGIN = "begin": Begin(FRAME);
-    /// A phase begins, on this stack.
+    /// A phase begins, with a stack.
     BEGIN_AT = "begin-at": Begin(FRAME, STACK);
-    /// A phase begins, and the program says more about it.
+    /// A phase begins, with details.
     BEGIN_WITH = "begin-with": Begin(FRAME, STACK, DETAILS);
-    /// What the thread began last ends.
+    /// The innermost span of the thread ends.
     END = "end": End();
-    /// A function is compiled that has so much bytecode, inlined so deep.
+    /// The compilation of a function begins, with the size of its bytecode and its inlining depth.
     BEGIN_CODE = "begin-code": Begin(FRAME, BYTECODE_COUNT, INLINE_DEPTH);
-    /// Something begins that has a row of its own: one compilation, one query.
+    /// A run begins: a phase with a row of its own, as one compilation or one query.
     BEGIN_RUN = "begin-run": Begin(FRAME, DETAILS);
-    /// What began last ends, and the program says more about it.
+    /// The innermost span ends, with details.
     END_WITH = "end-with": End(DETAILS);
-    /// What began last has failed.
+    /// The innermost span fails.
     END_FAILED = "end-failed": End(DETAILS);
-    /// What began last was left open, and something around it has ended.
+    /// The innermost span is left open, because a span around it ends.
     END_LEFT_OPEN = "end-left-open": End();
-    /// In a forked child: its parent had this open.
+    /// In a forked child: a span that the parent had open.
     STILL_OPEN = "still-open": Open(FRAME, DEPTH);
-    /// An end came where nothing was open: it is left out, and this is in its place.
+    /// An end without an open span. It is ignored, and recorded as this instant.
     UNMATCHED_POP = "unmatched-pop": Instant(FRAME, STACK);
 } }
 
@@ -38,59 +38,59 @@ family! { "Phases" {
 pub const TIMING: [EventKind; 7] =
     [BEGIN_CODE, BEGIN_RUN, END_WITH, END_FAILED, END_LEFT_OPEN, STILL_OPEN, UNMATCHED_POP];
 
-/// Something that begins: a call, a phase, or a piece of a generator.
+/// The begin of a span: a call, a phase, or a part of a generator's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin<'a> {
-    /// What begins: the number of a frame.
+    /// The number of the frame that begins.
     pub frame: u32,
-    /// The frame that calls it; 0 if that is not known.
+    /// The number of the frame that calls it; 0 if unknown.
     pub caller: u32,
-    /// The stack that it begins on; 0 if that was not recorded.
+    /// The number of the stack; 0 if none was recorded.
     pub stack: u32,
-    /// The address of what it is a piece of; 0 if it is whole.
+    /// The address of the object that it is a part of the run of; 0 if it is not in parts.
     pub object: u64,
-    /// Whether it is a further piece of its object.
+    /// Whether it resumes its object.
     pub is_resumed: bool,
-    /// Whether it has a row of its own.
+    /// Whether it is a run, which has a row of its own.
     pub is_run: bool,
-    /// How much bytecode the function has that is compiled, and how deep it is inlined.
+    /// The amount of bytecode of the function that is compiled, and its inlining depth.
     pub code: Option<(u64, u64)>,
-    /// What the program says about it: a JSON object, or nothing.
+    /// The details that the program gave: a JSON object, or nothing.
     pub details: &'a [u8],
 }
 
-/// Something that is open and began before, as a recorder writes it again.
+/// An open span that began earlier, as a recorder records it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
-    /// What is open: the number of a frame; 0 if nothing is.
+pub struct OpenSpan {
+    /// The number of its frame; 0 if no span is open.
     pub frame: u32,
-    /// The frame that calls it; 0 if that is not known.
+    /// The number of the frame that calls it; 0 if unknown.
     pub caller: u32,
-    /// The stack that it began on; 0 if that was not recorded.
+    /// The number of the stack at its begin; 0 if none was recorded.
     pub stack: u32,
-    /// The address of what it is a piece of; 0 if it is whole.
+    /// The address of the object that it is a part of the run of; 0 if it is not in parts.
     pub object: u64,
-    /// How many are open around it.
+    /// The number of open spans around it.
     pub depth: u64,
 }
 
-/// The end of what began last.
+/// The end of the innermost span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End<'a> {
-    /// How it has ended.
+    /// How the span ended.
     pub ending: Ending,
-    /// What the program says about it: a JSON object, or nothing.
+    /// The details that the program gave: a JSON object, or nothing.
     pub details: &'a [u8],
 }
 
-/// How something has ended.
+/// The outcome of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is over.
+    /// It is complete.
     Done,
-    /// It has failed.
+    /// It failed.
     Failed,
-    /// It was left open when something around it ended.
+    /// It was open when a span around it ended.
     LeftOpen,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Begin<'a> {
     }
 }
 
-impl Open {
+impl OpenSpan {
     #[inline]
     pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
         Self {

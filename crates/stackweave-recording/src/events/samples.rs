@@ -1,4 +1,4 @@
-//! Stacks that a sampler saw.
+//! Stacks that a sampler captured.
 
 use super::declare::family;
 use super::layout::Layout;
@@ -8,12 +8,12 @@ family! { "Samples" {
     SAMPLE = "sample": Sample(STACK, WEIGHT);
 } }
 
-/// A stack that a thread was on.
+/// A sampled stack of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The number of the stack; 0 if it is what the thread has open.
+    /// The number of the stack; 0 if it consists of the thread's open spans.
     pub stack: u32,
-    /// How much the sample counts.
+    /// The weight of the sample.
     pub weight: i64,
 }
 

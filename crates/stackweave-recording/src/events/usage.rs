@@ -1,6 +1,6 @@
 //! Snapshots of a memory recorder: sums of events, whether these are in the recording or not.
 //!
-//! A snapshot is whole when its `memory-total` is there, for each device; a later one takes the place of an earlier one.
+//! A snapshot is complete if it has a `memory-total` for each device. A later snapshot replaces an earlier one.
 
 use stackweave_core::{EventKind, Field};
 use stackweave_heap::Figures;
@@ -13,25 +13,25 @@ use super::fields::{
 use super::layout::{Layout, is_called_as};
 
 family! { "Memory snapshots" {
-    /// What one place, by stack, allocator, tag and thread, has used.
+    /// The usage of one site: a stack, allocator, tag and thread.
     MEMORY_USAGE = "memory-usage": Usage(STACK, ALLOCATOR, TAG, SNAPSHOT, THREAD, DEVICE, ALLOCATIONS, BYTES, LIVE_BLOCKS,
         LIVE_BYTES, PEAK_BLOCKS, PEAK_BYTES, TEMPORARY, TEMPORARY_BYTES);
-    /// What the blocks of one size class have used.
+    /// The usage of the blocks of one size class.
     MEMORY_SIZES = "memory-sizes": Usage(SNAPSHOT, DEVICE, MOST, ALLOCATIONS, BYTES, LIVE_BLOCKS, LIVE_BYTES, PEAK_BLOCKS,
         PEAK_BYTES);
-    /// What a device, or the process, has used: the last event of its device in a snapshot.
+    /// The usage of a device, or of the process: the last event of its device in a snapshot.
     MEMORY_TOTAL = "memory-total": Usage(SNAPSHOT, DEVICE, PEAK_AGO, ALLOCATIONS, BYTES, LIVE_BLOCKS, LIVE_BYTES, PEAK_BLOCKS,
         PEAK_BYTES, TEMPORARY, TEMPORARY_BYTES, FREES, UNKNOWN_FREES, REPLACED);
 } }
 
-/// Figures of a snapshot.
+/// A row of figures in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// What they are of.
+    /// The subject of the figures.
     pub row: UsageRow,
-    /// The number of the stack that has allocated; 0 if none was recorded.
+    /// The number of the allocating stack; 0 if none was recorded.
     pub stack: u32,
-    /// The label of the allocator: the number of a frame; 0 for none.
+    /// The number of a frame: the label of the allocator; 0 for none.
     pub allocator: u32,
     /// The number of the snapshot.
     pub snapshot: u64,
@@ -41,39 +41,39 @@ pub struct Usage {
     pub figures: Figures,
 }
 
-/// What figures of a snapshot are of.
+/// The subject of a row of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageRow {
-    /// A place: the stack and the allocator, and these.
-    Place {
+    /// An allocation site: the row's stack and allocator, and these.
+    Site {
         /// The thread, by its number in the section.
         thread: u32,
-        /// The label of the tag: the number of a frame; 0 for none.
+        /// The number of a frame: the label of the tag; 0 for none.
         tag: u32,
     },
     /// A size class.
     Sizes {
-        /// Its blocks are of more than half of so many bytes, and at most so many.
+        /// The size of its largest blocks. The others have more than half of it.
         most: u64,
     },
     /// A device, or the process.
     Total {
-        /// How long before the event the peak was, in ticks.
+        /// The time from the peak to the event, in ticks.
         peak_ago: u64,
-        /// How often memory was freed.
+        /// The number of frees.
         frees: u64,
-        /// How often memory was freed whose allocation is not known.
+        /// The number of frees of blocks whose allocation is unknown.
         unknown_frees: u64,
-        /// How often a block was allocated where another one was live.
+        /// The number of allocations at an address with a live block.
         replaced: u64,
     },
-    /// Something that this reader does not know.
+    /// A row of a kind that this version does not know.
     Other,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
-    Place,
+    Site,
     Sizes,
     Total,
     Other,
@@ -99,7 +99,7 @@ pub(super) const FIELDS: &[Field] = &[
 ];
 
 pub(super) fn row(kind: &EventKind) -> Row {
-    let known = [(&MEMORY_USAGE, Row::Place), (&MEMORY_SIZES, Row::Sizes), (&MEMORY_TOTAL, Row::Total)];
+    let known = [(&MEMORY_USAGE, Row::Site), (&MEMORY_SIZES, Row::Sizes), (&MEMORY_TOTAL, Row::Total)];
     known.into_iter().find(|(known, _)| is_called_as(kind, known)).map_or(Row::Other, |(_, row)| row)
 }
 
@@ -110,7 +110,7 @@ impl Usage {
         let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] =
             figures.map(|slot| slot.word(words));
         let row = match row {
-            Row::Place => UsageRow::Place { thread: thread.number(words), tag: layout.tag.number(words) },
+            Row::Site => UsageRow::Site { thread: thread.number(words), tag: layout.tag.number(words) },
             Row::Sizes => UsageRow::Sizes { most: most.word(words) },
             Row::Total => UsageRow::Total {
                 peak_ago: peak_ago.word(words),

@@ -1,24 +1,24 @@
-//! The frame around everything in a file: a marker to find it by, lengths, and checksums.
+//! Blocks: the framing of everything in a file, by a marker, lengths and checksums.
 
 use super::compression::{self, Codec};
 use super::error::BlockError;
 use super::events_head::EventsHead;
 
-/// What each block begins with. Text conversion of any kind destroys it.
+/// The first bytes of each block. Any conversion of the file as text destroys them.
 pub const SYNC: [u8; 8] = *b"\xf5SWV\r\n\x1a\n";
 
-/// The version that is written here.
+/// The version that this code writes.
 pub const VERSION: u8 = 1;
 
-/// The most bytes that a payload may have.
+/// The maximum length of a payload in bytes.
 pub const MAX_PAYLOAD: u32 = 64 << 20;
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockKind {
     /// The beginning of a process's recording: a [`Start`](super::Start).
     Start,
-    /// What events refer to, for a [`Dictionary`](super::Dictionary).
+    /// Definitions that events refer to, for a [`Dictionary`](super::Dictionary).
     Definitions,
     /// Events of one thread, for an [`EventBuffer`](super::EventBuffer).
     Events,
@@ -28,12 +28,12 @@ pub enum BlockKind {
     Lost,
     /// The end of a process's recording: an [`End`](super::End).
     End,
-    /// Something that is not known here: to be skipped.
+    /// A kind that this version does not know; readers skip it.
     Other(u8),
 }
 
 impl BlockKind {
-    /// Its number in a file.
+    /// Returns its number in a file.
     pub const fn number(self) -> u8 {
         match self {
             Self::Start => 1,
@@ -46,7 +46,7 @@ impl BlockKind {
         }
     }
 
-    /// The inverse of [`BlockKind::number`].
+    /// Returns the kind with this number.
     pub const fn from_number(number: u8) -> Self {
         match number {
             1 => Self::Start,
@@ -59,7 +59,7 @@ impl BlockKind {
         }
     }
 
-    /// How many bytes at the beginning of its payload are never compressed, so that they can be read alone.
+    /// Returns the length of the uncompressed head of its payload, which can be read without the rest.
     const fn head_len(self) -> usize {
         if matches!(self, Self::Events) { EventsHead::LEN } else { 0 }
     }
@@ -68,23 +68,23 @@ impl BlockKind {
         matches!(self, Self::Definitions | Self::Events)
     }
 
-    /// How many times as long as what is stored a payload may be. What a dictionary is made of stays in memory, so
-    /// that is held to less than what compression could give.
+    /// Returns the maximum ratio of the payload's length to its stored length. A dictionary keeps its definitions in memory, so
+    /// their ratio is limited below what compression could reach.
     const fn max_ratio(self) -> u64 {
         if matches!(self, Self::Definitions) { 32 } else { compression::MAX_RATIO }
     }
 }
 
-/// What stands before the bytes of a block. Its layout is the same in all versions.
+/// The header of a block. Its layout is the same in all versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// What the block holds.
+    /// The content of the block.
     pub kind: BlockKind,
-    /// How many bytes follow the header.
+    /// The number of bytes after the header.
     pub stored_len: u32,
-    /// How many they are when decompressed.
+    /// Their number after decompression.
     pub full_len: u32,
-    /// Which section it belongs to: the same in all blocks from a Start on, the checksum of that Start's payload.
+    /// The section that the block belongs to: the checksum of the payload of the section's Start.
     pub section: u32,
     codec: u8,
     head_len: u8,
@@ -92,10 +92,10 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub const LEN: usize = 32;
 
-    /// Reads one. A header whose own checksum holds is never taken for another, whatever else is damaged.
+    /// Parses a header. If its own checksum is right, its values are right, whatever else is damaged.
     pub fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, BlockError> {
         if bytes[..8] != SYNC {
             return Err(BlockError::NoMarker);
@@ -119,7 +119,7 @@ impl BlockHeader {
         if header.stored_len.max(header.full_len) > MAX_PAYLOAD { Err(BlockError::TooLong) } else { Ok(header) }
     }
 
-    /// Whether these are the bytes that were written behind this header.
+    /// Checks that these are the bytes that were written after this header.
     pub fn check(&self, stored: &[u8]) -> Result<(), BlockError> {
         if stored.len() != self.stored_len as usize {
             return Err(BlockError::Cut);
@@ -127,7 +127,7 @@ impl BlockHeader {
         if crc32fast::hash(stored) == self.checksum { Ok(()) } else { Err(BlockError::Damaged) }
     }
 
-    /// What the block holds, out of the bytes behind the header: checked, and decompressed into `scratch` if need be.
+    /// Returns the payload of the stored bytes: checked, and decompressed into `scratch` where necessary.
     pub fn payload<'a>(&self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], BlockError> {
         self.check(stored)?;
         let full_len = self.full_len as usize;
@@ -162,7 +162,7 @@ impl BlockHeader {
     }
 }
 
-/// Appends a whole block. Compresses what is worth it.
+/// Appends a whole block. It is compressed if that makes it shorter.
 pub fn write_block(kind: BlockKind, section: u32, payload: &[u8], out: &mut Vec<u8>) -> Result<(), BlockError> {
     let full_len = u32::try_from(payload.len()).ok().filter(|len| *len <= MAX_PAYLOAD).ok_or(BlockError::TooLong)?;
     let start = out.len();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_come_back() {
+    fn payloads_round_trip() {
         let noise: Vec<u8> = (0..5000_u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
         for kind in (0..=255).map(BlockKind::from_number) {
             for payload in [&[][..], b"short", &[7; 200], &noise] {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_those_written_are_refused() {
+    fn changed_bytes_are_rejected() {
         let (header, mut stored) = written(BlockKind::Events, &[9; 1000]);
         assert_eq!(header.check(&stored), Ok(()));
         assert_eq!(header.check(&stored[1..]), Err(BlockError::Cut));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_a_payload_is_not_written() {
+    fn a_payload_that_is_too_long_is_not_written() {
         let mut out = vec![1];
         let payload = vec![0; MAX_PAYLOAD as usize + 1];
         assert_eq!(write_block(BlockKind::Start, 0, &payload, &mut out), Err(BlockError::TooLong));

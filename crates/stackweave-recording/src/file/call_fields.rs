@@ -1,21 +1,21 @@
-//! Calls in files: two frames in the place of one word.
+//! Calls in files: one word of the process becomes two frames.
 
 use std::borrow::Cow;
 
 use stackweave_core::{EventKind, Field, FieldType};
 
-/// The kind as a file declares it, where a call is two frames. `None` if it breaks the rules for fields, there or here, or
-/// has more than one call.
-pub(crate) fn in_file(kind: &EventKind) -> Option<Cow<'_, EventKind>> {
-    if !kind.is_sound() {
+/// Returns the kind as a file declares it, with two frames for a call. Returns `None` if either form breaks the rules for fields,
+/// or if the kind has more than one call.
+pub(crate) fn kind_in_file(kind: &EventKind) -> Option<Cow<'_, EventKind>> {
+    if !kind.is_valid() {
         return None;
     }
-    let Some(place) = kind.position_of(FieldType::Call) else { return Some(Cow::Borrowed(kind)) };
+    let Some(index) = kind.position_of(FieldType::Call) else { return Some(Cow::Borrowed(kind)) };
     let mut fields = kind.fields.to_vec();
     let two = [Field::new("frame", FieldType::Frame), Field::new("caller", FieldType::Frame)];
-    fields.splice(place..=place, two);
+    fields.splice(index..=index, two);
     let kind = EventKind { name: kind.name.clone(), role: kind.role, fields: fields.into() };
-    (kind.is_sound() && kind.position_of(FieldType::Call).is_none()).then_some(Cow::Owned(kind))
+    (kind.is_valid() && kind.position_of(FieldType::Call).is_none()).then_some(Cow::Owned(kind))
 }
 
 #[cfg(test)]
@@ -29,23 +29,23 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_two_frames_in_its_place() {
+    fn a_call_is_replaced_by_two_frames() {
         use FieldType::{Bytes, Call, Frame, Unsigned};
-        let types = |kind: &EventKind| kind.fields.iter().map(|field| field.of).collect::<Vec<_>>();
-        let (asked, plain) = (kind(&[Unsigned, Call, Bytes]), kind(&[Frame, Unsigned]));
-        let told = in_file(&asked).unwrap();
-        assert_eq!(types(&told), [Unsigned, Frame, Frame, Bytes]);
-        assert_eq!((&*told.fields[1].name, &*told.fields[2].name), ("frame", "caller"));
-        assert_eq!(in_file(&plain).as_deref(), Some(&plain));
+        let types = |kind: &EventKind| kind.fields.iter().map(|field| field.field_type).collect::<Vec<_>>();
+        let (with_call, plain) = (kind(&[Unsigned, Call, Bytes]), kind(&[Frame, Unsigned]));
+        let written = kind_in_file(&with_call).unwrap();
+        assert_eq!(types(&written), [Unsigned, Frame, Frame, Bytes]);
+        assert_eq!((&*written.fields[1].name, &*written.fields[2].name), ("frame", "caller"));
+        assert_eq!(kind_in_file(&plain).as_deref(), Some(&plain));
     }
 
     #[test]
-    fn what_would_break_the_rules_is_refused() {
+    fn invalid_kinds_are_rejected() {
         use FieldType::{Bytes, Call, Frame, Unsigned};
-        assert_eq!(in_file(&kind(&[Call, Call])), None);
-        assert_eq!(in_file(&kind(&[Bytes, Frame])), None);
+        assert_eq!(kind_in_file(&kind(&[Call, Call])), None);
+        assert_eq!(kind_in_file(&kind(&[Bytes, Frame])), None);
         let mut many = vec![Unsigned; EventKind::MAX_FIELDS - 1];
         many.push(Call);
-        assert_eq!(in_file(&kind(&many)), None);
+        assert_eq!(kind_in_file(&kind(&many)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Columns: all values of one field of one kind in a block, in the coding that makes them small.
+//! Columns: all values of one field of one kind in a block, in a compact coding.
 
 use std::mem;
 
@@ -7,19 +7,19 @@ use stackweave_core::FieldType;
 use super::error::BlockError;
 use super::varint::{Cursor, put, put_all, put_bytes, unzigzag, zigzag};
 
-/// How the values of a column are written. Each column says its own, so a reader need not know what its field means.
+/// The coding of a column's values. Each column states its own, so a reader does not depend on the meaning of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Coding {
-    /// One number: they are all the same.
+    /// One number: all values are equal.
     Constant = 0,
-    /// Numbers as they are.
+    /// Unsigned numbers.
     Varint = 1,
-    /// Numbers with a sign.
+    /// Signed numbers.
     Zigzag = 2,
-    /// By how much each is greater than the one before, without the lowest bits that are 0 in all of them.
+    /// The differences to the previous value, without the low bits that are 0 in all values.
     Delta = 3,
-    /// The bits that differ from the one before, those of the highest byte first.
+    /// The bits that differ from the previous value, with the bytes reversed.
     Xor = 4,
     /// Eight bytes each.
     Raw = 5,
@@ -32,7 +32,7 @@ impl Coding {
         Self::ALL.into_iter().find(|coding| *coding as u8 == number)
     }
 
-    /// What suits the values of such a field.
+    /// Returns the coding for the values of such a field.
     pub(super) const fn for_field(of: FieldType) -> Self {
         match of {
             FieldType::Stack
@@ -48,7 +48,7 @@ impl Coding {
     }
 }
 
-/// Appends a column with these values, by this coding or by one that is shorter.
+/// Appends a column with these values, in this coding or in a shorter one.
 pub(super) fn write(values: &[u64], coding: Coding, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
     scratch.clear();
     let is_constant = values.first().is_some_and(|first| values.len() > 1 && values.iter().all(|value| value == first));
@@ -62,7 +62,7 @@ pub(super) fn write(values: &[u64], coding: Coding, out: &mut Vec<u8>, scratch: 
     put_bytes(out, scratch);
 }
 
-/// The same, for values that take a byte each or more, so that nobody can claim a great number of them for nothing.
+/// Appends a column that uses at least one byte for each value, so that a few bytes can't claim a large number of values.
 pub(super) fn write_each(values: &[u64], coding: Coding, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
     scratch.clear();
     let coding = put_values(values, coding, scratch);
@@ -94,13 +94,13 @@ fn put_values(values: &[u64], coding: Coding, out: &mut Vec<u8>) -> Coding {
     Coding::Raw
 }
 
-/// How many of the lowest bits are 0 in all of them, at most 63.
+/// Returns the number of low bits that are 0 in all values, at most 63.
 #[expect(clippy::cast_possible_truncation, reason = "at most 63")]
 fn common_zeros(values: &[u64]) -> u8 {
     values.iter().fold(1 << 63, |all, value| all | value).trailing_zeros() as u8
 }
 
-/// Takes a column of `count` values out of `from`, and appends them to `out`, which must have been found to have room.
+/// Reads a column of `count` values from `from` and appends them to `out`. The caller has checked that they fit.
 pub(super) fn read(from: &mut Cursor<'_>, count: usize, out: &mut Vec<u64>) -> Result<(), BlockError> {
     let coding = Coding::from_number(from.byte()?).ok_or(BlockError::Contradiction)?;
     let mut rest = Cursor::new(from.bytes()?);
@@ -132,7 +132,7 @@ pub(super) fn read(from: &mut Cursor<'_>, count: usize, out: &mut Vec<u64>) -> R
     if rest.is_empty() { Ok(()) } else { Err(BlockError::Contradiction) }
 }
 
-/// The same of a column that [`write_each`] has made: whose values take a byte each or more.
+/// Reads a column that [`write_each`] wrote, with at least one byte for each value.
 pub(super) fn read_each(from: &mut Cursor<'_>, count: usize, out: &mut Vec<u64>) -> Result<(), BlockError> {
     let mut column = *from;
     if column.byte()? == Coding::Constant as u8 {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn values_come_back_by_every_coding() {
+    fn values_round_trip_in_every_coding() {
         let lists: [&[u64]; 6] = [
             &[],
             &[7],
@@ -176,21 +176,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_takes_one_value_and_what_is_noise_eight_bytes() {
+    fn constant_values_are_written_once_and_noise_as_eight_bytes() {
         assert_eq!(there_and_back(&[300; 1000], Coding::Varint).1, 4);
         let noise: Vec<u64> = (1..1000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63).collect();
         assert_eq!(there_and_back(&noise, Coding::Varint).1, 3 + 8 * noise.len());
     }
 
     #[test]
-    fn bits_that_are_0_in_all_values_are_not_written() {
+    fn low_bits_that_are_0_in_all_values_are_not_written() {
         let aligned: Vec<u64> = (0..100).map(|n| 0x7f00_0000_0000 + n % 3 * 0x400).collect();
         assert_eq!(there_and_back(&aligned, Coding::Delta), (aligned.clone(), 3 + 6 + 99));
         assert_eq!(there_and_back(&[0, 1 << 63, 0], Coding::Delta).0, [0, 1 << 63, 0]);
     }
 
     #[test]
-    fn a_column_of_an_unknown_coding_or_length_is_refused() {
+    fn a_column_with_an_unknown_coding_or_wrong_length_is_rejected() {
         let found = |bytes: &[u8], count| read(&mut Cursor::new(bytes), count, &mut Vec::new());
         assert_eq!(found(&[9, 0], 0), Err(BlockError::Contradiction));
         assert_eq!(found(&[1, 5, 0], 1), Err(BlockError::EndsEarly));

@@ -1,11 +1,11 @@
-//! How blocks are made smaller.
+//! The compression of blocks.
 
 use super::error::BlockError;
 
-/// The most that LZ4 can shrink anything.
+/// The maximum compression ratio of LZ4.
 pub(super) const MAX_RATIO: u64 = 255;
 
-/// How a block is compressed.
+/// The compression of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     Plain,
@@ -29,12 +29,12 @@ impl Codec {
     }
 }
 
-/// What is shorter than this is not worth a try.
-const LEAST: usize = 64;
+/// Shorter payloads are not compressed.
+const MIN_LEN: usize = 64;
 
-/// Appends `bytes` compressed to `out`, if that may be worth it.
+/// Appends `bytes` compressed to `out`. Returns `false` if they are too short for that.
 pub(super) fn compress(bytes: &[u8], out: &mut Vec<u8>) -> bool {
-    if bytes.len() < LEAST {
+    if bytes.len() < MIN_LEN {
         return false;
     }
     let start = out.len();
@@ -44,7 +44,7 @@ pub(super) fn compress(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends `len` bytes to `out`, which must be what `compressed` holds, no less and no more.
+/// Decompresses `compressed` and appends the result to `out`. Fails unless the result has exactly `len` bytes.
 pub(super) fn decompress(compressed: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), BlockError> {
     let start = out.len();
     out.resize(start + len, 0);

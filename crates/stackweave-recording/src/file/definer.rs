@@ -1,37 +1,39 @@
-//! What a section has defined so far, and the numbers it gave.
+//! The definitions of a section so far, and the numbers that it has assigned.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stackweave_core::{Call, FrameKind, Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_core::{
+    Call, FrameKind, FrameNames, Module, ModuleList, RawFrame, RawFrameKind, SourceLocation, StackId,
+};
 use stackweave_store::{StackTable, locate_label};
 
 use super::definition_runs::DefinitionRuns;
-use super::numbers::{Given, Numbers, StackNumbers};
-use super::pending::{Answered, Pending, PendingLine};
-use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
+use super::numbers::{AssignedNumbers, Numbers, StackNumbers};
+use super::pending_names::{PendingLine, PendingNames, ResolvedNames};
+use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::transpose::Renumber;
 
-/// The longest string that is written; what is longer is cut.
+/// The maximum length of a string; longer ones are truncated.
 const MAX_STRING: usize = 1 << 20;
 
-/// Numbers for strings, modules, frames and stacks, in the order in which they are met.
+/// Assigns numbers to strings, modules, frames and stacks, in the order of their first use.
 #[derive(Debug)]
 pub(super) struct Definer {
     table: &'static StackTable,
-    /// How many definers there were before in this section.
+    /// The number of earlier definers of this section.
     pub(super) generation: u64,
-    /// Its numbers begin behind these.
+    /// The numbers that earlier definers have assigned; its own follow.
     base: Numbers,
     strings: HashMap<Arc<str>, u32>,
     modules: Vec<Module>,
     frames: FxHashMap<u64, u32>,
-    /// By [`call_key`]: what is called, and what calls it.
+    /// By [`call_key`]: the frames of the callee and of the caller.
     calls: FxHashMap<u64, (u32, u32)>,
     stacks: StackNumbers,
     last_stack: u32,
-    pub(super) pending: Pending,
+    pub(super) pending: PendingNames,
     pub(super) runs: DefinitionRuns,
 }
 
@@ -47,12 +49,12 @@ impl Definer {
             calls: FxHashMap::default(),
             stacks: StackNumbers::Dense(Vec::new()),
             last_stack: 0,
-            pending: Pending::default(),
+            pending: PendingNames::default(),
             runs: DefinitionRuns::default(),
         }
     }
 
-    /// Returns a definer of the same section that has defined nothing, and whose numbers begin behind these.
+    /// Returns an empty definer for the same section, whose numbers follow `base`.
     pub(super) fn following(&self, base: Numbers) -> Self {
         Self {
             generation: self.generation + 1,
@@ -64,10 +66,10 @@ impl Definer {
         }
     }
 
-    /// Returns the numbers that it has given.
-    pub(super) fn given(&self) -> Given {
+    /// Returns the numbers that it has assigned.
+    pub(super) fn assigned(&self) -> AssignedNumbers {
         let last = |base: u32, count: usize| next_number(base, count) - 1;
-        Given {
+        AssignedNumbers {
             base: self.base,
             last: Numbers {
                 strings: last(self.base.strings, self.strings.len()),
@@ -78,22 +80,22 @@ impl Definer {
         }
     }
 
-    /// Definitions of what is met while `names` can be asked. Whole blocks go to `out` where there are many.
-    pub(super) fn asking<'a>(&'a mut self, names: &'a dyn Names, out: &'a mut Vec<u8>) -> Asking<'a> {
-        Asking { definer: self, names, out, loaded: None }
+    /// Returns a definer that resolves names by `names`. It writes blocks that are full to `out`.
+    pub(super) fn with_names<'a>(&'a mut self, names: &'a dyn FrameNames, out: &'a mut Vec<u8>) -> NamingDefiner<'a> {
+        NamingDefiner { definer: self, names, out, loaded: None }
     }
 
     pub(super) fn thread(&mut self, number: u32, tid: u32, name: &str) {
-        self.runs.thread(&RecordedThread { number, tid, name: cut(name).to_owned() });
+        self.runs.thread(&RecordedThread { number, tid, name: truncated(name).to_owned() });
     }
 
-    /// Tells what was answered about frames that were met before.
-    pub(super) fn describe(&mut self, answered: &Answered, out: &mut Vec<u8>) {
-        for (frame, location) in &answered.scripts {
+    /// Defines the names that were resolved for pending frames.
+    pub(super) fn describe(&mut self, resolved: &ResolvedNames, out: &mut Vec<u8>) {
+        for (frame, location) in &resolved.scripts {
             let name = self.name(FrameKind::Script, location, out);
             self.runs.names(*frame, &[name], out);
         }
-        for (line, behind) in &answered.lines {
+        for (line, behind) in &resolved.lines {
             let mut names = vec![line.name];
             for location in behind {
                 names.push(self.name(FrameKind::Extra, location, out));
@@ -121,7 +123,7 @@ impl Definer {
         }
         let number = next_number(self.base.strings, self.strings.len());
         self.strings.insert(Arc::clone(text), number);
-        self.runs.string(number, cut(text), out);
+        self.runs.string(number, truncated(text), out);
         number
     }
 
@@ -136,16 +138,16 @@ impl Definer {
     }
 }
 
-/// A definer with somebody to ask.
-pub(super) struct Asking<'a> {
+/// A definer that can resolve names.
+pub(super) struct NamingDefiner<'a> {
     definer: &'a mut Definer,
-    names: &'a dyn Names,
+    names: &'a dyn FrameNames,
     out: &'a mut Vec<u8>,
-    /// The modules that are loaded, once a new native frame was met.
+    /// The loaded modules, queried for the first new native frame.
     loaded: Option<ModuleList>,
 }
 
-impl Asking<'_> {
+impl NamingDefiner<'_> {
     #[cold]
     #[inline(never)]
     fn new_frame(&mut self, frame: RawFrame) -> u32 {
@@ -168,7 +170,7 @@ impl Asking<'_> {
         number
     }
 
-    /// Tells what a frame is called, as far as that can be asked here.
+    /// Defines the names of a frame, or adds it to those that are pending.
     fn name_frame(&mut self, number: u32, frame: RawFrame) {
         let (kind, location) = match frame.kind() {
             RawFrameKind::Native(_) => return,
@@ -185,7 +187,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Gives numbers to a stack and to its callers, as far as they have none. 0 if nobody knows the stack.
+    /// Assigns numbers to a stack and to those of its callers that have none. Returns 0 for an unknown stack.
     #[cold]
     #[inline(never)]
     fn new_stack(&mut self, id: StackId) -> u32 {
@@ -229,7 +231,7 @@ impl Asking<'_> {
     }
 }
 
-impl Renumber for Asking<'_> {
+impl Renumber for NamingDefiner<'_> {
     #[inline]
     fn stack(&mut self, word: u64) -> u64 {
         let known = self.definer.stacks.get(word);
@@ -256,18 +258,18 @@ impl Renumber for Asking<'_> {
     }
 }
 
-fn cut(text: &str) -> &str {
+fn truncated(text: &str) -> &str {
     let end = (0..=text.len().min(MAX_STRING)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// Returns the word of a call as a key. Calls without a caller differ in their high bits alone, which the hash would leave out of
-/// its own low and high ones: they become the low bits.
+/// Returns the word of a call as a hash key. Calls without a caller differ only in their high bits, which the hash would ignore, so
+/// these become the low bits.
 const fn call_key(word: u64) -> u64 {
     word.rotate_left(24)
 }
 
-/// The number of what follows `count` others behind `base`.
+/// Returns the number of the definition that follows `base` and `count` others.
 fn next_number(base: u32, count: usize) -> u32 {
     u32::try_from(count + 1).unwrap_or(u32::MAX).saturating_add(base)
 }

@@ -1,39 +1,39 @@
-//! Definitions that are waiting to become a block.
+//! Definitions that are not written yet.
 
 use stackweave_core::{EventKind, Module};
 
 use super::block::{BlockKind, write_block};
 use super::definitions::{self, FrameCoding, tag};
-use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
+use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::{put, put_bytes};
 
-/// A block is written as soon as it would be longer than this.
-const FULL: usize = 1 << 20;
+/// A block is written as soon as its length exceeds this.
+const MAX_BLOCK: usize = 1 << 20;
 
-/// Runs of definitions, one of each sort.
+/// Runs of definitions, one for each sort.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionRuns {
     pub(super) section: u32,
-    /// Runs that do not follow each other where a number is left out.
-    kinds: Vec<Run>,
-    threads: Run,
-    strings: Run,
-    modules: Run,
-    frames: Run,
-    names: Run,
-    stacks: Run,
+    /// Several runs, because numbers may be left out.
+    kinds: Vec<DefinitionRun>,
+    threads: DefinitionRun,
+    strings: DefinitionRun,
+    modules: DefinitionRun,
+    frames: DefinitionRun,
+    names: DefinitionRun,
+    stacks: DefinitionRun,
     coding: FrameCoding,
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct DefinitionRun {
     first: u32,
     count: u64,
     body: Vec<u8>,
 }
 
-impl Run {
-    /// The bytes to which the thing with this number is to be appended. Numbers follow each other.
+impl DefinitionRun {
+    /// Returns the buffer for the definition with this number. Numbers are consecutive.
     fn next(&mut self, number: u32) -> &mut Vec<u8> {
         if self.count == 0 {
             self.first = number;
@@ -43,12 +43,12 @@ impl Run {
         &mut self.body
     }
 
-    /// Whether the thing with this number can be appended.
+    /// Returns whether the definition with this number can be appended.
     fn is_followed_by(&self, number: u32) -> bool {
         self.count == 0 || u64::from(self.first) + self.count == u64::from(number)
     }
 
-    /// The same for things that say themselves what they belong to.
+    /// Returns the buffer for a definition that states itself what it belongs to.
     fn next_unnumbered(&mut self) -> &mut Vec<u8> {
         self.count += 1;
         &mut self.body
@@ -78,7 +78,7 @@ impl DefinitionRuns {
 
     pub(super) fn kind(&mut self, number: u8, kind: &EventKind) {
         if !self.kinds.last().is_some_and(|run| run.is_followed_by(number.into())) {
-            self.kinds.push(Run::default());
+            self.kinds.push(DefinitionRun::default());
         }
         if let Some(run) = self.kinds.last_mut() {
             definitions::put_kind(run.next(number.into()), kind);
@@ -123,12 +123,12 @@ impl DefinitionRuns {
 
     fn write_if_full(&mut self, out: &mut Vec<u8>) {
         let runs = [&self.strings, &self.modules, &self.frames, &self.names, &self.stacks];
-        if runs.iter().map(|run| run.body.len()).sum::<usize>() > FULL {
+        if runs.iter().map(|run| run.body.len()).sum::<usize>() > MAX_BLOCK {
             self.write(out);
         }
     }
 
-    /// Appends a block with all that is waiting, if there is anything.
+    /// Appends a block with all definitions that are not written yet, if there are any.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) {
         let mut payload = Vec::new();
         for mut run in self.kinds.drain(..) {

@@ -1,4 +1,4 @@
-//! Definitions as bytes: what a Definitions block holds, thing by thing.
+//! The coding of the definitions in a Definitions block.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use stackweave_core::{BuildId, CodeAddress, EventKind, Field, FieldType, FrameKind, Module, Position, Role};
 
 use super::error::BlockError;
-use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
+use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::{Cursor, put, put_bytes, put_signed};
 
-/// What a run of definitions defines. One with another number is passed over.
+/// The tags of runs of definitions. Readers skip unknown tags.
 pub(super) mod tag {
     pub(in crate::file) const KINDS: u8 = 1;
     pub(in crate::file) const STRINGS: u8 = 2;
@@ -27,7 +27,7 @@ const PYTHON_ENTRY: u8 = 4;
 const SCRIPT: u8 = 5;
 const LABEL: u8 = 6;
 
-/// The bits that say what a name has.
+/// The bits for the optional values of a name.
 mod has {
     pub(super) const QUALNAME: u8 = 1;
     pub(super) const FIRST_LINE: u8 = 1 << 1;
@@ -44,13 +44,13 @@ pub(super) fn put_kind(out: &mut Vec<u8>, kind: &EventKind) {
     out.push(kind.role as u8);
     put(out, kind.fields.len() as u64);
     for field in kind.fields.iter() {
-        out.push(field.of as u8);
+        out.push(field.field_type as u8);
         put_bytes(out, field.name.as_bytes());
     }
 }
 
-/// A role that is not known here is an instant, a type a number: what they are can be told, if not what they mean. No file
-/// has calls: there are two frames in their place.
+/// Reads a kind. An unknown role becomes an instant, an unknown type a number, so that events of later versions can still be
+/// decoded. Files contain no calls: two frames replace each.
 pub(super) fn kind(rest: &mut Cursor<'_>) -> Result<EventKind, BlockError> {
     let name = rest.text()?;
     let role = Role::from_number(rest.byte()?).unwrap_or(Role::Instant);
@@ -60,12 +60,12 @@ pub(super) fn kind(rest: &mut Cursor<'_>) -> Result<EventKind, BlockError> {
     }
     let mut fields = Vec::with_capacity(count);
     for _ in 0..count {
-        let of = FieldType::from_number(rest.byte()?).filter(|of| *of != FieldType::Call);
-        let of = of.unwrap_or(FieldType::Unsigned);
-        fields.push(Field { name: rest.text()?.into(), of });
+        let field_type = FieldType::from_number(rest.byte()?).filter(|known| *known != FieldType::Call);
+        let field_type = field_type.unwrap_or(FieldType::Unsigned);
+        fields.push(Field { name: rest.text()?.into(), field_type });
     }
     let kind = EventKind { name: name.into(), role, fields: fields.into() };
-    if kind.is_sound() { Ok(kind) } else { Err(BlockError::Contradiction) }
+    if kind.is_valid() { Ok(kind) } else { Err(BlockError::Contradiction) }
 }
 
 pub(super) fn put_module(out: &mut Vec<u8>, module: &Module) {
@@ -86,7 +86,7 @@ pub(super) fn module(rest: &mut Cursor<'_>) -> Result<Module, BlockError> {
     })
 }
 
-/// An address is told by how far it lies from the one told before it in the same run.
+/// The coding of frames in a run. An address is written as the difference to the previous one.
 #[derive(Debug, Default)]
 pub(super) struct FrameCoding {
     address: u64,

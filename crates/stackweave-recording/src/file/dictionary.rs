@@ -1,4 +1,4 @@
-//! What the events of a section refer to, read back.
+//! The definitions of a section, as a reader has them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
@@ -7,24 +7,24 @@ use stackweave_core::{EventKind, Module};
 
 use super::definitions::{self, FrameCoding, tag};
 use super::error::BlockError;
-use super::numbered::Numbered;
-use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
+use super::id_table::IdTable;
+use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::Cursor;
 
-/// All that was defined so far in a section. What a lost block defined is not there; all else has its right number.
+/// All definitions of a section so far. Definitions of lost blocks are missing; the numbers of the others are right.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    kinds: Numbered<EventKind>,
-    strings: Numbered<Box<str>>,
-    modules: Numbered<Module>,
-    frames: Numbered<RecordedFrame>,
+    kinds: IdTable<EventKind>,
+    strings: IdTable<Box<str>>,
+    modules: IdTable<Module>,
+    frames: IdTable<RecordedFrame>,
     names: HashMap<u32, Box<[RecordedName]>>,
-    stacks: Numbered<(u32, u32)>,
+    stacks: IdTable<(u32, u32)>,
     threads: BTreeMap<u32, RecordedThread>,
 }
 
 impl Dictionary {
-    /// Takes in the payload of a Definitions block. What came before something that can't be read stays.
+    /// Adds the payload of a Definitions block. After an error, the definitions before the damage remain.
     pub fn add(&mut self, payload: &[u8]) -> Result<(), BlockError> {
         let mut rest = Cursor::new(payload);
         while !rest.is_empty() {
@@ -65,12 +65,12 @@ impl Dictionary {
         Ok(())
     }
 
-    /// All kinds of events, with their numbers.
+    /// Returns all kinds of events, with their numbers.
     pub fn kinds(&self) -> impl Iterator<Item = (u8, &EventKind)> {
         self.kinds.iter().filter_map(|(number, kind)| Some((u8::try_from(number).ok()?, kind)))
     }
 
-    /// A kind of events.
+    /// Returns a kind of events.
     pub fn kind(&self, number: u8) -> Option<&EventKind> {
         self.kinds.get(number.into())
     }
@@ -80,67 +80,67 @@ impl Dictionary {
         self.kinds().any(|(_, kind)| kind.name == known.name && kind.role == known.role)
     }
 
-    /// A string. What was no UTF-8 was replaced.
+    /// Returns a string. Invalid UTF-8 was replaced.
     pub fn string(&self, number: u32) -> Option<&str> {
         self.strings.get(number).map(AsRef::as_ref)
     }
 
-    /// How many strings there are.
+    /// Returns the number of strings.
     pub fn string_count(&self) -> usize {
         self.strings.len()
     }
 
-    /// A module.
+    /// Returns a module.
     pub fn module(&self, number: u32) -> Option<&Module> {
         self.modules.get(number)
     }
 
-    /// All modules, with their numbers.
+    /// Returns all modules, with their numbers.
     pub fn modules(&self) -> impl Iterator<Item = (u32, &Module)> {
         self.modules.iter()
     }
 
-    /// A frame.
+    /// Returns a frame.
     pub fn frame(&self, number: u32) -> Option<&RecordedFrame> {
         self.frames.get(number)
     }
 
-    /// All frames, with their numbers, in their order.
+    /// Returns all frames, with their numbers, in ascending order.
     pub fn frames(&self) -> impl Iterator<Item = (u32, &RecordedFrame)> {
         self.frames.iter()
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// What a frame is called, innermost first; nothing if that was not recorded.
+    /// Returns the names of a frame, innermost first; none if they were not recorded.
     pub fn names(&self, frame: u32) -> &[RecordedName] {
         self.names.get(&frame).map_or(&[], AsRef::as_ref)
     }
 
-    /// A stack: that of its callers, which has a smaller number and is 0 if there are none, and its innermost frame.
+    /// Returns a stack as the number of its callers' stack, which is smaller and 0 for none, and its innermost frame.
     pub fn stack(&self, number: u32) -> Option<(u32, u32)> {
         self.stacks.get(number).copied()
     }
 
-    /// All stacks, with their numbers, in their order, so that callers come first.
+    /// Returns all stacks, with their numbers, in ascending order: callers come first.
     pub fn stacks(&self) -> impl Iterator<Item = (u32, (u32, u32))> {
         self.stacks.iter().map(|(number, stack)| (number, *stack))
     }
 
-    /// How many stacks there are, with those that are only callers of others.
+    /// Returns the number of stacks, including those that are only callers of others.
     pub fn stack_count(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Returns the greatest number of a stack; 0 if there is none. It is no size: see [`NumberMap`](super::NumberMap).
+    /// Returns the highest number of a stack; 0 if there is none. It is no bound of memory: see [`NumberMap`](super::NumberMap).
     pub fn last_stack(&self) -> u32 {
         self.stacks.last()
     }
 
-    /// The frames of a stack, innermost first. Ends early where the definition of a caller was lost.
+    /// Returns the frames of a stack, innermost first. They end early where the definition of a caller was lost.
     pub fn frames_of(&self, stack: u32) -> impl Iterator<Item = u32> {
         let mut next = stack;
         iter::from_fn(move || {
@@ -150,20 +150,20 @@ impl Dictionary {
         })
     }
 
-    /// A thread.
+    /// Returns a thread.
     pub fn thread(&self, number: u32) -> Option<&RecordedThread> {
         self.threads.get(&number)
     }
 
-    /// All threads, in the order of their numbers.
+    /// Returns all threads, in the order of their numbers.
     pub fn threads(&self) -> impl Iterator<Item = &RecordedThread> {
         self.threads.values()
     }
 }
 
-/// Reads things that have the numbers from the first one on, each of `least` bytes or more.
+/// Reads a run of definitions with consecutive numbers, each of at least `least` bytes.
 fn add_run<T>(
-    to: &mut Numbered<T>,
+    to: &mut IdTable<T>,
     run: &mut Cursor<'_>,
     least: usize,
     mut item: impl FnMut(&mut Cursor<'_>, u32) -> Result<T, BlockError>,
@@ -177,7 +177,7 @@ fn add_run<T>(
     if items.len() < count { Err(BlockError::Contradiction) } else { to.add(first, items) }
 }
 
-/// The callers are told by how much smaller their number is; 0 stands for none.
+/// Reads a stack. Its callers are written as the difference of the two numbers; 0 means none.
 fn stack(run: &mut Cursor<'_>, number: u32) -> Result<(u32, u32), BlockError> {
     let callers = match run.small()? {
         0 => 0,

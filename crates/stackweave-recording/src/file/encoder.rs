@@ -1,75 +1,75 @@
-//! From the words of a process to the blocks of its section.
+//! Encoding of the raw words of a process to the blocks of its section.
 
-use stackweave_core::{EventKind, Names};
+use stackweave_core::{EventKind, FrameNames};
 use stackweave_store::StackTable;
 
 use super::block::{BlockKind, write_block};
-use super::call_fields::in_file;
+use super::call_fields::kind_in_file;
 use super::definer::Definer;
 use super::kind_column::Shape;
-use super::nesting::{Doing, Nesting};
-use super::numbers::{Given, Numbers};
-use super::pending::{Answered, Pending};
-use super::points::{End, Lost};
+use super::nesting::{Nesting, NestingEffect};
+use super::numbers::{AssignedNumbers, Numbers};
+use super::pending_names::{PendingNames, ResolvedNames};
+use super::small_blocks::{End, Lost};
 use super::start::Start;
 use super::transpose::{LaneEvent, Transposer};
 use crate::clock::ClockPoint;
 
-/// A block of events is ended when they took this many raw words.
+/// A block of events ends when they had this many raw words.
 const BLOCK_WORDS: usize = 1 << 18;
-/// The longest byte string of an event.
+/// The maximum length of an event's byte string.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
-/// The most bytes that the names of a kind and of its fields may take.
+/// The maximum length of the names of a kind and of its fields.
 const MAX_KIND_NAMES: usize = 1 << 16;
 
-/// Blocks for events, and for what they refer to.
+/// Blocks of events, and of the definitions that they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
-    /// Definitions blocks, to be written before `events`, and never to be left out.
+    /// Definitions blocks, to be written before `events`. None may be left out.
     pub definitions: Vec<u8>,
     /// Events blocks.
     pub events: Vec<u8>,
-    /// What the events do to what their threads have open, by thread, if that is asked for.
+    /// The effect of the events on the open spans, by thread, if [`Encoder::enable_nesting`] was called.
     pub nesting: Vec<(u32, Nesting)>,
 }
 
-/// How much of the words was understood: all of them, unless something else than events was among them.
+/// The part of the words that was encoded: all of them, unless they contain something else than events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Events, but for those of kinds that are not written.
+pub struct Consumed {
+    /// The number of events, without those of observer-only kinds.
     pub events: u64,
-    /// The words that they took.
+    /// The number of their words.
     pub words: usize,
 }
 
-/// Writes one section. Remembers what was defined.
+/// Writes one section. It knows what is defined already.
 #[derive(Debug)]
 pub struct Encoder {
     section: u32,
     kinds: Vec<EventKind>,
     /// By kind number.
     shapes: [Option<Shape>; 256],
-    /// By kind number: whether its events are left out.
-    unwritten: [bool; 256],
-    /// By kind number, if what is open is to be known.
-    doings: Option<Box<[Doing; 256]>>,
+    /// By kind number: whether its events are only for the observer, and not written.
+    observer_only: [bool; 256],
+    /// By kind number, if the nesting is enabled.
+    effects: Option<Box<[NestingEffect; 256]>>,
     definer: Definer,
-    /// The numbers that were given before the last [`Encoder::begin_generation`].
-    previous: Option<Given>,
+    /// The numbers that were assigned before the last [`Encoder::begin_generation`].
+    previous: Option<AssignedNumbers>,
     columns: Transposer,
     payload: Vec<u8>,
 }
 
 impl Encoder {
-    /// For events whose stacks are in this table.
+    /// Returns an encoder for events whose stacks are in this table.
     pub fn new(stacks: &'static StackTable) -> Self {
         Self {
             section: 0,
             kinds: Vec::new(),
             shapes: [None; 256],
-            unwritten: [false; 256],
-            doings: None,
+            observer_only: [false; 256],
+            effects: None,
             definer: Definer::new(stacks),
             previous: None,
             columns: Transposer::default(),
@@ -77,12 +77,12 @@ impl Encoder {
         }
     }
 
-    /// Has [`Encoded::nesting`] told. To be called before any kind is declared.
-    pub fn tell_nesting(&mut self) {
-        self.doings = Some(Box::new([Doing::Nothing; 256]));
+    /// Enables [`Encoded::nesting`]. It must be called before any kind is declared.
+    pub fn enable_nesting(&mut self) {
+        self.effects = Some(Box::new([NestingEffect::Nothing; 256]));
     }
 
-    /// Begins the section: to be called first, and once.
+    /// Begins the section. It must be called first, and once.
     pub fn start(&mut self, start: &Start, out: &mut Vec<u8>) {
         let payload = start.payload();
         self.section = crc32fast::hash(&payload);
@@ -90,25 +90,25 @@ impl Encoder {
         self.block(BlockKind::Start, &payload, out);
     }
 
-    /// Declares a kind of events. Numbers are given in the order of the calls, from 1 on; also one that is declared
-    /// again gets a new one. A call among its fields is told as two frames, `frame` and `caller`. `None` if the kind is
-    /// not sound or has two calls, its names are very long, or all numbers are given.
+    /// Declares a kind of events. Numbers are assigned in the order of the calls, from 1; a kind that is declared again gets a
+    /// new one. A call among its fields is written as two frames, `frame` and `caller`. Returns `None` if the kind is invalid or
+    /// has two calls, its names are too long, or all numbers are assigned.
     pub fn kind(&mut self, kind: &EventKind) -> Option<u8> {
         let names: usize = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
-        let told = in_file(kind).filter(|_| names <= MAX_KIND_NAMES)?;
+        let written = kind_in_file(kind).filter(|_| names <= MAX_KIND_NAMES)?;
         let number = self.take_number(kind)?;
-        if let Some(doings) = &mut self.doings {
-            doings[usize::from(number)] = Doing::of(kind);
+        if let Some(effects) = &mut self.effects {
+            effects[usize::from(number)] = NestingEffect::of(kind);
         }
-        self.definer.runs.kind(number, &told);
+        self.definer.runs.kind(number, &written);
         Some(number)
     }
 
-    /// Declares a kind whose events are passed over: neither they nor the kind are in the file. Its number is one of the
-    /// same as all others'.
-    pub fn unwritten_kind(&mut self, kind: &EventKind) -> Option<u8> {
+    /// Declares a kind for the observer only: neither the kind nor its events are written. Its number comes from the same
+    /// sequence.
+    pub fn observer_only_kind(&mut self, kind: &EventKind) -> Option<u8> {
         let number = self.take_number(kind)?;
-        self.unwritten[usize::from(number)] = true;
+        self.observer_only[usize::from(number)] = true;
         Some(number)
     }
 
@@ -119,90 +119,90 @@ impl Encoder {
         Some(number)
     }
 
-    /// Tells of a thread, or of a new name of one. Written with the next definitions.
+    /// Defines a thread, or a new name of a thread. It is written with the next definitions.
     pub fn thread(&mut self, number: u32, tid: u32, name: &str) {
         self.definer.thread(number, tid, name);
     }
 
-    /// Appends the events in these raw words, all of one thread, as whole blocks, and the definitions that they are
-    /// the first to need. Stops where the words are no event of a declared kind.
-    pub fn events(&mut self, thread: u32, words: &[u64], names: &dyn Names, out: &mut Encoded) -> Taken {
-        let mut taken = Taken::default();
-        let mut asking = self.definer.asking(names, &mut out.definitions);
+    /// Appends the events in these raw words, all of one thread, as whole blocks, and the definitions that they use for the
+    /// first time. Stops at words that are no event of a declared kind.
+    pub fn events(&mut self, thread: u32, words: &[u64], names: &dyn FrameNames, out: &mut Encoded) -> Consumed {
+        let mut consumed = Consumed::default();
+        let mut definer = self.definer.with_names(names, &mut out.definitions);
         let mut nesting = Nesting::default();
-        while let Some((event, rest)) = next_event(&words[taken.words..], &self.shapes) {
-            taken.words = words.len() - rest.len();
-            if self.unwritten[usize::from(event.number)] {
+        while let Some((event, rest)) = next_event(&words[consumed.words..], &self.shapes) {
+            consumed.words = words.len() - rest.len();
+            if self.observer_only[usize::from(event.number)] {
                 continue;
             }
-            self.columns.push(&self.kinds, event, &mut asking);
-            if let Some(doings) = &self.doings {
-                nesting.add(doings[usize::from(event.number)], &event);
+            self.columns.push(&self.kinds, event, &mut definer);
+            if let Some(effects) = &self.effects {
+                nesting.add(effects[usize::from(event.number)], &event);
             }
-            taken.events += 1;
+            consumed.events += 1;
             if self.columns.words() >= BLOCK_WORDS {
                 write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
             }
         }
         write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
         self.definer.runs.write(&mut out.definitions);
-        if self.doings.is_some() {
+        if self.effects.is_some() {
             out.nesting.push((thread, nesting));
         }
-        taken
+        consumed
     }
 
-    /// Appends definitions that could not be told with the events: what script frames are called, and what
-    /// lies behind generated code. To be called by a thread that may call into interpreters. Threads and kinds that
-    /// were declared since are told too.
+    /// Appends definitions that could not be written with the events: the names of script frames, and the source frames of
+    /// generated code. The calling thread must be allowed to call into interpreters. Threads and kinds that were declared since
+    /// are written, too.
     ///
-    /// Who keeps the encoder in a lock that others wait for while they hold an interpreter's must not call this, but
-    /// [`Encoder::take_pending`], then [`Pending::ask`] without the lock, then [`Encoder::describe`].
-    pub fn describe_pending(&mut self, names: &dyn Names, out: &mut Vec<u8>) {
-        let answered = self.take_pending().ask(names);
-        self.describe(answered, out);
+    /// If the encoder is in a lock that threads take while they hold an interpreter's lock, do not call this function. Call
+    /// [`Encoder::take_pending`], then [`PendingNames::resolve`] without the lock, then [`Encoder::describe`].
+    pub fn describe_pending(&mut self, names: &dyn FrameNames, out: &mut Vec<u8>) {
+        let resolved = self.take_pending().resolve(names);
+        self.describe(resolved, out);
     }
 
-    /// What is to be asked.
-    pub fn take_pending(&mut self) -> Pending {
-        Pending { generation: self.definer.generation, ..core::mem::take(&mut self.definer.pending) }
+    /// Returns the frames whose names are pending, and removes them.
+    pub fn take_pending(&mut self) -> PendingNames {
+        PendingNames { generation: self.definer.generation, ..core::mem::take(&mut self.definer.pending) }
     }
 
-    /// Appends what was answered.
-    pub fn describe(&mut self, answered: Answered, out: &mut Vec<u8>) {
-        // Frames of an earlier generation have other numbers by now.
-        if answered.generation == self.definer.generation {
-            self.definer.describe(&answered, out);
-            self.definer.pending.lines.extend(answered.unasked);
+    /// Appends resolved names.
+    pub fn describe(&mut self, resolved: ResolvedNames, out: &mut Vec<u8>) {
+        // Frames of an earlier generation have different numbers now.
+        if resolved.generation == self.definer.generation {
+            self.definer.describe(&resolved, out);
+            self.definer.pending.lines.extend(resolved.unresolved);
         }
         self.definitions(out);
     }
 
-    /// Forgets what was defined: events from now on come with all definitions that they need, so that earlier events and their
-    /// definitions can be dropped together. Kinds and threads stay known. Their numbers are others than those of the generation
-    /// before, as long as [`Encoder::overlaps_previous`] does not say otherwise.
+    /// Begins a new generation of definitions: later events come with all definitions that they need, so earlier events and their
+    /// definitions can be dropped together. Kinds and threads stay defined. The numbers differ from those of the previous
+    /// generation until [`Encoder::overlaps_previous`] returns `true`.
     pub fn begin_generation(&mut self) {
-        let given = self.definer.given();
-        let base = if given.base == Numbers::default() { given.last } else { Numbers::default() };
+        let assigned = self.definer.assigned();
+        let base = if assigned.base == Numbers::default() { assigned.last } else { Numbers::default() };
         self.definer = self.definer.following(base);
-        self.previous = Some(given);
+        self.previous = Some(assigned);
     }
 
-    /// Returns whether a number was given that the generation before has given too: that one must not be kept any longer.
+    /// Returns whether the previous generation has assigned one of the current numbers: then it must be dropped.
     pub fn overlaps_previous(&self) -> bool {
-        self.previous.is_some_and(|previous| previous.overlaps(&self.definer.given()))
+        self.previous.is_some_and(|previous| previous.overlaps(&self.definer.assigned()))
     }
 
-    /// Says that nothing of the generation before is kept.
+    /// Notes that the previous generation is dropped.
     pub fn forget_previous(&mut self) {
         self.previous = None;
     }
 
-    /// Runs `encode` with definitions of its own, which nothing outside refers to.
-    pub fn aside<T>(&mut self, encode: impl FnOnce(&mut Self) -> T) -> T {
-        let last = self.definer.given().last.max(self.previous.unwrap_or_default().last);
-        let aside = self.definer.following(last);
-        let definer = core::mem::replace(&mut self.definer, aside);
+    /// Runs `encode` with a separate generation of definitions, which other blocks do not refer to.
+    pub fn with_separate_definitions<T>(&mut self, encode: impl FnOnce(&mut Self) -> T) -> T {
+        let last = self.definer.assigned().last.max(self.previous.unwrap_or_default().last);
+        let separate = self.definer.following(last);
+        let definer = core::mem::replace(&mut self.definer, separate);
         let encoded = encode(self);
         self.definer = definer;
         encoded
@@ -213,23 +213,23 @@ impl Encoder {
         self.block(BlockKind::Clock, &point.payload(), out);
     }
 
-    /// Appends that events were lost.
+    /// Appends a notice of lost events.
     pub fn lost(&mut self, lost: &Lost, out: &mut Vec<u8>) {
         self.block(BlockKind::Lost, &lost.payload(), out);
     }
 
-    /// Appends what was declared and is not written yet: kinds, threads and their names.
+    /// Appends the declared kinds and threads that are not written yet.
     pub fn definitions(&mut self, out: &mut Vec<u8>) {
         self.definer.runs.write(out);
     }
 
-    /// Ends the section. What was declared and is not written yet comes before the end.
+    /// Ends the section, after the declarations that are not written yet.
     pub fn end(&mut self, end: &End, out: &mut Vec<u8>) {
         self.definitions(out);
         self.block(BlockKind::End, &end.payload(), out);
     }
 
-    /// The tag of the section, which all its blocks carry.
+    /// Returns the tag of the section, which all its blocks have.
     pub fn section(&self) -> u32 {
         self.section
     }
@@ -240,9 +240,9 @@ impl Encoder {
     }
 }
 
-/// The first event in these words, and the words after it.
+/// Returns the first event in these words, and the words after it.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
+#[expect(clippy::cast_possible_truncation, reason = "the word consists of a number and ticks")]
 fn next_event<'a>(words: &'a [u64], shapes: &[Option<Shape>; 256]) -> Option<(LaneEvent<'a>, &'a [u64])> {
     let (first, rest) = words.split_first()?;
     let number = *first as u8;

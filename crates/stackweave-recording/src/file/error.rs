@@ -1,6 +1,6 @@
-//! Why a block can't be read.
+//! The errors of reading a block.
 
-/// Why a block, or what it holds, can't be read.
+/// Why a block, or its content, can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BlockError {
     /// No block begins here.
@@ -9,31 +9,31 @@ pub enum BlockError {
     /// The header is damaged.
     #[error("the header of a block is damaged")]
     HeaderDamaged,
-    /// The header is whole, and of a version that is not known here.
+    /// The header is intact, but of an unknown version.
     #[error("written by a newer version")]
     NewerVersion,
-    /// Longer than any block may be.
+    /// The block is longer than the format allows.
     #[error("a block is longer than allowed")]
     TooLong,
-    /// There are not as many bytes as the header says.
+    /// There are fewer bytes than the header says.
     #[error("a block is cut short")]
     Cut,
-    /// The bytes are not those that were written.
+    /// The bytes do not have the checksum in the header.
     #[error("a block is damaged")]
     Damaged,
-    /// Compressed in a way that is not known here.
-    #[error("compressed in an unknown way")]
+    /// The compression method is unknown.
+    #[error("a block has an unknown compression")]
     UnknownCodec,
-    /// What was compressed does not come out as the header says.
+    /// The compressed bytes are invalid, or have another length than the header says.
     #[error("a block does not decompress")]
     BadCompression,
-    /// The payload ends in the middle of something.
+    /// The payload ends in the middle of a value.
     #[error("a block ends early")]
     EndsEarly,
-    /// The payload says something that can't be.
+    /// The payload is inconsistent.
     #[error("a block contradicts itself")]
     Contradiction,
-    /// The payload says that it holds more than there may be.
-    #[error("a block says that it holds too much")]
+    /// The payload claims more than the format allows.
+    #[error("a block claims more than the format allows")]
     TooMuch,
 }

@@ -1,38 +1,38 @@
-//! The events of one block, read back.
+//! The decoded events of one block.
 
 use super::column;
 use super::dictionary::Dictionary;
 use super::error::BlockError;
 use super::events_head::EventsHead;
-use super::kind_column::{Places, Shape};
+use super::kind_column::{KindIndices, Shape};
 use super::varint::Cursor;
 
 /// One event of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawEvent<'a> {
-    /// When, in the ticks of the recording's clock since its start.
+    /// The time, in ticks of the recording's clock since its start.
     pub ticks: u64,
     /// The number of its kind.
     pub kind: u8,
-    /// The values of its kind's fields, without a byte string at the end. Stacks and frames are numbers of the section.
+    /// The values of the kind's fields, except a byte string. Stacks and frames are numbers of the section.
     pub words: &'a [u64],
-    /// The byte string at the end, if its kind has one.
+    /// The byte string, if its kind has one.
     pub bytes: Option<&'a [u8]>,
 }
 
-/// The most words that the events of one block may take.
+/// The maximum number of words of the events of one block.
 const MAX_WORDS: usize = 8 << 20;
 
-/// The events of one block at a time; its memory is used again for the next.
+/// The events of one block. Its memory is reused for the next block.
 #[derive(Clone, Debug)]
 pub struct EventBuffer {
     head: EventsHead,
-    /// For each event: ticks and kind, its values, and where its byte string lies if it has one.
+    /// For each event: ticks and kind, its values, and the position of its byte string if it has one.
     words: Vec<u64>,
     bytes: Vec<u8>,
     /// By kind number.
     shapes: [Shape; 256],
-    /// The columns while they are taken apart.
+    /// The columns during decoding.
     values: Vec<u64>,
 }
 
@@ -48,31 +48,30 @@ impl Default for EventBuffer {
     }
 }
 
-/// A kind that a block has events of, and where their values are.
+/// The columns of one kind in a block.
 #[derive(Clone, Copy, Debug)]
 struct KindColumns {
     number: u8,
-    /// Columns, with that of the lengths of byte strings.
+    /// The number of columns, including the one of the lengths of byte strings.
     columns: usize,
     has_bytes: bool,
-    /// How many values each column has.
+    /// The number of values of each column.
     count: usize,
-    /// Where the next value of the first column is.
+    /// The index of the next value of the first column.
     at: usize,
-    /// Where the next byte string is.
+    /// The index of the next byte string.
     bytes_at: usize,
 }
 
 impl EventBuffer {
-    /// Without events.
+    /// Returns an empty buffer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in the payload of an Events block, in place of what was here. Without events after an error.
+    /// Decodes the payload of an Events block and replaces the previous events. After an error the buffer is empty.
     ///
-    /// A kind that the dictionary does not have, because its definition was lost, has events nevertheless: how many
-    /// values they have, the block says itself.
+    /// Kinds whose definitions were lost keep their events, because the block itself states how many values they have.
     pub fn decode(&mut self, payload: &[u8], dictionary: &Dictionary) -> Result<(), BlockError> {
         self.clear();
         let decoded = self.decode_into(payload, dictionary);
@@ -93,10 +92,10 @@ impl EventBuffer {
         let count = head.count as usize;
         let mut rest = Cursor::new(&payload[EventsHead::LEN..]);
         let kinds = self.kinds(&mut rest, dictionary)?;
-        let places = Places::take(&mut rest, kinds.len(), count)?;
+        let indices = KindIndices::take(&mut rest, kinds.len(), count)?;
         self.values.clear();
         column::read_each(&mut rest, count, &mut self.values)?;
-        let counts = places.counts()?;
+        let counts = indices.counts()?;
         let size: usize = kinds.iter().zip(counts).map(|((_, shape), count)| count * (shape.words() + 2)).sum();
         if size > MAX_WORDS {
             return Err(BlockError::TooMuch);
@@ -107,12 +106,12 @@ impl EventBuffer {
             columns.push(self.columns(number, shape, count, &mut rest)?);
         }
         self.words.reserve(size);
-        self.interleave(&head, places, &mut columns)?;
+        self.interleave(&head, indices, &mut columns)?;
         self.head = head;
         Ok(())
     }
 
-    /// The kinds that the block has events of.
+    /// Reads the list of kinds in the block.
     fn kinds(&mut self, rest: &mut Cursor<'_>, dictionary: &Dictionary) -> Result<Vec<(u8, Shape)>, BlockError> {
         let count = usize::from(rest.byte()?);
         let mut kinds: Vec<(u8, Shape)> = Vec::with_capacity(count);
@@ -120,8 +119,8 @@ impl EventBuffer {
             let (number, shape) = (rest.byte()?, Shape::from_number(rest.byte()?));
             let is_as_declared =
                 dictionary.kind(number).is_none_or(|kind| shape == Shape::new(kind.words(), kind.has_bytes()));
-            let is_there = kinds.iter().any(|(other, _)| *other == number);
-            if number == 0 || !is_as_declared || is_there {
+            let is_duplicate = kinds.iter().any(|(other, _)| *other == number);
+            if number == 0 || !is_as_declared || is_duplicate {
                 return Err(BlockError::Contradiction);
             }
             self.shapes[usize::from(number)] = shape;
@@ -130,7 +129,7 @@ impl EventBuffer {
         Ok(kinds)
     }
 
-    /// The values of a kind with this many events, and their byte strings.
+    /// Reads the columns and byte strings of a kind with this many events.
     fn columns(
         &mut self,
         number: u8,
@@ -153,16 +152,16 @@ impl EventBuffer {
         Ok(KindColumns { number, columns, has_bytes: shape.has_bytes(), count, at, bytes_at })
     }
 
-    /// Puts the values of the columns in the order of the events.
+    /// Writes the values of the columns in the order of the events.
     fn interleave(
         &mut self,
         head: &EventsHead,
-        places: Places<'_>,
+        indices: KindIndices<'_>,
         columns: &mut [KindColumns],
     ) -> Result<(), BlockError> {
         let mut ticks = head.first_ticks;
-        for (place, step) in places.iter().zip(&self.values) {
-            let kind = columns.get_mut(place).ok_or(BlockError::Contradiction)?;
+        for (index, step) in indices.iter().zip(&self.values) {
+            let kind = columns.get_mut(index).ok_or(BlockError::Contradiction)?;
             ticks = ticks.wrapping_add(*step);
             if ticks < head.first_ticks || ticks > head.last_ticks {
                 return Err(BlockError::Contradiction);
@@ -183,40 +182,40 @@ impl EventBuffer {
         Ok(())
     }
 
-    /// The thread that they happened on.
+    /// Returns the thread of the events.
     pub fn thread(&self) -> u32 {
         self.head.thread
     }
 
-    /// How many there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.head.count as usize
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.head.count == 0
     }
 
-    /// The least ticks of any event.
+    /// Returns the smallest ticks of any event.
     pub fn first_ticks(&self) -> u64 {
         self.head.first_ticks
     }
 
-    /// The greatest ticks of any event.
+    /// Returns the largest ticks of any event.
     pub fn last_ticks(&self) -> u64 {
         self.head.last_ticks
     }
 
-    /// The event at a place, and the place of the next one. The first is at 0.
+    /// Returns the event at an offset, and the offset of the next one. The first is at 0.
     #[inline]
-    pub fn event_at(&self, place: usize) -> Option<(RawEvent<'_>, usize)> {
-        let mut events = Events { words: self.words.get(place..)?, buffer: self };
+    pub fn event_at(&self, offset: usize) -> Option<(RawEvent<'_>, usize)> {
+        let mut events = Events { words: self.words.get(offset..)?, buffer: self };
         let event = events.next()?;
         Some((event, self.words.len() - events.words.len()))
     }
 
-    /// The events, in the order in which they were recorded.
+    /// Returns the events, in the order of their recording.
     pub fn iter(&self) -> Events<'_> {
         Events { words: &self.words, buffer: self }
     }
@@ -242,7 +241,7 @@ impl<'a> Iterator for Events<'a> {
     type Item = RawEvent<'a>;
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the words are taken apart")]
+    #[expect(clippy::cast_possible_truncation, reason = "the words consist of two numbers")]
     fn next(&mut self) -> Option<RawEvent<'a>> {
         let (first, rest) = self.words.split_first()?;
         let kind = *first as u8;
@@ -250,9 +249,9 @@ impl<'a> Iterator for Events<'a> {
         let (words, mut rest) = rest.split_at_checked(shape.words())?;
         let mut bytes = None;
         if shape.has_bytes() {
-            let (place, after) = rest.split_first()?;
-            let at = (place >> 32) as usize;
-            bytes = self.buffer.bytes.get(at..at + *place as u32 as usize);
+            let (position, after) = rest.split_first()?;
+            let at = (position >> 32) as usize;
+            bytes = self.buffer.bytes.get(at..at + *position as u32 as usize);
             rest = after;
         }
         self.words = rest;

@@ -1,25 +1,25 @@
-//! What a block of events says before them, never compressed.
+//! The head of an Events block, which is never compressed.
 
 use super::error::BlockError;
 
-/// Whose events a block holds, how many, and when. Enough to count them, or to pass them over.
+/// The thread, number and times of the events in a block: enough to count or skip them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventsHead {
     /// The thread.
     pub thread: u32,
-    /// How many events.
+    /// The number of events.
     pub count: u32,
-    /// The least ticks of any of them.
+    /// The smallest ticks of any event.
     pub first_ticks: u64,
-    /// The greatest ticks of any of them.
+    /// The largest ticks of any event.
     pub last_ticks: u64,
 }
 
 impl EventsHead {
-    /// How many bytes it takes, at the beginning of what is stored.
+    /// Its length in bytes, at the beginning of the stored payload.
     pub const LEN: usize = 24;
 
-    /// Reads one, out of a payload or of what is stored of it.
+    /// Parses the head of a payload or of a stored payload.
     pub fn parse(bytes: &[u8]) -> Result<Self, BlockError> {
         let bytes: &[u8; Self::LEN] = bytes.first_chunk().ok_or(BlockError::EndsEarly)?;
         let (head, ticks) = bytes.split_at(8);

@@ -1,9 +1,9 @@
-//! The kinds of the events of a block: which there are, and for each event its place among them in as few bits as do.
+//! The kinds of the events of a block: a list of them, and for each event its index in the list, in as few bits as necessary.
 
 use super::error::BlockError;
 use super::varint::Cursor;
 
-/// What an event of some kind consists of, in one byte: words, and whether a byte string follows.
+/// The structure of a kind's events, in one byte: the number of words, and whether a byte string follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape(u8);
 
@@ -32,7 +32,7 @@ impl Shape {
     }
 }
 
-/// How many bits the place of a kind among so many takes.
+/// Returns the number of bits of an index into a list of `kinds` kinds.
 const fn width(kinds: usize) -> usize {
     match kinds {
         0 | 1 => 0,
@@ -43,28 +43,28 @@ const fn width(kinds: usize) -> usize {
     }
 }
 
-/// Appends the places, the first in the lowest bits of a byte.
-pub(super) fn write(places: &[u8], kinds: usize, out: &mut Vec<u8>) {
+/// Appends the indices, the first in the lowest bits of a byte.
+pub(super) fn write(indices: &[u8], kinds: usize, out: &mut Vec<u8>) {
     match width(kinds) {
         0 => {}
-        8 => out.extend_from_slice(places),
+        8 => out.extend_from_slice(indices),
         width => {
-            let packed = places.chunks(8 / width);
-            out.extend(packed.map(|chunk| chunk.iter().rev().fold(0, |byte, place| byte << width | place)));
+            let packed = indices.chunks(8 / width);
+            out.extend(packed.map(|chunk| chunk.iter().rev().fold(0, |byte, index| byte << width | index)));
         }
     }
 }
 
-/// The places of as many events as there are.
+/// The indices of the kinds of a block's events.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places<'a> {
+pub(super) struct KindIndices<'a> {
     packed: &'a [u8],
     kinds: usize,
     count: usize,
 }
 
-impl<'a> Places<'a> {
-    /// Takes them out of `from`.
+impl<'a> KindIndices<'a> {
+    /// Reads them from `from`.
     pub(super) fn take(from: &mut Cursor<'a>, kinds: usize, count: usize) -> Result<Self, BlockError> {
         let bits = count.checked_mul(width(kinds)).ok_or(BlockError::TooMuch)?;
         Ok(Self { packed: from.take(bits.div_ceil(8))?, kinds, count })
@@ -76,18 +76,18 @@ impl<'a> Places<'a> {
         let mask = (1 << width) - 1;
         (0..self.count).map(move |event| {
             let bit = event * width;
-            // Without a width there may be no bytes at all.
+            // If the width is 0, there may be no bytes.
             let byte = self.packed.get(bit / 8).copied().unwrap_or(0);
             usize::from(byte) >> (bit % 8) & mask
         })
     }
 
-    /// How many events there are of each kind.
+    /// Returns the number of events of each kind.
     pub(super) fn counts(self) -> Result<[usize; 256], BlockError> {
         let mut counts = [0; 256];
-        self.iter().for_each(|place| counts[place] += 1);
-        let strangers: usize = counts[self.kinds..].iter().sum();
-        if strangers == 0 { Ok(counts) } else { Err(BlockError::Contradiction) }
+        self.iter().for_each(|index| counts[index] += 1);
+        let unlisted: usize = counts[self.kinds..].iter().sum();
+        if unlisted == 0 { Ok(counts) } else { Err(BlockError::Contradiction) }
     }
 }
 
@@ -97,23 +97,23 @@ mod tests {
 
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "at most 255 kinds")]
-    fn places_come_back_in_as_few_bits_as_do() {
+    fn indices_round_trip_in_as_few_bits_as_necessary() {
         for (kinds, bytes) in [(1, 0), (2, 3), (3, 5), (4, 5), (5, 10), (16, 10), (17, 19), (255, 19)] {
-            let places: Vec<u8> = (0..19).map(|event| (event * 7 % kinds) as u8).collect();
+            let indices: Vec<u8> = (0..19).map(|event| (event * 7 % kinds) as u8).collect();
             let mut out = Vec::new();
-            write(&places, kinds, &mut out);
+            write(&indices, kinds, &mut out);
             assert_eq!(out.len(), bytes, "{kinds}");
-            let read = Places::take(&mut Cursor::new(&out), kinds, places.len()).unwrap();
-            assert_eq!(read.iter().map(|place| place as u8).collect::<Vec<_>>(), places, "{kinds}");
-            assert_eq!(read.counts().unwrap().iter().sum::<usize>(), places.len());
+            let read = KindIndices::take(&mut Cursor::new(&out), kinds, indices.len()).unwrap();
+            assert_eq!(read.iter().map(|index| index as u8).collect::<Vec<_>>(), indices, "{kinds}");
+            assert_eq!(read.counts().unwrap().iter().sum::<usize>(), indices.len());
         }
     }
 
     #[test]
-    fn a_kind_that_is_not_in_the_list_is_refused() {
-        let places = Places::take(&mut Cursor::new(&[0b1101_0000]), 3, 4).unwrap();
-        assert_eq!(places.counts(), Err(BlockError::Contradiction));
-        assert_eq!(Places::take(&mut Cursor::new(&[0]), 2, 9).err(), Some(BlockError::EndsEarly));
-        assert_eq!(Places::take(&mut Cursor::new(&[0]), 2, usize::MAX).err(), Some(BlockError::EndsEarly));
+    fn an_index_beyond_the_list_is_rejected() {
+        let indices = KindIndices::take(&mut Cursor::new(&[0b1101_0000]), 3, 4).unwrap();
+        assert_eq!(indices.counts(), Err(BlockError::Contradiction));
+        assert_eq!(KindIndices::take(&mut Cursor::new(&[0]), 2, 9).err(), Some(BlockError::EndsEarly));
+        assert_eq!(KindIndices::take(&mut Cursor::new(&[0]), 2, usize::MAX).err(), Some(BlockError::EndsEarly));
     }
 }

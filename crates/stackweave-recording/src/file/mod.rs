@@ -1,7 +1,7 @@
-//! The format of recordings, both ways, without any I/O. `docs/reference/format-recording.md` says it byte by byte.
+//! The format of recordings: encoding and decoding, without any I/O. `docs/reference/format-recording.md` specifies every byte.
 //!
-//! A file is a sequence of framed blocks. What it holds is never trusted: nothing here panics on any bytes, and nothing
-//! is allocated that the bytes present do not justify.
+//! A file is a sequence of framed blocks. Its content is untrusted: no bytes cause a panic, and no allocation exceeds what the
+//! bytes that are present justify.
 
 mod block;
 pub(crate) mod call_fields;
@@ -15,14 +15,14 @@ mod encoder;
 mod error;
 mod event_buffer;
 mod events_head;
+mod id_table;
 mod kind_column;
 mod nesting;
 mod number_map;
-mod numbered;
 mod numbers;
-mod pending;
-mod points;
-mod recorded;
+mod pending_names;
+mod recorded_frames;
+mod small_blocks;
 mod start;
 mod transpose;
 mod varint;
@@ -30,13 +30,13 @@ mod varint;
 pub use crate::clock::{ClockPoint, ClockSource};
 pub use block::{BlockHeader, BlockKind, MAX_PAYLOAD, SYNC, VERSION, write_block};
 pub use dictionary::Dictionary;
-pub use encoder::{Encoded, Encoder, Taken};
+pub use encoder::{Consumed, Encoded, Encoder};
 pub use error::BlockError;
 pub use event_buffer::{EventBuffer, Events, RawEvent};
 pub use events_head::EventsHead;
 pub use nesting::{Nesting, OpenWord, open_kind};
 pub use number_map::{MAX_NUMBER, NumberMap, number_of};
-pub use pending::{Answered, Pending};
-pub use points::{End, EndReason, LossReason, Lost};
-pub use recorded::{RecordedFrame, RecordedName, RecordedThread};
-pub use start::{Mode, Start};
+pub use pending_names::{PendingNames, ResolvedNames};
+pub use recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
+pub use small_blocks::{End, EndReason, LossReason, Lost};
+pub use start::{RecordingMode, Start};

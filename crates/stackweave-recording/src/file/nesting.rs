@@ -1,4 +1,4 @@
-//! What events do to what their thread has open, so that this is still known when the events themselves are dropped.
+//! The effect of events on the open spans of their thread. It survives when the events themselves are dropped.
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
 
@@ -7,7 +7,7 @@ use crate::events;
 use crate::events::fields::{DEPTH, FRAME};
 use crate::read::{Ended, OpenStack};
 
-/// Something that is open: the word of its frame or of its call.
+/// An open span, as the word of its frame or of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenWord {
     /// The word, as in the process that records.
@@ -16,107 +16,107 @@ pub struct OpenWord {
     pub is_call: bool,
 }
 
-/// What is open in a thread, as a recorder tells it again, if it is known by the word of a call or of a frame.
+/// Returns the kind of events that record a span as open again, for the word of a call or of a frame.
 pub fn open_kind(is_call: bool) -> EventKind {
     if is_call { events::OPEN } else { EventKind { fields: vec![FRAME, DEPTH].into(), ..events::OPEN } }
 }
 
-/// What events of one kind do.
+/// The effect of events of one kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Doing {
+pub(super) enum NestingEffect {
     #[default]
     Nothing,
     Begin {
-        place: usize,
+        index: usize,
         is_call: bool,
     },
     End,
     Open {
-        place: usize,
+        index: usize,
         is_call: bool,
         depth: Option<usize>,
     },
 }
 
-impl Doing {
+impl NestingEffect {
     pub(super) fn of(kind: &EventKind) -> Self {
-        let is_frame = |field: &Field| matches!(field.of, FieldType::Frame | FieldType::Call);
-        let place = kind.fields.iter().position(is_frame);
-        let is_call = place.is_some_and(|place| kind.fields[place].of == FieldType::Call);
-        match (kind.role, place) {
+        let is_frame = |field: &Field| matches!(field.field_type, FieldType::Frame | FieldType::Call);
+        let index = kind.fields.iter().position(is_frame);
+        let is_call = index.is_some_and(|index| kind.fields[index].field_type == FieldType::Call);
+        match (kind.role, index) {
             (Role::End, _) => Self::End,
-            (Role::Begin | Role::Resume, place) => Self::Begin { place: place.unwrap_or(usize::MAX), is_call },
-            (Role::Open, Some(place)) => Self::Open { place, is_call, depth: kind.position_of(FieldType::Unsigned) },
+            (Role::Begin | Role::Resume, index) => Self::Begin { index: index.unwrap_or(usize::MAX), is_call },
+            (Role::Open, Some(index)) => Self::Open { index, is_call, depth: kind.position_of(FieldType::Unsigned) },
             _ => Self::Nothing,
         }
     }
 }
 
-/// What some events of one thread do, one after another, without what they both begin and end.
+/// The effect of a sequence of events of one thread, without spans that begin and end inside it.
 #[derive(Clone, Debug, Default)]
 pub struct Nesting {
-    steps: Vec<Step>,
+    steps: Vec<NestingStep>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum NestingStep {
     End(u64),
     Begin(OpenWord),
-    /// A word of 0 is nothing.
+    /// A word of 0 means that nothing is open.
     Open(OpenWord, u64),
-    /// Something that is no open, and so ends a run of opens.
+    /// Any other event, which ends a run of opens.
     Other,
 }
 
 impl Nesting {
     #[inline]
-    pub(super) fn add(&mut self, doing: Doing, event: &LaneEvent<'_>) {
-        let word = |place: usize| event.fields.get(place).copied().unwrap_or(0);
-        match (doing, self.steps.last_mut()) {
-            (Doing::Begin { place, is_call }, _) => {
-                self.steps.push(Step::Begin(OpenWord { word: word(place), is_call }));
+    pub(super) fn add(&mut self, effect: NestingEffect, event: &LaneEvent<'_>) {
+        let word = |index: usize| event.fields.get(index).copied().unwrap_or(0);
+        match (effect, self.steps.last_mut()) {
+            (NestingEffect::Begin { index, is_call }, _) => {
+                self.steps.push(NestingStep::Begin(OpenWord { word: word(index), is_call }));
             }
-            (Doing::End, Some(Step::Begin(_))) => drop(self.steps.pop()),
-            (Doing::End, Some(Step::End(count))) => *count += 1,
-            (Doing::End, _) => self.steps.push(Step::End(1)),
-            (Doing::Open { place, is_call, depth }, _) => {
-                let open = OpenWord { word: word(place), is_call };
-                self.steps.push(Step::Open(open, depth.map_or(0, word)));
+            (NestingEffect::End, Some(NestingStep::Begin(_))) => drop(self.steps.pop()),
+            (NestingEffect::End, Some(NestingStep::End(count))) => *count += 1,
+            (NestingEffect::End, _) => self.steps.push(NestingStep::End(1)),
+            (NestingEffect::Open { index, is_call, depth }, _) => {
+                let open = OpenWord { word: word(index), is_call };
+                self.steps.push(NestingStep::Open(open, depth.map_or(0, word)));
             }
-            (Doing::Nothing, Some(Step::Open(..))) => self.steps.push(Step::Other),
-            (Doing::Nothing, _) => {}
+            (NestingEffect::Nothing, Some(NestingStep::Open(..))) => self.steps.push(NestingStep::Other),
+            (NestingEffect::Nothing, _) => {}
         }
     }
 
-    /// Does the same to what was open before these events.
+    /// Applies the effect to the spans that were open before these events.
     pub fn apply(&self, open: &mut OpenStack<OpenWord>) {
         for step in &self.steps {
-            if !matches!(step, Step::Open(..)) {
+            if !matches!(step, NestingStep::Open(..)) {
                 end_beyond(open);
             }
             match *step {
-                Step::End(count) => {
-                    // Behind the first that ends nothing there is nothing.
+                NestingStep::End(count) => {
+                    // Once an end finds nothing open, the others do, too.
                     let _ = (0..count).find(|_| open.end() == Ended::Nothing);
                 }
-                Step::Begin(what) => open.begin(what),
-                Step::Open(what, depth) => apply_open(open, what, depth),
-                Step::Other => {}
+                NestingStep::Begin(span) => open.begin(span),
+                NestingStep::Open(span, depth) => apply_open(open, span, depth),
+                NestingStep::Other => {}
             }
         }
     }
 }
 
-fn apply_open(open: &mut OpenStack<OpenWord>, what: OpenWord, depth: u64) {
+fn apply_open(open: &mut OpenStack<OpenWord>, span: OpenWord, depth: u64) {
     if !open.goes_on(depth) {
         end_beyond(open);
     }
-    if what.word == 0 {
+    if span.word == 0 {
         open.open_nothing(depth);
         end_beyond(open);
-    } else if open.open(depth, |known| *known == what) {
+    } else if open.open(depth, |known| *known == span) {
         end_beyond(open);
-        open.begin_open(depth, what);
+        open.begin_open(depth, span);
     }
 }
 

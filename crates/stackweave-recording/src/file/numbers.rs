@@ -1,4 +1,4 @@
-//! The numbers that a section has given: to strings, modules, frames and stacks.
+//! The numbers that a section has assigned to strings, modules, frames and stacks.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl Numbers {
         [self.strings, self.modules, self.frames, self.stacks]
     }
 
-    /// Returns the greater number of each sort.
+    /// Returns the higher number of each sort.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             strings: self.strings.max(other.strings),
@@ -31,13 +31,13 @@ impl Numbers {
 
 /// The numbers after `base`, up to `last`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Given {
+pub(super) struct AssignedNumbers {
     pub(super) base: Numbers,
     pub(super) last: Numbers,
 }
 
-impl Given {
-    /// Returns whether some number is in both.
+impl AssignedNumbers {
+    /// Returns whether both contain a common number.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let bases = self.base.all().into_iter().zip(other.base.all());
         let lasts = self.last.all().into_iter().zip(other.last.all());
@@ -48,9 +48,9 @@ impl Given {
 /// The numbers of stacks, by their ids in the process.
 #[derive(Debug)]
 pub(super) enum StackNumbers {
-    /// By id; 0: none. For all stacks of a process.
+    /// By id, with 0 for none. For all stacks of a process.
     Dense(Vec<u32>),
-    /// For some of them.
+    /// For some stacks of a process.
     Sparse(HashMap<u32, u32>),
 }
 
@@ -59,7 +59,7 @@ impl StackNumbers {
     #[inline]
     pub(super) fn get(&self, id: u64) -> u32 {
         match self {
-            Self::Dense(numbers) => usize::try_from(id).ok().and_then(|place| numbers.get(place)).copied(),
+            Self::Dense(numbers) => usize::try_from(id).ok().and_then(|index| numbers.get(index)).copied(),
             Self::Sparse(numbers) => u32::try_from(id).ok().and_then(|id| numbers.get(&id)).copied(),
         }
         .unwrap_or(0)
@@ -68,11 +68,11 @@ impl StackNumbers {
     pub(super) fn set(&mut self, id: StackId, number: u32) {
         match self {
             Self::Dense(numbers) => {
-                let place = id.get() as usize;
-                if numbers.len() <= place {
-                    numbers.resize(place + 1, 0);
+                let index = id.get() as usize;
+                if numbers.len() <= index {
+                    numbers.resize(index + 1, 0);
                 }
-                numbers[place] = number;
+                numbers[index] = number;
             }
             Self::Sparse(numbers) => drop(numbers.insert(id.get(), number)),
         }
@@ -83,20 +83,20 @@ impl StackNumbers {
 mod tests {
     use super::*;
 
-    fn given(base: u32, last: u32) -> Given {
+    fn assigned(base: u32, last: u32) -> AssignedNumbers {
         let numbers = |stacks| Numbers { stacks, ..Numbers::default() };
-        Given { base: numbers(base), last: numbers(last) }
+        AssignedNumbers { base: numbers(base), last: numbers(last) }
     }
 
     #[test]
-    fn numbers_overlap_only_where_both_have_some() {
-        assert!(!given(0, 5).overlaps(&given(5, 9)) && !given(5, 9).overlaps(&given(0, 5)));
-        assert!(given(0, 6).overlaps(&given(5, 9)) && given(5, 9).overlaps(&given(0, 6)));
-        assert!(!given(0, 6).overlaps(&given(3, 3)), "nothing has a number there");
+    fn ranges_overlap_only_if_both_contain_a_number() {
+        assert!(!assigned(0, 5).overlaps(&assigned(5, 9)) && !assigned(5, 9).overlaps(&assigned(0, 5)));
+        assert!(assigned(0, 6).overlaps(&assigned(5, 9)) && assigned(5, 9).overlaps(&assigned(0, 6)));
+        assert!(!assigned(0, 6).overlaps(&assigned(3, 3)), "an empty range");
     }
 
     #[test]
-    fn stacks_have_the_numbers_that_they_were_given() {
+    fn stacks_have_their_assigned_numbers() {
         for mut numbers in [StackNumbers::Dense(Vec::new()), StackNumbers::Sparse(HashMap::new())] {
             numbers.set(StackId::new(7).unwrap(), 3);
             assert_eq!([0, 6, 7, 8, u64::MAX].map(|id| numbers.get(id)), [0, 0, 3, 0, 0]);

@@ -1,58 +1,58 @@
-//! The beginning of a section: which process it is a recording of.
+//! The Start of a section, which describes its process.
 
 use super::error::BlockError;
 use super::varint::{Cursor, put, put_bytes, zigzag};
 use crate::clock::ClockSource;
 
-/// What is said about a process at the beginning of its recording. Text that is not known is empty, a number 0.
+/// The description of a recorded process. Unknown text is empty, an unknown number 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// The process that started it.
+    /// The process id of its parent.
     pub parent_pid: u32,
     /// The name of the machine.
     pub host: String,
-    /// What tells one run of the machine from another.
+    /// Identifies one boot of the machine.
     pub boot_id: String,
-    /// What tells the machine from others, and stays when it is started anew.
+    /// Identifies the machine across boots.
     pub machine: String,
-    /// The number of the user whose rights the process has; `None` if it was not recorded.
+    /// The effective user id of the process; `None` if it was not recorded.
     pub uid: Option<u32>,
-    /// The file that the process runs.
+    /// The path of its executable.
     pub executable: String,
-    /// The arguments that it was started with, its name first.
+    /// Its arguments, with the program's name first.
     pub command_line: Vec<String>,
     /// The version of Python in it, if there is one.
     pub python: Option<String>,
-    /// The version of Stackweave that recorded.
+    /// The version of Stackweave that made the recording.
     pub stackweave_version: String,
-    /// When ticks were 0, in nanoseconds since 1970 by the wall clock.
+    /// The wall clock at 0 ticks, in nanoseconds since 1970.
     pub started_wall_ns: i64,
-    /// When ticks were 0, by `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC` at 0 ticks.
     pub started_monotonic_ns: u64,
-    /// Whose ticks the times are.
+    /// The clock that the ticks are of.
     pub clock: ClockSource,
-    /// How many ticks there are in a second, nearly; the clock points say it better.
+    /// The approximate number of ticks per second; the clock points give a more exact rate.
     pub ticks_per_second: u64,
     /// The number of the thread that started the recording.
     pub thread: u32,
-    /// The process that this one was forked from while that one was being recorded.
+    /// The process that this one was forked from, if that one was being recorded.
     pub forked_from: Option<u32>,
-    /// Whether all is kept.
-    pub mode: Mode,
-    /// What else the recorder, or its user, has to say: names and values.
+    /// Whether all events are kept.
+    pub mode: RecordingMode,
+    /// Further options of the recorder or its user: names and values.
     pub options: Vec<(String, String)>,
 }
 
 /// Whether a recording keeps all of its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Mode {
-    /// All of them.
+pub enum RecordingMode {
+    /// It keeps all events.
     #[default]
     Whole = 1,
-    /// The last ones only.
+    /// It keeps only the last events.
     Ring = 2,
 }
 
@@ -75,13 +75,13 @@ impl Default for Start {
             ticks_per_second: 0,
             thread: 0,
             forked_from: None,
-            mode: Mode::Whole,
+            mode: RecordingMode::Whole,
             options: Vec::new(),
         }
     }
 }
 
-/// The numbers of what is said. One that is not known is passed over.
+/// The tags of the values. Readers skip unknown tags.
 mod tag {
     pub(super) const PID: u64 = 1;
     pub(super) const PARENT_PID: u64 = 2;
@@ -104,15 +104,15 @@ mod tag {
 }
 
 impl Start {
-    /// What the option is called that all processes of one run have in common.
+    /// The name of the option that all processes of one run have in common.
     pub const RUN: &'static str = "run";
 
-    /// Returns the run that the recording belongs to: that of the program and of all processes that it has started.
+    /// Returns the run that the recording belongs to: that of the program and of all processes that it started.
     pub fn run(&self) -> Option<&str> {
         self.options.iter().find(|(name, _)| name == Self::RUN).map(|(_, run)| run.as_str())
     }
 
-    /// The payload of a Start block. What is empty or 0 is left out.
+    /// Returns the payload of a Start block. Values that are empty or 0 are left out.
     pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut number = |tag: u64, number: u64| {
@@ -131,7 +131,7 @@ impl Start {
         if let Some(pid) = self.forked_from {
             put_number(&mut out, tag::FORKED_FROM, pid.into());
         }
-        // That of root is 0, and counts.
+        // The user id of root is 0, and must be written.
         if let Some(uid) = self.uid {
             put_number(&mut out, tag::UID, uid.into());
         }
@@ -195,7 +195,13 @@ impl Start {
             tag::TICKS_PER_SECOND => self.ticks_per_second = inner.varint()?,
             tag::THREAD => self.thread = inner.small()?,
             tag::FORKED_FROM => self.forked_from = Some(inner.small()?),
-            tag::MODE => self.mode = if inner.varint()? == Mode::Ring as u64 { Mode::Ring } else { Mode::Whole },
+            tag::MODE => {
+                self.mode = if inner.varint()? == RecordingMode::Ring as u64 {
+                    RecordingMode::Ring
+                } else {
+                    RecordingMode::Whole
+                }
+            }
             tag::UID => self.uid = Some(inner.small()?),
             tag::MACHINE => self.machine = text(),
             tag::OPTION => self.options.push((inner.text()?, inner.text()?)),
@@ -239,27 +245,27 @@ mod tests {
             ticks_per_second: 2_400_000_000,
             thread: 1,
             forked_from: Some(4000),
-            mode: Mode::Ring,
+            mode: RecordingMode::Ring,
             options: vec![("memory".into(), "64".into()), ("memory".into(), String::new())],
         }
     }
 
     #[test]
-    fn all_of_it_comes_back() {
+    fn starts_round_trip() {
         for start in [full(), Start::default()] {
             assert_eq!(Start::parse(&start.payload()), Ok(start));
         }
     }
 
     #[test]
-    fn what_is_not_known_is_passed_over() {
+    fn unknown_tags_are_skipped() {
         let mut payload = full().payload();
         put_text(&mut payload, 99, "from the future");
         assert_eq!(Start::parse(&payload), Ok(full()));
     }
 
     #[test]
-    fn a_cut_one_is_refused_or_shorter() {
+    fn a_truncated_start_is_rejected_or_incomplete() {
         let payload = full().payload();
         for len in 0..payload.len() {
             assert_ne!(Start::parse(&payload[..len]), Ok(full()), "{len}");

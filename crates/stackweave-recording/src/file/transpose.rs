@@ -1,4 +1,4 @@
-//! Raw words into the payload of an Events block: events in, columns out.
+//! Transposition of raw events to the columns of an Events block.
 
 use stackweave_core::{EventKind, FieldType};
 
@@ -6,23 +6,23 @@ use super::column::{self, Coding};
 use super::events_head::EventsHead;
 use super::kind_column::{self, Shape};
 
-/// The columns of one block that is being made; their memory is used again for the next.
+/// The columns of the current block. Their memory is reused for the next block.
 #[derive(Debug)]
 pub(super) struct Transposer {
-    /// By place in this block; those behind `present` are left from earlier blocks.
+    /// By index of the kind in this block; those after `present` remain from earlier blocks.
     columns: Vec<KindColumns>,
     present: usize,
-    /// By kind number: its place, or none.
-    places: [u8; 256],
+    /// By kind number: the index of the kind in this block, or none.
+    indices: [u8; 256],
     kinds: Vec<u8>,
     /// The ticks of each event, then the steps between them.
     ticks: Vec<u64>,
-    /// Words that the events took when they were raw.
+    /// The number of raw words of the events.
     words: usize,
     scratch: Vec<u8>,
 }
 
-const NO_PLACE: u8 = u8::MAX;
+const NO_INDEX: u8 = u8::MAX;
 
 #[derive(Debug, Default)]
 struct KindColumns {
@@ -35,9 +35,9 @@ struct KindColumns {
 
 #[derive(Debug)]
 struct FieldColumn {
-    of: FieldType,
+    field_type: FieldType,
     values: Vec<u64>,
-    /// Of calls: the frames that call.
+    /// The frames of the callers, if the field is a call.
     callers: Vec<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Transposer {
         Self {
             columns: Vec::new(),
             present: 0,
-            places: [NO_PLACE; 256],
+            indices: [NO_INDEX; 256],
             kinds: Vec::new(),
             ticks: Vec::new(),
             words: 0,
@@ -55,45 +55,45 @@ impl Default for Transposer {
     }
 }
 
-/// The values of an event's fields that must be told in another way than its process does.
+/// Converts values of a process to numbers of its section.
 pub(super) trait Renumber {
-    /// The section's number of a stack.
+    /// Returns the section's number of a stack.
     fn stack(&mut self, word: u64) -> u64;
-    /// The section's number of a frame.
+    /// Returns the section's number of a frame.
     fn frame(&mut self, word: u64) -> u64;
-    /// The section's numbers of what is called, and of what calls it.
+    /// Returns the section's numbers of the callee and of the caller.
     fn call(&mut self, word: u64) -> (u64, u64);
 }
 
-/// One event in raw words, found whole.
+/// One complete event in raw words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneEvent<'a> {
     pub(super) number: u8,
     pub(super) ticks: u64,
     pub(super) fields: &'a [u64],
-    /// The words of a byte string, and how many of their bytes are its own.
+    /// The words of a byte string, and its length in bytes.
     pub(super) bytes: Option<(&'a [u64], usize)>,
 }
 
 impl Transposer {
-    /// How many raw words the events of this block took so far.
+    /// Returns the number of raw words of the block's events.
     pub(super) const fn words(&self) -> usize {
         self.words
     }
 
-    /// Adds an event of one of these kinds, the first of which has number 1.
+    /// Adds an event of one of these kinds, whose numbers begin with 1.
     #[inline]
     pub(super) fn push(&mut self, kinds: &[EventKind], event: LaneEvent<'_>, to: &mut impl Renumber) {
-        let place = match self.places[usize::from(event.number)] {
-            NO_PLACE => self.begin_kind(event.number, &kinds[usize::from(event.number) - 1]),
-            place => place,
+        let index = match self.indices[usize::from(event.number)] {
+            NO_INDEX => self.begin_kind(event.number, &kinds[usize::from(event.number) - 1]),
+            index => index,
         };
-        self.kinds.push(place);
+        self.kinds.push(index);
         self.ticks.push(event.ticks);
         self.words += 1 + event.fields.len();
-        let columns = &mut self.columns[usize::from(place)];
+        let columns = &mut self.columns[usize::from(index)];
         for (column, value) in columns.fields.iter_mut().zip(event.fields) {
-            column.values.push(match column.of {
+            column.values.push(match column.field_type {
                 FieldType::Stack => to.stack(*value),
                 FieldType::Frame => to.frame(*value),
                 FieldType::Call => {
@@ -118,28 +118,32 @@ impl Transposer {
     #[cold]
     #[expect(clippy::cast_possible_truncation, reason = "there are at most 255 kinds")]
     fn begin_kind(&mut self, number: u8, kind: &EventKind) -> u8 {
-        let place = self.present as u8;
-        self.places[usize::from(number)] = place;
+        let index = self.present as u8;
+        self.indices[usize::from(number)] = index;
         self.present += 1;
         if self.columns.len() < self.present {
             self.columns.push(KindColumns::default());
         }
-        let columns = &mut self.columns[usize::from(place)];
+        let columns = &mut self.columns[usize::from(index)];
         columns.number = number;
-        let calls = kind.fields.iter().filter(|field| field.of == FieldType::Call).count();
+        let calls = kind.fields.iter().filter(|field| field.field_type == FieldType::Call).count();
         columns.shape = Shape::new(kind.words() + calls, kind.has_bytes());
         columns.fields.truncate(kind.words());
-        for (place, field) in kind.fields[..kind.words()].iter().enumerate() {
-            match columns.fields.get_mut(place) {
-                Some(column) => column.of = field.of,
-                None => columns.fields.push(FieldColumn { of: field.of, values: Vec::new(), callers: Vec::new() }),
+        for (position, field) in kind.fields[..kind.words()].iter().enumerate() {
+            match columns.fields.get_mut(position) {
+                Some(column) => column.field_type = field.field_type,
+                None => columns.fields.push(FieldColumn {
+                    field_type: field.field_type,
+                    values: Vec::new(),
+                    callers: Vec::new(),
+                }),
             }
         }
-        place
+        index
     }
 
-    /// Appends the payload and begins anew. Nothing if there is no event.
-    #[expect(clippy::cast_possible_truncation, reason = "blocks are cut long before 2^32 events")]
+    /// Appends the payload and clears the columns. Returns `false` if there are no events.
+    #[expect(clippy::cast_possible_truncation, reason = "blocks end long before 2^32 events")]
     pub(super) fn finish(&mut self, thread: u32, out: &mut Vec<u8>) -> bool {
         let Some(first_ticks) = self.ticks.iter().min().copied() else { return false };
         let last_ticks = self.ticks.iter().max().copied().unwrap_or(first_ticks);
@@ -154,7 +158,7 @@ impl Transposer {
         column::write_each(&self.ticks, coding, out, &mut self.scratch);
         for kind in columns {
             kind.write(out, &mut self.scratch);
-            self.places[usize::from(kind.number)] = NO_PLACE;
+            self.indices[usize::from(kind.number)] = NO_INDEX;
         }
         self.kinds.clear();
         self.ticks.clear();
@@ -167,10 +171,10 @@ impl Transposer {
 impl KindColumns {
     fn write(&mut self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         for field in &mut self.fields {
-            column::write(&field.values, Coding::for_field(field.of), out, scratch);
+            column::write(&field.values, Coding::for_field(field.field_type), out, scratch);
             field.values.clear();
-            if field.of == FieldType::Call {
-                column::write(&field.callers, Coding::for_field(field.of), out, scratch);
+            if field.field_type == FieldType::Call {
+                column::write(&field.callers, Coding::for_field(field.field_type), out, scratch);
                 field.callers.clear();
             }
         }
@@ -183,7 +187,7 @@ impl KindColumns {
     }
 }
 
-/// Turns ticks into the steps between them, from `first` on. They have a sign only where a clock went back.
+/// Replaces ticks by the steps between them, from `first` on. They are signed only if a clock went back.
 fn steps(ticks: &mut [u64], first: u64) -> Coding {
     let mut before = first;
     let mut fell = false;

@@ -1,8 +1,8 @@
-//! Numbers of as many bytes as they need, and a cursor that never reads past the end.
+//! Numbers of variable length, and a cursor that never reads past the end.
 
 use super::error::BlockError;
 
-/// Seven bits in each byte, the lowest first; the top bit says that more follow.
+/// Appends a number with seven bits in each byte, the lowest first; the top bit marks that more follow.
 #[inline]
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -12,8 +12,8 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(low_byte(value));
 }
 
-/// Appends many at once. Eight bytes are written for each without asking how many it needs: lengths that change from
-/// one to the next would cost more than the writing.
+/// Appends many numbers at once. It writes eight bytes for each without a branch on its length, because unpredictable lengths
+/// would cost more than the writes.
 pub(super) fn put_all(out: &mut Vec<u8>, values: &[u64], mut map: impl FnMut(u64) -> u64) {
     let mut at = out.len();
     out.resize(at + values.len() * MAX_LEN, 0);
@@ -31,7 +31,7 @@ pub(super) fn put_all(out: &mut Vec<u8>, values: &[u64], mut map: impl FnMut(u64
     out.truncate(at);
 }
 
-/// The most bytes that a number takes.
+/// The maximum number of bytes of a number.
 const MAX_LEN: usize = 10;
 /// The top bit of each byte.
 const CONTINUED: u64 = 0x8080_8080_8080_8080;
@@ -48,7 +48,7 @@ fn put_long(out: &mut [u8], mut value: u64) -> usize {
     len + 1
 }
 
-/// Moves each seven bits of a number below 2^56 into a byte of their own.
+/// Moves each group of seven bits of a number below 2^56 to a separate byte.
 const fn spread(value: u64) -> u64 {
     let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let value = value & 0x0000_3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
@@ -62,16 +62,16 @@ const fn gather(value: u64) -> u64 {
     value & 0x0fff_ffff | (value & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A number with its sign in the lowest bit, so that small ones of both signs stay short.
+/// Returns a number with its sign in the lowest bit, so that small numbers of both signs are short.
 #[inline]
-#[expect(clippy::cast_sign_loss, reason = "the bits are wanted")]
+#[expect(clippy::cast_sign_loss, reason = "the cast keeps the bits")]
 pub(super) const fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
 /// The inverse of [`zigzag`].
 #[inline]
-#[expect(clippy::cast_possible_wrap, reason = "the bits are wanted")]
+#[expect(clippy::cast_possible_wrap, reason = "the cast keeps the bits")]
 pub(super) const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -80,18 +80,18 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, zigzag(value));
 }
 
-/// A length, then as many bytes.
+/// Appends a length and the bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the cast keeps the low bits")]
 const fn low_byte(value: u64) -> u8 {
     value as u8
 }
 
-/// What is left of a payload.
+/// The unread rest of a payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// How many bytes are left.
+    /// Returns the number of remaining bytes.
     pub(super) const fn len(&self) -> usize {
         self.rest.len()
     }
@@ -137,14 +137,14 @@ impl<'a> Cursor<'a> {
         Err(BlockError::Contradiction)
     }
 
-    /// Appends `count` numbers to `out`, each as `map` makes it.
+    /// Appends `count` numbers to `out`, each converted by `map`.
     pub(super) fn varints(
         &mut self,
         count: usize,
         out: &mut Vec<u64>,
         mut map: impl FnMut(u64) -> u64,
     ) -> Result<(), BlockError> {
-        // Kept apart from `self`, so that it can stay in registers.
+        // A local copy, so that it can stay in registers.
         let mut rest = *self;
         for _ in 0..count {
             let value = match rest.rest.first_chunk() {
@@ -157,9 +157,9 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The next number, if `next` are the next eight bytes.
+    /// Reads the next number, given the next eight bytes.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call for each value costs as much as the value")]
+    #[expect(clippy::inline_always, reason = "a function call for each value would cost as much as the value")]
     fn varint_of(&mut self, next: u64) -> Result<u64, BlockError> {
         let ends = !next & CONTINUED;
         if ends == 0 {
@@ -174,30 +174,30 @@ impl<'a> Cursor<'a> {
         self.varint().map(unzigzag)
     }
 
-    /// A number that must fit into 32 bits.
+    /// Reads a number that must fit into 32 bits.
     pub(super) fn small(&mut self) -> Result<u32, BlockError> {
         u32::try_from(self.varint()?).map_err(|_| BlockError::Contradiction)
     }
 
-    /// A count of things that take `least` bytes each or more, all of which must still be there.
+    /// Reads a count of items of at least `least` bytes each, which must all remain.
     pub(super) fn count(&mut self, least: usize) -> Result<usize, BlockError> {
         let count = usize::try_from(self.varint()?).map_err(|_| BlockError::TooMuch)?;
         if count > self.len() / least { Err(BlockError::EndsEarly) } else { Ok(count) }
     }
 
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], BlockError> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(BlockError::EndsEarly)?;
+        let (consumed, rest) = self.rest.split_at_checked(len).ok_or(BlockError::EndsEarly)?;
         self.rest = rest;
-        Ok(taken)
+        Ok(consumed)
     }
 
-    /// A length, then as many bytes.
+    /// Reads a length and as many bytes.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], BlockError> {
         let len = self.count(1)?;
         self.take(len)
     }
 
-    /// The same as text. What is no UTF-8 is replaced.
+    /// Reads the same as text. Invalid UTF-8 is replaced.
     pub(super) fn text(&mut self) -> Result<String, BlockError> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_at_every_length() {
+    fn numbers_of_every_length_round_trip() {
         for bits in 0..64 {
             for value in [1 << bits, (1 << bits) - 1, u64::MAX >> bits] {
                 let mut bytes = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_the_same_as_one_by_one() {
+    fn many_numbers_are_written_as_single_ones() {
         let values: Vec<u64> =
             (0..64).flat_map(|bits| [1 << bits, (1 << bits) - 1, u64::MAX >> bits, 0x55, 0x1234_5678]).collect();
         let (mut single, mut many) = (vec![7], vec![7]);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_does_not_end_or_fit_is_refused() {
+    fn a_number_without_end_or_out_of_range_is_rejected() {
         assert_eq!(Cursor::new(&[0x80; 9]).varint(), Err(BlockError::EndsEarly));
         assert_eq!(Cursor::new(&[0x80; 12]).varint(), Err(BlockError::Contradiction));
         assert_eq!(

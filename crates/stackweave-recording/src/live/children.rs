@@ -1,21 +1,21 @@
-//! What forked children let the process know that began the recording.
+//! A counter that forked children share with the process that began the recording.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PAGE: usize = 4096;
 
-/// How many children could not begin their recordings. It is shared by all processes that were forked.
+/// The number of children that could not begin their recordings, in memory that all forked processes share.
 #[derive(Debug)]
-pub(super) struct Unrecorded(Option<NonNull<AtomicU64>>);
+pub(super) struct UnrecordedChildren(Option<NonNull<AtomicU64>>);
 
-// SAFETY: leads to an atomic number in memory that lives as long as this.
-unsafe impl Send for Unrecorded {}
+// SAFETY: points to an atomic number in memory that lives as long as this value.
+unsafe impl Send for UnrecordedChildren {}
 // SAFETY: as above.
-unsafe impl Sync for Unrecorded {}
+unsafe impl Sync for UnrecordedChildren {}
 
-impl Unrecorded {
-    /// Maps the number. Where there is no memory for it, nothing is counted.
+impl UnrecordedChildren {
+    /// Maps the counter. If that fails, nothing is counted.
     pub(super) fn new() -> Self {
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: maps new memory, of zeros.
@@ -39,10 +39,10 @@ impl Unrecorded {
     }
 }
 
-impl Drop for Unrecorded {
+impl Drop for UnrecordedChildren {
     fn drop(&mut self) {
         if let Some(count) = self.0 {
-            // SAFETY: mapped by `new`, with this length; nobody else has the address.
+            // SAFETY: mapped by `new`, with this length; no other code has the address.
             unsafe { libc::munmap(count.as_ptr().cast(), PAGE) };
         }
     }

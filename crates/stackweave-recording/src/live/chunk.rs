@@ -1,7 +1,7 @@
-//! A piece of memory that a thread fills with events.
+//! A block of memory that a thread fills with events.
 //!
-//! Aligned to its size, so that a position in it leads to its head. Mapped from the kernel, whole and touched, for a signal
-//! handler may need one.
+//! It is aligned to its size, so the head is found from any position in it. It is mapped from the kernel and populated, because a
+//! signal handler may need one.
 
 use std::cell::Cell;
 use std::ptr;
@@ -9,48 +9,48 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::lane::Lane;
 
-/// Bytes of a chunk, with its head.
+/// The size of a chunk in bytes, including its head.
 pub(super) const CHUNK: usize = 64 * 1024;
 const HEAD: usize = 64;
 const WORD: usize = size_of::<u64>();
-/// The most words of events in a chunk.
+/// The maximum number of event words in a chunk.
 pub(super) const CHUNK_WORDS: usize = (CHUNK - HEAD) / WORD;
 
 /// The head of a chunk. Its events follow.
 ///
-/// The plain fields belong to whoever has the chunk: the thread that fills it, then the queue, then the writer.
+/// The plain fields belong to the owner of the chunk: the thread that fills it, then the queue, then the writer.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Chunk {
-    /// The next one in the pool or in the queue.
+    /// The next chunk in the pool or in the queue.
     pub(super) next: AtomicPtr<Chunk>,
-    /// The next of all that the pool has ever made. Never changes once it is set.
+    /// The next in the list of all chunks of the pool. It does not change once it is set.
     pub(super) older: Cell<*mut Chunk>,
-    /// Whose events it holds. Set when a thread takes it, before the writer can know of that.
+    /// The lane of its events. A thread sets it when it takes the chunk, before the writer can see the chunk.
     pub(super) lane: Cell<*const Lane>,
-    /// Which chunk of its lane it is, from 0. As above.
+    /// The index of the chunk in its lane. Set as above.
     pub(super) sequence: Cell<u64>,
-    /// The words of events in it, once it is full.
+    /// The number of event words, once it is full.
     pub(super) words: Cell<usize>,
-    /// The writer's: how many of them it has taken.
+    /// The writer's: the number of words that it has encoded.
     pub(super) taken: Cell<usize>,
-    /// The writer's: how many of them its observer knows.
-    pub(super) told: Cell<usize>,
+    /// The writer's: the number of words that its observer has received.
+    pub(super) observed: Cell<usize>,
 }
 
 const _: () = assert!(size_of::<Chunk>() == HEAD);
 
 impl Chunk {
-    /// A new one, or null if the kernel has no memory. Async-signal-safe.
+    /// Maps a new chunk; returns null if the kernel has no memory. Async-signal-safe.
     pub(super) fn map() -> *mut Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new memory, twice as much as needed, so that there is an aligned piece in it.
+        // SAFETY: maps new memory of twice the size, which contains an aligned chunk.
         let start = unsafe { libc::mmap(ptr::null_mut(), 2 * CHUNK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return ptr::null_mut();
         }
         let before = start.addr().next_multiple_of(CHUNK) - start.addr();
-        // SAFETY: cuts off what lies before and behind the aligned piece, which nobody knows of yet.
+        // SAFETY: unmaps the parts before and after the aligned chunk, whose addresses no other code has.
         unsafe {
             if before > 0 {
                 libc::munmap(start, before);
@@ -58,46 +58,46 @@ impl Chunk {
             libc::munmap(start.byte_add(before + CHUNK), CHUNK - before);
         }
         let chunk = start.wrapping_byte_add(before).cast::<Self>();
-        // SAFETY: our own memory. Where the kernel does not know the advice, pages come when they are first written to.
+        // SAFETY: our own memory. If the kernel does not know the advice, pages are populated at their first write.
         unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_POPULATE_WRITE) };
         chunk
     }
 
-    /// Gives it back to the kernel.
+    /// Unmaps a chunk.
     ///
     /// # Safety
-    /// It came from [`Chunk::map`], and nobody will look at it again.
+    /// It comes from [`Chunk::map`], and is not accessed afterwards.
     pub(super) unsafe fn unmap(chunk: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(chunk.cast(), CHUNK) };
     }
 
-    /// Gives back the memory but for the page of the head. It can be used as before.
-    pub(super) fn give_back_memory(chunk: *mut Self) {
+    /// Releases the memory except the page of the head. The chunk stays usable.
+    pub(super) fn release_memory(chunk: *mut Self) {
         const PAGE: usize = 4096;
-        // SAFETY: the pages behind the first belong to this chunk, which holds nothing now.
+        // SAFETY: the pages after the first belong to this chunk, which is empty.
         unsafe { libc::madvise(chunk.byte_add(PAGE).cast(), CHUNK - PAGE, libc::MADV_DONTNEED) };
     }
 
-    /// Where its first event goes.
+    /// Returns the position of its first event.
     pub(super) fn start(chunk: *mut Self) -> usize {
         chunk.expose_provenance() + HEAD
     }
 
-    /// The chunk that a position belongs to; the position behind its last word is still its own.
+    /// Returns the chunk of a position; the position after its last word is its own, too.
     pub(super) fn of_position(position: usize) -> *mut Self {
         ptr::with_exposed_provenance_mut((position - WORD) & !(CHUNK - 1))
     }
 
-    /// How many words lie before a position in it.
+    /// Returns the number of words before a position in it.
     pub(super) fn words_before(&self, position: usize) -> usize {
         (position - ptr::from_ref(self).addr() - HEAD) / WORD
     }
 
-    /// The words from the `start`th on, up to `end`.
+    /// Returns the words from `start` to `end`.
     ///
     /// # Safety
-    /// `start` is not behind `end`. That many words are written, and will not be written again while the slice lives.
+    /// `start` is at most `end`. These words have been written, and are not overwritten while the slice lives.
     pub(super) unsafe fn words(&self, start: usize, end: usize) -> &[u64] {
         let first = ptr::with_exposed_provenance::<u64>(ptr::from_ref(self).expose_provenance() + HEAD);
         // SAFETY: the caller's promise.
@@ -105,7 +105,7 @@ impl Chunk {
     }
 }
 
-/// Full chunks, on their way from many threads to the writer. Each thread's stay in order.
+/// A queue of full chunks from many threads to the writer. It keeps the order of each thread's chunks.
 ///
 /// Hot: no lock, async-signal-safe.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl FullChunks {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Adds one, which belongs to the queue from now on.
+    /// Adds a chunk, which then belongs to the queue.
     pub(super) fn push(&self, chunk: *mut Chunk) {
         let mut last = self.0.load(Ordering::Relaxed);
         loop {
@@ -133,18 +133,18 @@ impl FullChunks {
         self.0.load(Ordering::SeqCst).is_null()
     }
 
-    /// Takes all, and calls `each` with them, oldest first.
+    /// Removes all chunks, and calls `each` with them, oldest first.
     pub(super) fn take(&self, mut each: impl FnMut(*mut Chunk)) {
         let mut newest = self.0.swap(ptr::null_mut(), Ordering::SeqCst);
         let mut oldest = ptr::null_mut();
         while !newest.is_null() {
-            // SAFETY: the chunks of the queue belong to who took them.
+            // SAFETY: chunks that were removed from the queue belong to the caller.
             let next = unsafe { (*newest).next.swap(oldest, Ordering::Relaxed) };
             oldest = newest;
             newest = next;
         }
         while !oldest.is_null() {
-            // SAFETY: as above; it is not touched after `each` had it.
+            // SAFETY: as above; the chunk is not accessed after `each` had it.
             let next = unsafe { (*oldest).next.load(Ordering::Relaxed) };
             each(oldest);
             oldest = next;
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_lead_to_their_chunk() {
+    fn a_position_determines_its_chunk() {
         let chunk = Chunk::map();
         assert_eq!(chunk.addr() % CHUNK, 0);
         let start = Chunk::start(chunk);
@@ -166,7 +166,7 @@ mod tests {
             // SAFETY: mapped above.
             assert_eq!(unsafe { &*chunk }.words_before(start + words * WORD), words);
         }
-        // SAFETY: nobody has it.
+        // SAFETY: no other code has it.
         unsafe { Chunk::unmap(chunk) };
     }
 
@@ -181,7 +181,7 @@ mod tests {
         queue.take(|chunk| taken.push(chunk));
         assert_eq!(taken, chunks);
         queue.take(|_| panic!("nothing is left"));
-        // SAFETY: nobody has them.
+        // SAFETY: no other code has them.
         chunks.into_iter().for_each(|chunk| unsafe { Chunk::unmap(chunk) });
     }
 }

@@ -1,8 +1,8 @@
-//! The beginning of a buffer, where a recorder may say again what is open.
+//! The beginning of a buffer, where a recorder may record the open spans again.
 //!
-//! Whoever reads a recording from its middle, because the events before were dropped, knows so where it is.
+//! They show a reader the nesting where earlier events were dropped.
 //!
-//! Hot file: neither allocates nor locks nor calls the system; async-signal-safe.
+//! Hot file: neither allocates nor locks nor makes system calls; async-signal-safe.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use super::chunk::CHUNK_WORDS;
 use super::kinds::KindNumber;
 use super::lane::Lane;
 
-/// Of a buffer so much may be used for what its beginning says.
-const MOST_WORDS: usize = CHUNK_WORDS / 2;
+/// The maximum number of words of a buffer that its beginning may use.
+const MAX_WORDS: usize = CHUNK_WORDS / 2;
 
-/// Is called by a thread that begins a new buffer, before the event that needed it is recorded, with the thread's
-/// recording busy: what it records by other ways than the [`ChunkStart`] is lost, and counted. Must be async-signal-safe.
+/// A function that a thread calls when it begins a new buffer, before the event that needed the buffer is recorded. The thread's lane
+/// is busy meanwhile: events that the function records other than by the [`ChunkStart`] are lost, and counted. It must be
+/// async-signal-safe.
 pub type ChunkHook = fn(&mut ChunkStart<'_>);
 
 /// The beginning of a thread's buffer.
@@ -34,23 +35,22 @@ impl fmt::Debug for ChunkStart<'_> {
 }
 
 impl<'a> ChunkStart<'a> {
-    /// Of this lane, for an event of so many words at this time.
+    /// Returns the beginning of this lane's buffer, for an event of this many words at this time.
     pub(super) fn new(lane: &'a Lane, ticks: u64, words: usize) -> Self {
-        Self { lane, ticks, words_left: MOST_WORDS.min(CHUNK_WORDS - words) }
+        Self { lane, ticks, words_left: MAX_WORDS.min(CHUNK_WORDS - words) }
     }
 
-    /// The time of the event that needs the buffer.
+    /// Returns the time of the event that needs the buffer.
     pub const fn ticks(&self) -> u64 {
         self.ticks
     }
 
-    /// How many events of this kind there is room for. If it is less than are to be told, those that are innermost matter
-    /// most.
-    pub fn room_for(&self, kind: KindNumber) -> usize {
+    /// Returns the number of events of this kind that fit. If more spans are open, the innermost are the most important.
+    pub fn capacity_for(&self, kind: KindNumber) -> usize {
         self.words_left / (1 + usize::from(kind.words))
     }
 
-    /// Records an event as [`Recorder::record_at`](super::Recorder::record_at) does. Says whether there was room.
+    /// Records an event as [`Recorder::record_at`](super::Recorder::record_at) does. Returns whether it fits.
     pub fn record_at(&mut self, ticks: u64, kind: KindNumber, words: &[u64]) -> bool {
         debug_assert!(words.len() == usize::from(kind.words) && !kind.has_bytes, "not the fields of kind {kind:?}");
         let needed = 1 + words.len();
@@ -63,11 +63,11 @@ impl<'a> ChunkStart<'a> {
     }
 }
 
-/// The hook of a recorder, which its sessions share.
+/// The hook of a recorder, shared by its sessions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HookSlot(Arc<AtomicPtr<()>>);
+pub(super) struct ChunkHookSlot(Arc<AtomicPtr<()>>);
 
-impl HookSlot {
+impl ChunkHookSlot {
     pub(super) fn set(&self, hook: Option<ChunkHook>) {
         let word = hook.map_or(ptr::null_mut(), |hook| hook as *mut ());
         self.0.store(word, Ordering::Release);
@@ -75,7 +75,7 @@ impl HookSlot {
 
     pub(super) fn get(&self) -> Option<ChunkHook> {
         let word = self.0.load(Ordering::Acquire);
-        // SAFETY: null, which is none, or a hook that was put there as a pointer.
+        // SAFETY: null, which is `None`, or a hook that was stored as a pointer.
         unsafe { mem::transmute::<*mut (), Option<ChunkHook>>(word) }
     }
 }

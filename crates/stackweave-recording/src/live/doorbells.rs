@@ -1,6 +1,6 @@
-//! The doorbells of all writers, so that a signal handler can ring them: they are never freed, and used again.
+//! The doorbells of all writers. A signal handler can ring them, because they are reused and never freed.
 //!
-//! Async-signal-safe, but for [`lease`].
+//! Async-signal-safe, except [`lease`].
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -8,103 +8,103 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::fork;
 use super::futex::Doorbell;
 
-static FIRST: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static FIRST: AtomicPtr<DoorbellSlot> = AtomicPtr::new(ptr::null_mut());
 
-/// A doorbell, and whose it is.
+/// A doorbell and its owner.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DoorbellSlot {
     pub(super) doorbell: Doorbell,
-    /// The generation of the process that has it; 0: nobody has it.
+    /// The generation of the process that owns it; 0 for none.
     generation: AtomicU64,
-    /// Its number: a child of `vfork` has this memory, and is another process.
+    /// The owner's process id: a child of `vfork` shares this memory, and is another process.
     pid: AtomicU32,
-    /// Whether its writer answers signals.
-    answers: AtomicBool,
-    next: *mut Place,
+    /// Whether its writer handles signals.
+    handles_signals: AtomicBool,
+    next: *mut DoorbellSlot,
 }
 
-// SAFETY: `next` does not change once the place is known; all else is atomic.
-unsafe impl Sync for Place {}
+// SAFETY: `next` does not change once the slot is in the list; all else is atomic.
+unsafe impl Sync for DoorbellSlot {}
 // SAFETY: as above.
-unsafe impl Send for Place {}
+unsafe impl Send for DoorbellSlot {}
 
-impl Place {
-    /// Nobody has it from now on. A ring that comes late wakes its next owner for nothing.
-    pub(super) fn give_back(&self) {
-        self.answers.store(false, Ordering::SeqCst);
+impl DoorbellSlot {
+    /// Releases the slot. A late ring wakes its next owner, which has no effect.
+    pub(super) fn release(&self) {
+        self.handles_signals.store(false, Ordering::SeqCst);
         self.generation.store(0, Ordering::SeqCst);
     }
 
-    /// From now on its writer answers signals.
-    pub(super) fn answer_signals(&self) {
-        self.answers.store(true, Ordering::SeqCst);
+    /// Marks that its writer handles signals.
+    pub(super) fn handle_signals_here(&self) {
+        self.handles_signals.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn answers_signals(&self) -> bool {
-        self.answers.load(Ordering::SeqCst)
+    pub(super) fn handles_signals(&self) -> bool {
+        self.handles_signals.load(Ordering::SeqCst)
     }
 }
 
-/// A place for a writer of this process, one that a parent of this process has left if there is one.
-pub(super) fn lease() -> &'static Place {
-    let mine = fork::generation();
-    let take = |place: &&Place| {
-        let owner = place.generation.load(Ordering::SeqCst);
-        owner != mine && place.generation.compare_exchange(owner, mine, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+/// Returns a slot for a writer of this process: one of a parent of this process if there is one.
+pub(super) fn lease() -> &'static DoorbellSlot {
+    let own = fork::generation();
+    let take = |slot: &&DoorbellSlot| {
+        let owner = slot.generation.load(Ordering::SeqCst);
+        owner != own && slot.generation.compare_exchange(owner, own, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     };
-    let place = places().find(take).unwrap_or_else(|| add(mine));
-    place.answers.store(false, Ordering::SeqCst);
-    place.pid.store(std::process::id(), Ordering::SeqCst);
-    place
+    let slot = slots().find(take).unwrap_or_else(|| add(own));
+    slot.handles_signals.store(false, Ordering::SeqCst);
+    slot.pid.store(std::process::id(), Ordering::SeqCst);
+    slot
 }
 
-fn add(generation: u64) -> &'static Place {
-    let place = Box::into_raw(Box::new(Place {
+fn add(generation: u64) -> &'static DoorbellSlot {
+    let slot = Box::into_raw(Box::new(DoorbellSlot {
         doorbell: Doorbell::new(),
         generation: AtomicU64::new(generation),
         pid: AtomicU32::new(0),
-        answers: AtomicBool::new(false),
+        handles_signals: AtomicBool::new(false),
         next: ptr::null_mut(),
     }));
     let mut first = FIRST.load(Ordering::Relaxed);
     loop {
-        // SAFETY: nobody else knows of it before the exchange.
-        unsafe { (*place).next = first };
-        match FIRST.compare_exchange_weak(first, place, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: places are leaked.
-            Ok(_) => return unsafe { &*place },
+        // SAFETY: no other code has it before the exchange.
+        unsafe { (*slot).next = first };
+        match FIRST.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
+            // SAFETY: slots are leaked.
+            Ok(_) => return unsafe { &*slot },
             Err(now) => first = now,
         }
     }
 }
 
-fn places() -> impl Iterator<Item = &'static Place> {
-    // SAFETY: places are leaked, and their links do not change.
+fn slots() -> impl Iterator<Item = &'static DoorbellSlot> {
+    // SAFETY: slots are leaked, and their links do not change.
     let mut next = unsafe { FIRST.load(Ordering::Acquire).as_ref() };
     std::iter::from_fn(move || {
-        let place = next?;
+        let slot = next?;
         // SAFETY: as above.
-        next = unsafe { place.next.as_ref() };
-        Some(place)
+        next = unsafe { slot.next.as_ref() };
+        Some(slot)
     })
 }
 
-/// The places whose writers answer signals of this process.
-fn answering() -> impl Iterator<Item = &'static Place> {
+/// Returns the slots of writers that handle signals of this process.
+fn handling_signals() -> impl Iterator<Item = &'static DoorbellSlot> {
     let (generation, pid) = (fork::generation(), std::process::id());
-    places().filter(move |place| {
-        place.answers_signals()
-            && place.generation.load(Ordering::SeqCst) == generation
-            && place.pid.load(Ordering::SeqCst) == pid
+    slots().filter(move |slot| {
+        slot.handles_signals()
+            && slot.generation.load(Ordering::SeqCst) == generation
+            && slot.pid.load(Ordering::SeqCst) == pid
     })
 }
 
-/// Returns whether a writer answers signals of this process.
-pub(super) fn is_anyone_answering() -> bool {
-    answering().next().is_some()
+/// Returns whether a writer handles signals of this process.
+pub(super) fn any_handles_signals() -> bool {
+    handling_signals().next().is_some()
 }
 
-/// Rings for all writers that answer signals of this process.
-pub(super) fn ring_answering() {
-    answering().for_each(|place| place.doorbell.ring());
+/// Rings for all writers that handle signals of this process.
+pub(super) fn ring_all() {
+    handling_signals().for_each(|slot| slot.doorbell.ring());
 }

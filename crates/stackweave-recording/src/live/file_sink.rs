@@ -8,21 +8,21 @@ use stackweave_files::output::{Created, Draft, Existing, Opened};
 
 use super::own_file::OwnFile;
 
-/// Whole blocks go to its end, all of what is given at once or nothing.
+/// Appends whole blocks to the file: either all parts of a call or nothing.
 #[derive(Debug)]
 pub(super) struct FileSink {
     file: OwnFile,
     path: PathBuf,
     length: u64,
-    /// The name that it gets. None: it has it, or it is a pipe or a device.
+    /// The unnamed file. None: it already has its name, or it is a pipe or a device.
     draft: Option<Draft>,
-    /// A pipe or a device can't be cut.
-    can_cut: bool,
+    /// Whether the file can be truncated, unlike a pipe or a device.
+    can_truncate: bool,
 }
 
 impl FileSink {
-    /// Creates the file, with `start` in it. It has no name until [`FileSink::publish`], so that nobody ever sees it without a start,
-    /// and an older file stays as long as there is no newer one. A device, a FIFO or a socket is opened.
+    /// Creates the file, with `start` in it. It has no name until [`FileSink::publish`], so that no other process sees it without a
+    /// start, and an older file stays until there is a newer one. A device, a FIFO or a socket is opened.
     pub(super) fn create(path: &Path, existing: Existing, start: &[u8]) -> io::Result<Self> {
         match Draft::open(path, existing)? {
             Opened::Stream(stream) => Self::of(stream, path, None),
@@ -35,11 +35,11 @@ impl FileSink {
     }
 
     fn of(file: File, path: &Path, draft: Option<Draft>) -> io::Result<Self> {
-        let can_cut = draft.is_some();
-        Ok(Self { file: OwnFile::new(file)?, path: path.to_owned(), length: 0, draft, can_cut })
+        let can_truncate = draft.is_some();
+        Ok(Self { file: OwnFile::new(file)?, path: path.to_owned(), length: 0, draft, can_truncate })
     }
 
-    /// Gives the file this name. Returns the proof that it was created here; `None` for what was only opened.
+    /// Gives the file this name. Returns the proof that it was created here; `None` if it was only opened.
     pub(super) fn publish(&mut self, path: &Path, existing: Existing) -> io::Result<Option<Created>> {
         let Some(draft) = &mut self.draft else { return Ok(None) };
         let published = draft.publish_as(self.file.get()?, path, existing)?;
@@ -51,13 +51,13 @@ impl FileSink {
         Ok(Some(published.created))
     }
 
-    /// Appends all parts, or, after an error, none of them: the file is cut back to what it was.
+    /// Appends all parts, or, after an error, none of them: the file is truncated to its previous length.
     pub(super) fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         for part in parts {
             if let Err(error) = self.file.write_all(part, &self.path) {
-                if self.can_cut {
-                    // If this fails too, a reader finds the next block behind the torn one.
-                    let _ = self.file.cut(self.length, &self.path);
+                if self.can_truncate {
+                    // If this fails, too, a reader finds the next block after the incomplete one.
+                    let _ = self.file.truncate(self.length, &self.path);
                 }
                 return Err(error);
             }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_made_once_and_grows() {
+    fn a_file_is_created_once_and_grows() {
         let folder = Folder::new("made");
         let path = folder.0.join("out.swv");
         let mut sink = created(&path, Existing::Keep, b"start").unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_said_to_be_missing() {
+    fn a_missing_folder_is_reported_as_missing() {
         let folder = Folder::new("missing");
         let error = FileSink::create(&folder.0.join("no/out.swv"), Existing::Keep, b"").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_full_says_so() {
+    fn a_full_device_is_reported_as_full() {
         let mut sink = FileSink::create(Path::new("/dev/full"), Existing::Keep, b"start").unwrap();
         assert_eq!(sink.append(&[b"more"]).unwrap_err().raw_os_error(), Some(libc::ENOSPC));
         assert_eq!(sink.length(), 0);

@@ -1,7 +1,7 @@
-//! What happens to recordings when a process forks, and when it ends.
+//! Recordings across forks and at the exit of a process.
 //!
 //! In a child, another thread of the parent may have held any lock at the fork, and no writer runs. So a child never touches
-//! what its parent was recording with: it counts itself a generation later, and makes its own at its first event.
+//! its parent's session: it increments its generation, and creates its own session at its first event.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Once, Weak};
@@ -14,14 +14,14 @@ use super::lanes;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 static THREAD_END: AtomicU32 = AtomicU32::new(0);
-static ENDING: Slots = Slots(AtomicPtr::new(ptr::null_mut()));
+static STOPPED_AT_EXIT: RecorderSlots = RecorderSlots(AtomicPtr::new(ptr::null_mut()));
 
-/// How many forks lie between the process that first recorded and this one, and 1.
+/// Returns the number of forks between the process that first recorded and this one, plus 1.
 pub(super) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// This process turns out to be a child. Async-signal-safe.
+/// Notes that this process is a child. Async-signal-safe.
 pub(super) fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     gaps::add();
@@ -38,16 +38,16 @@ extern "C" fn at_thread_end(_: *mut libc::c_void) {
 }
 
 extern "C" fn at_exit() {
-    ENDING.for_each(Inner::stop_at_exit);
+    STOPPED_AT_EXIT.for_each(Inner::stop_at_exit);
 }
 
-/// Asks the system once to be told of forks, of the ends of threads, and of the end of the process.
+/// Registers handlers for forks, for the ends of threads, and for the end of the process, once.
 pub(super) fn watch() -> io::Result<()> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         fork_mark::make();
         let mut key: libc::pthread_key_t = 0;
-        // SAFETY: the functions given stay loaded as long as the process uses them; the key has a place.
+        // SAFETY: the functions stay loaded as long as the process uses them; the pointer to the key is valid.
         unsafe {
             if libc::pthread_key_create(&raw mut key, Some(at_thread_end)) == 0 {
                 THREAD_END.store(key + 1, Ordering::Release);
@@ -62,7 +62,7 @@ pub(super) fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets [`lanes::end_of_thread`] run at the end of the calling thread, after the destructors of its thread-locals.
+/// Makes [`lanes::end_of_thread`] run at the end of the calling thread, after the destructors of its thread-locals.
 pub(super) fn watch_this_thread() {
     if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is only compared with null.
@@ -70,51 +70,51 @@ pub(super) fn watch_this_thread() {
     }
 }
 
-/// Stops this recorder when the process ends, if it lives then.
+/// Registers a recorder to be stopped when the process ends, if it still exists.
 pub(super) fn stop_at_exit(recorder: Weak<Inner>) {
-    ENDING.put(recorder.into_raw().cast_mut());
+    STOPPED_AT_EXIT.put(recorder.into_raw().cast_mut());
 }
 
-/// It is being dropped, and stopped by that.
+/// Removes a recorder that is being dropped, which stops it.
 pub(super) fn forget(recorder: &Inner) {
     let recorder = ptr::from_ref(recorder).cast_mut();
-    if ENDING.remove(recorder) {
-        // SAFETY: came from `Weak::into_raw`, and was taken out.
+    if STOPPED_AT_EXIT.remove(recorder) {
+        // SAFETY: from `Weak::into_raw`, and removed from the list.
         drop(unsafe { Weak::from_raw(recorder) });
     }
 }
 
-/// Recorders that are to be stopped at exit. A list without locks, whose places are used again.
-struct Slots(AtomicPtr<Slot>);
+/// A lock-free list of the recorders to stop at exit. Its slots are reused.
+struct RecorderSlots(AtomicPtr<RecorderSlot>);
 
-struct Slot {
+struct RecorderSlot {
     recorder: AtomicPtr<Inner>,
-    next: *mut Slot,
+    next: *mut RecorderSlot,
 }
 
-impl Slots {
+impl RecorderSlots {
     fn put(&self, recorder: *mut Inner) {
         let empty = ptr::null_mut();
         let exchange =
-            |slot: &Slot| slot.recorder.compare_exchange(empty, recorder, Ordering::AcqRel, Ordering::Relaxed);
+            |slot: &RecorderSlot| slot.recorder.compare_exchange(empty, recorder, Ordering::AcqRel, Ordering::Relaxed);
         if !self.slots().any(|slot| exchange(slot).is_ok()) {
             self.add(recorder);
         }
     }
 
-    /// Whether it was there.
+    /// Removes a recorder. Returns whether it was in the list.
     fn remove(&self, recorder: *mut Inner) -> bool {
         let empty = ptr::null_mut();
         let exchange =
-            |slot: &Slot| slot.recorder.compare_exchange(recorder, empty, Ordering::AcqRel, Ordering::Relaxed);
+            |slot: &RecorderSlot| slot.recorder.compare_exchange(recorder, empty, Ordering::AcqRel, Ordering::Relaxed);
         self.slots().any(|slot| exchange(slot).is_ok())
     }
 
     fn add(&self, recorder: *mut Inner) {
-        let slot = Box::into_raw(Box::new(Slot { recorder: AtomicPtr::new(recorder), next: ptr::null_mut() }));
+        let slot = Box::into_raw(Box::new(RecorderSlot { recorder: AtomicPtr::new(recorder), next: ptr::null_mut() }));
         let mut first = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: nobody else knows of it before the exchange.
+            // SAFETY: no other code has it before the exchange.
             unsafe { (*slot).next = first };
             match self.0.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -123,8 +123,8 @@ impl Slots {
         }
     }
 
-    fn slots(&self) -> impl Iterator<Item = &'static Slot> {
-        // SAFETY: slots are leaked, and do not change but for their recorder.
+    fn slots(&self) -> impl Iterator<Item = &'static RecorderSlot> {
+        // SAFETY: slots are leaked, and only their recorders change.
         let mut next = unsafe { self.0.load(Ordering::Acquire).as_ref() };
         std::iter::from_fn(move || {
             let slot = next?;
@@ -138,7 +138,7 @@ impl Slots {
         for slot in self.slots() {
             let recorder = slot.recorder.swap(ptr::null_mut(), Ordering::AcqRel);
             if !recorder.is_null() {
-                // SAFETY: came from `Weak::into_raw`, and was taken out by the swap.
+                // SAFETY: from `Weak::into_raw`, and removed by the swap.
                 if let Some(recorder) = unsafe { Weak::from_raw(recorder) }.upgrade() {
                     stop(&recorder);
                 }

@@ -1,28 +1,28 @@
-//! Waiting for a word to change, by the kernel's own means: no lock, and async-signal-safe.
+//! Waiting for a word to change by futex: without a lock, and async-signal-safe.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Waits until the word is rung, or is not `expected`, or for `most`. May return early.
-pub(super) fn wait(word: &AtomicU32, expected: u32, most: Duration) {
-    let most = libc::timespec {
-        tv_sec: libc::time_t::try_from(most.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(most.subsec_nanos()),
+/// Waits until the word is woken, or differs from `expected`, or the timeout elapses. May return early.
+pub(super) fn wait(word: &AtomicU32, expected: u32, timeout: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     };
     let flags = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word and the time outlive the call, which reads both.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), flags, expected, &raw const most) };
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), flags, expected, &raw const timeout) };
 }
 
-/// Lets all that wait go on.
+/// Wakes all threads that wait for the word.
 pub(super) fn wake_all(word: &AtomicU32) {
     let flags = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: only the address of the word is used.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), flags, i32::MAX, ptr::null::<libc::timespec>()) };
 }
 
-/// What the writer sleeps by. Whoever rings it when the writer is awake pays one exchange.
+/// The doorbell that the sleeping writer waits for. A ring costs one exchange while the writer is awake.
 #[derive(Debug)]
 pub(super) struct Doorbell(AtomicU32);
 
@@ -41,10 +41,10 @@ impl Doorbell {
         }
     }
 
-    /// Sleeps until it is rung, at most so long; at once if it was rung since the last sleep.
-    pub(super) fn sleep(&self, most: Duration) {
+    /// Sleeps until it is rung, at most for this long; returns at once if it was rung since the last sleep.
+    pub(super) fn sleep(&self, timeout: Duration) {
         if self.0.compare_exchange(QUIET, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            wait(&self.0, ASLEEP, most);
+            wait(&self.0, ASLEEP, timeout);
         }
         self.0.store(QUIET, Ordering::SeqCst);
     }
@@ -57,7 +57,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_bell_that_was_rung_lets_nobody_sleep() {
+    fn a_rung_bell_prevents_the_next_sleep() {
         let bell = Doorbell::new();
         bell.ring();
         bell.sleep(Duration::from_secs(1000));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_is_woken() {
+    fn a_ring_wakes_a_sleeping_thread() {
         let bell = Arc::new(Doorbell::new());
         let sleeper = thread::spawn({
             let bell = Arc::clone(&bell);

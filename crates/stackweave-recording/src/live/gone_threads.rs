@@ -1,6 +1,6 @@
-//! Threads that have ended without a last word.
+//! Threads that ended without notice.
 //!
-//! A thread still frees memory when its destructors have run, and a thread that the C library does not know has none. So no
+//! A thread still frees memory after its destructors have run, and a thread that the C library does not know has none. So no
 //! thread ends its lanes itself: the writer does, when the kernel no longer knows the thread.
 
 use std::io;
@@ -10,26 +10,26 @@ use std::time::Duration;
 use super::lane::Lane;
 use super::lanes;
 
-/// A thread whose destructors have run is gone in a moment; a stop waits so often for it, each time so long.
+/// A thread whose destructors have run ends soon. A stop waits for it with this many pauses of this length.
 const PATIENCE: u32 = 100;
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Whether this thread of a process, by the numbers that the kernel has for them, is gone; one without a number is not.
+/// Returns whether this thread of a process has ended. A thread without an id has not.
 pub(super) fn is_gone(pid: u32, tid: u32) -> bool {
     if tid == 0 {
         return false;
     }
-    // SAFETY: signal 0 is sent to nobody.
+    // SAFETY: signal 0 is not delivered.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// Ends a lane in the place of its thread, which is gone.
+/// Ends a lane on behalf of its thread, which has ended.
 pub(super) fn end(lane: *mut Lane) {
     lanes::end_once(lane);
 }
 
-/// The session of these lanes is closed: those are ended whose thread is gone, or will not come back to do so.
+/// Ends the lanes of a closed session whose threads have ended, or are about to end.
 pub(super) fn end_all(pid: u32, lanes: impl Iterator<Item = *mut Lane>) {
     let mut patience = PATIENCE;
     for lane in lanes {

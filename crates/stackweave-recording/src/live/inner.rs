@@ -1,6 +1,6 @@
-//! What all handles of a recorder share: which session their events go to, in whichever process they are.
+//! The state that all handles of a recorder share: the session that events go to, in every process.
 //!
-//! Finding the calling thread's lane is async-signal-safe, but for the first event of a forked child.
+//! Finding the calling thread's lane is async-signal-safe, except for the first event of a forked child.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -8,49 +8,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{env, ptr, thread};
 
-use super::children::Unrecorded;
+use super::children::UnrecordedChildren;
 use super::fork;
 use super::gaps;
 use super::lane::Lane;
-use super::lanes::{Refused, Turn};
-use super::orders::Order;
+use super::lanes::{LaneListError, LaneListGuard};
 use super::outcome::{FlushError, StartError, Summary};
-use super::session::{Session, Setting};
+use super::requests::Request;
+use super::session::{RecorderConfig, Session};
 use crate::file::EndReason;
 
-/// In place of a session's address: nothing is recorded. No lane has this key.
-const NOTHING: usize = 1;
-/// A process that exits waits no longer for a file that blocks.
+/// Replaces a session's address while nothing is recorded. No lane has this key.
+const INACTIVE: usize = 1;
+/// How long an exiting process waits for a file that blocks.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 const EXIT_ATTEMPTS: u32 = 100;
-/// Says "off" where signals are left alone.
+/// This variable is "off" if recordings must not handle signals.
 const SIGNALS_VARIABLE: &str = "STACKWEAVE_SIGNALS";
-/// Where programs that are started from here find what to do.
-pub(super) const VARIABLE: &str = "STACKWEAVE_RECORDING";
+/// The variable by which started programs find the recording.
+pub(super) const RECORDING_VARIABLE: &str = "STACKWEAVE_RECORDING";
 
 pub(super) struct Inner {
-    /// The address of the session that events go to, or [`NOTHING`]. In a child it is the parent's until the first event.
+    /// The address of the session that events go to, or [`INACTIVE`]. In a child it is the parent's until the first event.
     active: AtomicUsize,
-    /// The session last begun, of this process or of one it was forked from. Holds a strong count.
+    /// The last session, of this process or of one that it was forked from. Holds a strong count.
     session: AtomicPtr<Session>,
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
-    /// Why a forked child could not begin, and its generation.
+    /// Why a forked child could not begin, with its generation.
     failure: Mutex<Option<(u64, String)>>,
-    pub(super) unrecorded: Unrecorded,
-    pub(super) setting: Setting,
+    pub(super) unrecorded_children: UnrecordedChildren,
+    pub(super) config: RecorderConfig,
 }
 
 impl Inner {
-    pub(super) fn begin(mut setting: Setting) -> Result<Arc<Self>, StartError> {
-        // Read here: a forked child must not wait for the lock of the environment.
-        setting.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
+    pub(super) fn begin(mut config: RecorderConfig) -> Result<Arc<Self>, StartError> {
+        // The variable is read here because a forked child must not wait for the lock of the environment.
+        config.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
         fork::watch().map_err(StartError::System)?;
-        let session = Session::begin(&setting, None)?;
-        if setting.options.subprocesses {
-            // SAFETY: as safe as any change of the environment; it was asked for.
-            unsafe { env::set_var(VARIABLE, setting.options.to_environment()) };
+        let session = Session::begin(&config, None)?;
+        if config.options.subprocesses {
+            // SAFETY: as safe as any change of the environment, which the caller requested.
+            unsafe { env::set_var(RECORDING_VARIABLE, config.options.to_environment()) };
         }
         let generation = AtomicU64::new(session.generation);
         let session = Arc::into_raw(session).cast_mut();
@@ -60,21 +60,21 @@ impl Inner {
             generation,
             is_stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
-            unrecorded: Unrecorded::new(),
-            setting,
+            unrecorded_children: UnrecordedChildren::new(),
+            config,
         });
         fork::stop_at_exit(Arc::downgrade(&inner));
         Ok(inner)
     }
 
-    /// What the lane that an event may go to has as its key.
+    /// Returns the key of the lane that an event may go to.
     #[inline]
     pub(super) fn active(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }
 
     pub(super) fn pause(&self) {
-        self.active.store(NOTHING, Ordering::SeqCst);
+        self.active.store(INACTIVE, Ordering::SeqCst);
     }
 
     pub(super) fn resume(&self) {
@@ -86,17 +86,17 @@ impl Inner {
         }
     }
 
-    /// Lets `append` record on this thread's lane, which is looked for, or made.
+    /// Calls `append` with the lane of this thread, which is found or created.
     #[cold]
     #[inline(never)]
     pub(super) fn with_lane(&self, append: &dyn Fn(&Lane)) {
-        if self.active.load(Ordering::Acquire) == NOTHING {
+        if self.active.load(Ordering::Acquire) == INACTIVE {
             return;
         }
-        let mut turn = match Turn::take() {
-            Ok(turn) => turn,
-            Err(Refused::Never) => return,
-            Err(Refused::Interrupted) => {
+        let mut lanes = match LaneListGuard::take() {
+            Ok(lanes) => lanes,
+            Err(LaneListError::Never) => return,
+            Err(LaneListError::Interrupted) => {
                 if let Some(session) = self.own_session() {
                     session.interrupted.add(session.clock.ticks());
                 }
@@ -104,8 +104,8 @@ impl Inner {
             }
         };
         let Some(session) = self.own_session().or_else(|| self.begin_in_child()) else { return };
-        let lane = turn.lane(&session);
-        drop(turn);
+        let lane = lanes.lane(&session);
+        drop(lanes);
         let key = Arc::as_ptr(&session).addr();
         match lane {
             None => session.no_memory.add(session.clock.ticks()),
@@ -117,7 +117,7 @@ impl Inner {
         }
     }
 
-    /// The time by the clock that events of this process get.
+    /// Returns the time that an event of this process would get.
     #[cold]
     #[inline(never)]
     pub(super) fn ticks(&self) -> u64 {
@@ -125,30 +125,29 @@ impl Inner {
         own.unwrap_or_else(|| self.last_session()).clock.ticks()
     }
 
-    /// Has the writer record these words for another thread.
-    pub(super) fn record_for(&self, tid: u32, words: Vec<u64>) {
-        if self.active.load(Ordering::Acquire) == NOTHING {
+    /// Makes the writer record these words for another thread.
+    pub(super) fn record_for_thread(&self, tid: u32, words: Vec<u64>) {
+        if self.active.load(Ordering::Acquire) == INACTIVE {
             return;
         }
         let Some(session) = self.own_session().or_else(|| self.begin_in_child()) else { return };
         let (reply, answer) = channel();
-        session.orders.give(Order::RecordFor(tid, words, reply));
+        session.requests.push(Request::RecordFor(tid, words, reply));
         session.doorbell.ring();
         let _ = answer.recv();
     }
 
-    /// The session last begun, of whichever process.
+    /// Returns the last session, of any process.
     pub(super) fn last_session(&self) -> Arc<Session> {
         let session = self.session.load(Ordering::Acquire);
-        // SAFETY: a session that was put there keeps the strong count that it had then: until `drop`, or for ever in a
-        // forked child.
+        // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or for ever in a forked child.
         unsafe {
             Arc::increment_strong_count(session);
             Arc::from_raw(session)
         }
     }
 
-    /// The session of this process; `None` in a forked child that has not recorded yet.
+    /// Returns the session of this process; `None` in a forked child that has not recorded yet.
     pub(super) fn own_session(&self) -> Option<Arc<Session>> {
         Some(self.last_session()).filter(|session| session.generation == fork::generation())
     }
@@ -157,16 +156,16 @@ impl Inner {
     #[cold]
     fn begin_in_child(&self) -> Option<Arc<Session>> {
         let generation = fork::generation();
-        if !self.setting.options.follow_forks || self.is_stopped.load(Ordering::SeqCst) {
-            self.active.store(NOTHING, Ordering::SeqCst);
+        if !self.config.options.follow_forks || self.is_stopped.load(Ordering::SeqCst) {
+            self.active.store(INACTIVE, Ordering::SeqCst);
             return None;
         }
         if self.generation.swap(generation, Ordering::AcqRel) == generation {
             return self.wait_for_other_thread();
         }
         let parent = self.last_session();
-        let setting = Setting { is_beside: true, ..self.setting.clone() };
-        let begun = Session::begin(&setting, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
+        let config = RecorderConfig { is_beside: true, ..self.config.clone() };
+        let begun = Session::begin(&config, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
         match &begun {
             Some(session) => {
                 let key = Arc::as_ptr(session).addr();
@@ -178,30 +177,30 @@ impl Inner {
                     Ordering::Relaxed,
                 );
             }
-            None => self.active.store(NOTHING, Ordering::SeqCst),
+            None => self.active.store(INACTIVE, Ordering::SeqCst),
         }
         if self.is_stopped.load(Ordering::SeqCst) {
-            // Meanwhile, by a thread that could not know of it.
+            // Another thread stopped the recorder meanwhile, without knowing of this session.
             self.stop();
             return None;
         }
         begun
     }
 
-    /// Keeps why this process can't record, for its summary, and lets the others know.
+    /// Keeps the reason why this process can't record, for its summary, and counts the child for the other processes.
     fn fail(&self, why: String) {
-        self.unrecorded.add();
+        self.unrecorded_children.add();
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((fork::generation(), why));
     }
 
-    /// Why this process records nothing, if it could not begin.
+    /// Returns why this process records nothing, if it could not begin.
     pub(super) fn failure(&self) -> Option<String> {
         let kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(of, _)| *of == fork::generation()).map(|(_, why)| why.clone())
     }
 
     fn wait_for_other_thread(&self) -> Option<Arc<Session>> {
-        while self.active.load(Ordering::Acquire) != NOTHING {
+        while self.active.load(Ordering::Acquire) != INACTIVE {
             if let Some(session) = self.own_session() {
                 return Some(session);
             }
@@ -210,60 +209,60 @@ impl Inner {
         None
     }
 
-    /// Has all written, and asks the interpreters what only they know.
+    /// Writes everything, and resolves names by the interpreters.
     pub(super) fn flush(&self, session: &Session) -> Result<(), FlushError> {
         let (reply, answer) = channel();
-        session.orders.give(Order::Flush(reply));
+        session.requests.push(Request::Flush(reply));
         session.doorbell.ring();
         let (pending, flushed) = answer.recv().map_err(|_| FlushError::Stopped)?;
         if pending.is_empty() {
             return flushed;
         }
-        let answered = pending.ask(&*self.setting.names);
+        let resolved = pending.resolve(&*self.config.names);
         let (reply, answer) = channel();
-        session.orders.give(Order::Tell(answered, reply));
+        session.requests.push(Request::WriteNames(resolved, reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
 
     pub(super) fn stop(&self) -> Summary {
-        self.active.store(NOTHING, Ordering::SeqCst);
+        self.active.store(INACTIVE, Ordering::SeqCst);
         let is_first = !self.is_stopped.swap(true, Ordering::SeqCst);
         let Some(session) = self.own_session() else {
             return Summary { error: self.failure(), ..Summary::default() };
         };
         if is_first {
             self.forget_environment();
-            // What goes wrong is in the summary.
+            // The summary has the error.
             let _ = self.flush(&session);
         }
         let (reply, answer) = channel();
-        session.orders.give(Order::Stop(EndReason::Stopped, reply));
+        session.requests.push(Request::Stop(EndReason::Stopped, reply));
         session.doorbell.ring();
         let _ = answer.recv();
         session.join_writer();
         session.summary()
     }
 
-    /// The process exits: as [`Inner::stop`], but for asking interpreters, which may be gone, and for waiting long.
+    /// Stops at the exit of the process, as [`Inner::stop`], but without the interpreters, which may be gone, and with a short wait.
     pub(super) fn stop_at_exit(&self) {
-        self.active.store(NOTHING, Ordering::SeqCst);
+        self.active.store(INACTIVE, Ordering::SeqCst);
         if self.is_stopped.swap(true, Ordering::SeqCst) {
             return;
         }
         if let Some(session) = self.own_session() {
             let (reply, answer) = channel();
-            session.orders.give_if_possible(Order::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
+            session.requests.try_push(Request::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
             session.doorbell.ring();
             let _ = answer.recv_timeout(EXIT_PATIENCE);
         }
     }
 
     fn forget_environment(&self) {
-        let mine = self.setting.options.to_environment();
-        if self.setting.options.subprocesses && env::var_os(VARIABLE).is_some_and(|value| value == mine) {
-            // SAFETY: as safe as setting it was.
-            unsafe { env::remove_var(VARIABLE) };
+        let own = self.config.options.to_environment();
+        if self.config.options.subprocesses && env::var_os(RECORDING_VARIABLE).is_some_and(|value| value == own) {
+            // SAFETY: as safe as setting it.
+            unsafe { env::remove_var(RECORDING_VARIABLE) };
         }
     }
 }
@@ -275,10 +274,10 @@ impl Drop for Inner {
             if !self.is_stopped.load(Ordering::SeqCst) {
                 self.stop();
             }
-            // Threads that have recorded keep the session longer.
+            // Threads that have recorded keep the session alive, but not the observer.
             let observer = session.kept_observer().0.take();
             drop(observer);
-            // SAFETY: the strong count of the session that was put there; in a child, the parent's keeps its own for ever.
+            // SAFETY: the strong count of the stored session; in a child, the parent's session keeps its own for ever.
             drop(unsafe { Arc::from_raw(*self.session.get_mut()) });
         }
     }

@@ -1,7 +1,7 @@
-//! What one thread records into one recording.
+//! The events of one thread in one recording, on their way to the writer.
 //!
-//! Hot file. The warm path, [`Lane::enter`] to [`Lane::leave`], neither allocates nor locks nor calls the system, and is
-//! async-signal-safe; so is the rest but for waiting, where that is asked for.
+//! Hot file. The warm path, [`Lane::enter`] to [`Lane::leave`], neither allocates nor locks nor makes system calls, and is
+//! async-signal-safe. So is the rest, except for waits where the recording is configured to wait.
 
 use std::cell::Cell;
 use std::ptr;
@@ -11,38 +11,38 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use super::chunk::{CHUNK_WORDS, Chunk};
 use super::chunk_start::ChunkStart;
 use super::gaps;
-use super::pool::Refusal;
+use super::pool::PoolError;
 use super::session::Session;
 use super::tally::Tally;
 use crate::clock::Clock;
 
 const WORD: usize = size_of::<u64>();
 const PAGE: usize = 4096;
-/// The key of a lane whose thread is recording right now.
+/// The key of a lane whose thread is recording an event.
 const BUSY: usize = 0;
 
-/// Shared by its thread, which writes, and the writer, which reads what was published. The last of them unmaps it.
+/// Shared by its thread, which writes, and the writer, which reads what was published. The last reference unmaps it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
-    /// The address of its session, or [`BUSY`]. A signal handler on the same thread finds out by it.
+    /// The address of its session, or [`BUSY`], which a signal handler on the same thread sees.
     key: AtomicUsize,
-    /// Where the next event goes: all before it is published. 0 without a chunk.
+    /// The position of the next event; all before it is published. 0 without a chunk.
     cursor: AtomicUsize,
-    /// Where its chunk ends.
+    /// The end of its chunk.
     end: Cell<usize>,
     clock: Clock,
     session: *const Session,
-    /// Whether it has lost events since it last began a chunk.
+    /// Whether it has lost events since the beginning of its last chunk.
     has_lost: Cell<bool>,
-    /// Of its current or its next chunk.
+    /// The index of its current or next chunk.
     sequence: AtomicU64,
     /// The next lane of the same thread.
     pub(super) next_of_thread: Cell<*mut Lane>,
     pub(super) shared: Shared,
 }
 
-/// What others than its thread look at.
+/// The fields of a lane that other threads access.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Shared {
@@ -50,21 +50,21 @@ pub(super) struct Shared {
     has_ended: AtomicBool,
     /// Whether the destructors of its thread have run.
     is_left: AtomicBool,
-    /// Whether the thread's reference is given back, by whoever was first.
-    is_given_back: AtomicBool,
-    /// The next one that the writer does not know yet.
+    /// Whether the thread's reference is released, by the thread or by the writer.
+    is_released: AtomicBool,
+    /// The next lane in the list of those that are new to the writer.
     pub(super) next_new: AtomicPtr<Lane>,
-    /// The number of its thread in the recording, from 1. The writer's: it may have given the thread one before.
+    /// The number of its thread in the recording, from 1. Only the writer changes it: it may have assigned a number before.
     pub(super) number: Cell<u32>,
-    /// 0 if it was not to be known.
+    /// The thread id; 0 if unknown.
     pub(super) tid: u32,
-    /// A name that the thread was given, boxed, until the writer takes it.
+    /// A new name of the thread, boxed, until the writer takes it.
     name: AtomicPtr<String>,
     pub(super) full: Tally,
     pub(super) interrupted: Tally,
     pub(super) too_large: Tally,
     pub(super) no_memory: Tally,
-    /// The writer's: which chunk comes next.
+    /// The writer's: the index of the next chunk.
     pub(super) expected: Cell<u64>,
     /// The writer's: whether it knows the lane.
     pub(super) is_known: Cell<bool>,
@@ -73,7 +73,7 @@ pub(super) struct Shared {
 const _: () = assert!(size_of::<Lane>() <= PAGE);
 
 impl Lane {
-    /// A lane of the calling thread, without a chunk. Null without memory. Async-signal-safe.
+    /// Maps a lane of the calling thread, without a chunk. Returns null without memory. Async-signal-safe.
     ///
     /// It has two references: the thread's and the writer's.
     pub(super) fn map(session: &Arc<Session>) -> *mut Self {
@@ -86,7 +86,7 @@ impl Lane {
         session.pool.add_lane();
         let lane = page.cast::<Self>();
         let session = Arc::into_raw(Arc::clone(session));
-        // SAFETY: a page of our own, aligned, and large enough. The session is alive.
+        // SAFETY: a new page, aligned and large enough. The session is alive.
         unsafe { lane.write(Self::new(session, (*session).next_thread())) };
         lane
     }
@@ -108,7 +108,7 @@ impl Lane {
                 references: AtomicU32::new(2),
                 has_ended: AtomicBool::new(false),
                 is_left: AtomicBool::new(false),
-                is_given_back: AtomicBool::new(false),
+                is_released: AtomicBool::new(false),
                 next_new: AtomicPtr::new(ptr::null_mut()),
                 number: Cell::new(number),
                 // SAFETY: the caller's promise.
@@ -124,17 +124,17 @@ impl Lane {
         }
     }
 
-    /// One reference less.
+    /// Releases one reference.
     ///
     /// # Safety
-    /// The caller has one, and does not use it again.
+    /// The caller has a reference, and does not use it afterwards.
     pub(super) unsafe fn release(lane: *mut Self) {
         // SAFETY: the caller's promise.
         let this = unsafe { &*lane };
         if this.shared.references.fetch_sub(1, Ordering::AcqRel) == 1 {
             drop(this.take_name());
             let session = this.session;
-            // SAFETY: the last one is gone. The lane had a strong count of its session.
+            // SAFETY: it was the last reference. The lane had a strong count of its session.
             unsafe {
                 libc::munmap(lane.cast(), PAGE);
                 drop(Arc::from_raw(session));
@@ -142,24 +142,24 @@ impl Lane {
         }
     }
 
-    /// Its session.
+    /// Returns its session.
     pub(super) fn session(&self) -> &Session {
         // SAFETY: the lane holds a strong count of it.
         unsafe { &*self.session }
     }
 
-    /// Whether it records for the session at this address.
+    /// Returns whether it records for the session at this address.
     pub(super) fn is_of(&self, session: usize) -> bool {
         self.session.addr() == session
     }
 
-    /// Whether its thread is in the middle of an event.
+    /// Returns whether its thread is recording an event.
     pub(super) fn is_busy(&self) -> bool {
         self.key.load(Ordering::Relaxed) == BUSY
     }
 
-    /// Begins an event, if this is the lane of the session with this address and its thread is not in the middle of
-    /// one. [`Lane::leave`] must follow.
+    /// Begins an event, if this is the lane of the session with this address and its thread is not recording one already.
+    /// [`Lane::leave`] must follow.
     #[inline]
     pub(super) fn enter(&self, session: usize) -> bool {
         if !self.is_ready_for(session) {
@@ -176,72 +176,72 @@ impl Lane {
         self.key.store(session, Ordering::Relaxed);
     }
 
-    /// The time by the clock of its session.
+    /// Returns the time by the clock of its session.
     #[inline]
     pub(super) fn ticks(&self) -> u64 {
         self.clock.ticks()
     }
 
-    /// Whether it is the lane of the session with this address, and its thread is not in the middle of an event.
+    /// Returns whether it is the lane of the session with this address, and its thread is not recording an event.
     #[inline]
     pub(super) fn is_ready_for(&self, session: usize) -> bool {
         self.key.load(Ordering::Relaxed) == session
     }
 
-    /// Adds an event, between [`Lane::enter`] and [`Lane::leave`].
+    /// Appends an event, between [`Lane::enter`] and [`Lane::leave`].
     #[inline]
     pub(super) fn append(&self, kind: u8, words: &[u64]) {
         self.append_at(self.clock.ticks(), kind, words);
     }
 
-    /// The same, at a time that the caller knows.
+    /// Does the same at a given time.
     #[inline]
     pub(super) fn append_at(&self, ticks: u64, kind: u8, words: &[u64]) {
-        let Some(cursor) = self.room(1 + words.len(), ticks) else { return };
-        // SAFETY: there is room for the head and the words from the cursor on, in a chunk that is this thread's.
+        let Some(cursor) = self.reserve(1 + words.len(), ticks) else { return };
+        // SAFETY: the head and the words fit from the cursor on, in a chunk of this thread.
         unsafe {
-            let place: *mut u64 = ptr::with_exposed_provenance_mut(cursor);
-            place.write(ticks << 8 | u64::from(kind));
-            ptr::copy_nonoverlapping(words.as_ptr(), place.add(1), words.len());
+            let start: *mut u64 = ptr::with_exposed_provenance_mut(cursor);
+            start.write(ticks << 8 | u64::from(kind));
+            ptr::copy_nonoverlapping(words.as_ptr(), start.add(1), words.len());
         }
         self.cursor.store(cursor + (1 + words.len()) * WORD, Ordering::Release);
     }
 
-    /// Adds an event with a byte string at its end.
+    /// Appends an event that ends with a byte string.
     pub(super) fn append_bytes(&self, kind: u8, words: &[u64], bytes: &[u8]) {
         self.append_bytes_at(self.clock.ticks(), kind, words, bytes);
     }
 
-    /// The same, at a time that the caller knows.
+    /// Does the same at a given time.
     pub(super) fn append_bytes_at(&self, ticks: u64, kind: u8, words: &[u64], bytes: &[u8]) {
         let needed = 2 + words.len() + bytes.len().div_ceil(WORD);
         if needed > CHUNK_WORDS {
             self.shared.too_large.add(ticks);
             return;
         }
-        let Some(cursor) = self.room(needed, ticks) else { return };
-        // SAFETY: there is room for all words from the cursor on, in a chunk that is this thread's. The last one is set
-        // to zero before the bytes fill it, wholly or in part.
+        let Some(cursor) = self.reserve(needed, ticks) else { return };
+        // SAFETY: all words fit from the cursor on, in a chunk of this thread. The last word is zeroed before the bytes fill all or
+        // part of it.
         unsafe {
-            let place: *mut u64 = ptr::with_exposed_provenance_mut(cursor);
-            place.write(ticks << 8 | u64::from(kind));
-            ptr::copy_nonoverlapping(words.as_ptr(), place.add(1), words.len());
-            place.add(needed - 1).write(0);
-            place.add(1 + words.len()).write(bytes.len() as u64);
-            ptr::copy_nonoverlapping(bytes.as_ptr(), place.add(2 + words.len()).cast(), bytes.len());
+            let start: *mut u64 = ptr::with_exposed_provenance_mut(cursor);
+            start.write(ticks << 8 | u64::from(kind));
+            ptr::copy_nonoverlapping(words.as_ptr(), start.add(1), words.len());
+            start.add(needed - 1).write(0);
+            start.add(1 + words.len()).write(bytes.len() as u64);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), start.add(2 + words.len()).cast(), bytes.len());
         }
         self.cursor.store(cursor + needed * WORD, Ordering::Release);
     }
 
-    /// An event came from a signal handler in the middle of another.
+    /// Counts an event of a signal handler that interrupted another event.
     #[cold]
     pub(super) fn refuse_interrupted(&self) {
         self.shared.interrupted.add(self.clock.ticks());
     }
 
-    /// Where that many words can go. `None` if they are lost, which is counted.
+    /// Returns the position for this many words. `None` if they are lost, which is counted.
     #[inline]
-    fn room(&self, words: usize, ticks: u64) -> Option<usize> {
+    fn reserve(&self, words: usize, ticks: u64) -> Option<usize> {
         let cursor = self.cursor.load(Ordering::Relaxed);
         if self.end.get() - cursor >= words * WORD { Some(cursor) } else { self.next_chunk(words, ticks) }
     }
@@ -266,29 +266,29 @@ impl Lane {
                 }
                 return Some(self.cursor.load(Ordering::Relaxed));
             }
-            Err(Refusal::Full) => self.shared.full.add(ticks),
-            Err(Refusal::NoMemory) => self.shared.no_memory.add(ticks),
+            Err(PoolError::Full) => self.shared.full.add(ticks),
+            Err(PoolError::NoMemory) => self.shared.no_memory.add(ticks),
         }
         self.has_lost.set(true);
         None
     }
 
-    /// Goes on in this chunk, which is this thread's.
+    /// Continues in this chunk, which is this thread's.
     fn begin(&self, chunk: *mut Chunk) {
-        // SAFETY: taken from the pool, so nobody else's.
+        // SAFETY: from the pool, so no other thread's.
         let head = unsafe { &*chunk };
         head.lane.set(self);
         head.sequence.set(self.sequence.load(Ordering::Relaxed));
         head.words.set(0);
         head.taken.set(0);
-        head.told.set(0);
+        head.observed.set(0);
         let start = Chunk::start(chunk);
         self.end.set(start + CHUNK_WORDS * WORD);
         self.cursor.store(start, Ordering::Release);
     }
 
-    /// Leaves its chunk to the writer. The writer must not find it by the cursor once it is in the queue: from there it
-    /// may come to another thread.
+    /// Hands its chunk over to the writer. The writer must not find it by the cursor once it is in the queue, because from there
+    /// it may get to another thread.
     fn retire_chunk(&self) {
         let cursor = self.cursor.load(Ordering::Relaxed);
         if cursor == 0 {
@@ -298,7 +298,7 @@ impl Lane {
         // SAFETY: this thread's chunk.
         unsafe { (*chunk).words.set((*chunk).words_before(cursor)) };
         self.end.set(0);
-        // First: who then finds no chunk knows that one is on its way.
+        // This store precedes the next: a writer that finds no chunk then knows that one is about to be queued.
         self.sequence.store(self.sequence.load(Ordering::Relaxed) + 1, Ordering::Release);
         self.cursor.store(0, Ordering::Release);
         let session = self.session();
@@ -306,88 +306,88 @@ impl Lane {
         session.doorbell.ring();
     }
 
-    /// The destructors of the thread have run. It may still record, and will not say when it no longer does: the writer finds
-    /// out. Says whether the session was closed before, so that no writer will.
+    /// Hands the lane over to the writer, because the destructors of the thread have run. The thread may still record; the writer
+    /// detects its end. Returns whether the session is closed already, so that no writer will do so.
     pub(super) fn leave_to_writer(&self) -> bool {
         self.retire_chunk();
         self.forget_share();
         self.session().is_closed()
     }
 
-    /// From now on the lane has no share of memory of its own.
+    /// Gives up the lane's share of memory in the pool.
     fn forget_share(&self) {
         if !self.shared.is_left.swap(true, Ordering::SeqCst) {
             self.session().pool.forget_lane();
         }
     }
 
-    /// Whether nobody has given the thread's reference back yet: the caller does now.
-    pub(super) fn give_back_once(&self) -> bool {
-        !self.shared.is_given_back.swap(true, Ordering::SeqCst)
+    /// Returns whether the caller must release the thread's reference, because nothing has released it before.
+    pub(super) fn release_once(&self) -> bool {
+        !self.shared.is_released.swap(true, Ordering::SeqCst)
     }
 
-    /// The thread ends, and will not use the lane again but for releasing it.
+    /// Ends the lane. Its thread will not use it afterwards, except to release it.
     pub(super) fn end_of_thread(&self) {
         self.retire_chunk();
         self.forget_share();
         self.shared.has_ended.store(true, Ordering::Release);
     }
 
-    /// Whether its thread has ended: its last chunk is in the queue then.
+    /// Returns whether its thread has ended: then its last chunk is in the queue.
     pub(super) fn has_ended(&self) -> bool {
         self.shared.has_ended.load(Ordering::Acquire)
     }
 
-    /// The writer's: the chunk that is being filled, and the words in it so far. `None` if chunks before it are on their
-    /// way, or there is none.
+    /// For the writer: returns the chunk that is being filled, and the number of its words. `None` if earlier chunks are still in
+    /// transit, or there is none.
     pub(super) fn partial(&self) -> Option<(&Chunk, usize)> {
         let cursor = self.cursor.load(Ordering::Acquire);
         if cursor == 0 {
             return None;
         }
-        // SAFETY: the chunk was this lane's when the cursor was read, and only the caller, the writer, can make it
-        // another's.
+        // SAFETY: the chunk was this lane's when the cursor was read, and only the caller, the writer, can pass it to another
+        // lane.
         let chunk = unsafe { &*Chunk::of_position(cursor) };
         (chunk.sequence.get() == self.shared.expected.get()).then(|| (chunk, chunk.words_before(cursor)))
     }
 
-    /// The writer's: the number of the chunk that is being filled, or would be next. All that is published lies in it or in
-    /// earlier ones.
+    /// For the writer: returns the index of the chunk that is being filled, or of the next one. Everything that is published is
+    /// in it or in earlier ones.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::Acquire)
     }
 
-    /// The writer's: whether it has all that was published when [`Lane::sequence`] was `wanted`, though there is no
-    /// [`Lane::partial`] chunk.
+    /// For the writer: returns whether it has everything that was published when [`Lane::sequence`] was `wanted`, although there
+    /// is no [`Lane::partial`] chunk.
     pub(super) fn is_taken_up_to(&self, wanted: u64) -> bool {
         let expected = self.shared.expected.get();
         expected > wanted || (!self.has_chunk() && self.sequence() == expected)
     }
 
-    /// The writer's: whether a chunk is being filled.
+    /// For the writer: returns whether a chunk is being filled.
     pub(super) fn has_chunk(&self) -> bool {
         self.cursor.load(Ordering::Acquire) != 0
     }
 
-    /// Names the thread. The writer will tell it.
+    /// Sets the name of the thread, which the writer will take.
     pub(super) fn set_name(&self, name: String) {
         let old = self.shared.name.swap(Box::into_raw(Box::new(name)), Ordering::AcqRel);
         if !old.is_null() {
-            // SAFETY: boxed here, and taken out by the swap.
+            // SAFETY: boxed here, and removed by the swap.
             drop(unsafe { Box::from_raw(old) });
         }
     }
 
-    /// The name that the thread was given since the last time.
+    /// Takes the new name of the thread, if there is one.
     pub(super) fn take_name(&self) -> Option<String> {
         let name = self.shared.name.swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: boxed by `set_name`, and taken out by the swap.
+        // SAFETY: boxed by `set_name`, and removed by the swap.
         (!name.is_null()).then(|| *unsafe { Box::from_raw(name) })
     }
 }
 
 impl Shared {
-    /// Whether the destructors of its thread have run.
+    /// Returns whether the destructors of its thread have run.
     pub(super) fn is_left(&self) -> bool {
         self.is_left.load(Ordering::SeqCst)
     }

@@ -1,9 +1,9 @@
-//! The lanes of the calling thread: one for each recording that it has recorded into.
+//! The lanes of the calling thread: one for each recording that it has recorded to.
 //!
-//! Two words lead to them: the lane that was used last, and the list of all, with a bit that says that the thread is
-//! changing it. A signal handler that finds the bit leaves the list alone.
+//! Two thread-local words refer to them: the lane that was used last, and the list of all lanes, with a bit that marks that the
+//! thread is changing it. A signal handler that finds the bit does not touch the list.
 //!
-//! Async-signal-safe; a new lane is memory straight from the kernel.
+//! Async-signal-safe; the memory of a new lane comes directly from the kernel.
 
 use std::ptr;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use super::session::Session;
 use super::thread_words;
 
 const CHANGING: usize = 1;
-/// In place of a list: this thread never records.
+/// Replaces the list of a thread that never records.
 const NEVER: usize = 2;
 
-/// The list of the calling thread, while nobody else on the thread can change it.
-pub(super) struct Turn(usize);
+/// Exclusive access to the list of the calling thread.
+pub(super) struct LaneListGuard(usize);
 
-/// Whose turn it is not.
+/// Why the list is not accessible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// The thread is in the middle of changing its list, and a signal has come.
+pub(super) enum LaneListError {
+    /// A signal handler has interrupted the thread while that was changing its list.
     Interrupted,
     /// The thread never records.
     Never,
 }
 
-impl Turn {
-    pub(super) fn take() -> Result<Self, Refused> {
+impl LaneListGuard {
+    pub(super) fn take() -> Result<Self, LaneListError> {
         let list = thread_words::LIST.get();
         if list == NEVER {
-            return Err(Refused::Never);
+            return Err(LaneListError::Never);
         }
         if list & CHANGING != 0 {
-            return Err(Refused::Interrupted);
+            return Err(LaneListError::Interrupted);
         }
         thread_words::LIST.set(list | CHANGING);
         compiler_fence(Ordering::SeqCst);
         Ok(Self(list))
     }
 
-    /// The lane of this session, made if there is none. `None` without memory.
+    /// Returns the lane of this session, which is created if there is none. `None` without memory.
     pub(super) fn lane(&mut self, session: &Arc<Session>) -> Option<&'static Lane> {
         let lane = self.find(session).or_else(|| self.add(session))?;
         thread_words::LANE.set(ptr::from_ref(lane).expose_provenance());
@@ -55,7 +55,7 @@ impl Turn {
         let wanted = Arc::as_ptr(session).addr();
         let mut next: *mut Lane = ptr::with_exposed_provenance_mut(self.0);
         loop {
-            // SAFETY: the lanes of a thread's list live until the thread takes them out.
+            // SAFETY: the lanes in a thread's list live until the thread removes them.
             let lane = unsafe { next.as_ref() }?;
             if lane.is_of(wanted) {
                 return Some(lane);
@@ -66,22 +66,22 @@ impl Turn {
 
     fn add(&mut self, session: &Arc<Session>) -> Option<&'static Lane> {
         self.drop_closed();
-        let made = Lane::map(session);
+        let new = Lane::map(session);
         // SAFETY: null, or mapped just now.
-        let lane = unsafe { made.as_ref() }?;
+        let lane = unsafe { new.as_ref() }?;
         lane.next_of_thread.set(ptr::with_exposed_provenance_mut(self.0));
-        self.0 = made.expose_provenance();
-        session.introduce(made);
+        self.0 = new.expose_provenance();
+        session.introduce(new);
         fork::watch_this_thread();
         Some(lane)
     }
 
-    /// Takes out the lanes of recordings that have stopped, but for one that was interrupted in the middle of an event.
+    /// Removes the lanes of stopped recordings, except one that was interrupted during an event.
     fn drop_closed(&mut self) {
         thread_words::LANE.set(0);
         let mut next: *mut Lane = ptr::with_exposed_provenance_mut(self.0);
         let mut kept: *mut Lane = ptr::null_mut();
-        // SAFETY: as in `find`; one that is taken out is not looked at again.
+        // SAFETY: as in `find`; a removed lane is not accessed afterwards.
         while let Some(lane) = unsafe { next.as_ref() } {
             let this = next;
             next = lane.next_of_thread.get();
@@ -96,31 +96,31 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for LaneListGuard {
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
         thread_words::LIST.set(self.0);
     }
 }
 
-/// The calling thread has used this lane last.
+/// Returns the lane that the calling thread used last.
 pub(super) fn last() -> *const Lane {
     ptr::with_exposed_provenance(thread_words::LANE.get())
 }
 
-/// The calling thread shall never record.
+/// Marks that the calling thread never records.
 pub(super) fn never() {
     thread_words::LANE.set(0);
     thread_words::LIST.set(NEVER);
 }
 
-/// The calling thread has no lanes: those it had are another process's.
+/// Forgets the lanes of the calling thread, which belong to another process.
 pub(super) fn forget_all() {
     thread_words::LANE.set(0);
     thread_words::LIST.set(0);
 }
 
-/// The destructors of the calling thread run: the writers get what it has recorded. It may record more, on the same lanes.
+/// Hands the events of the calling thread, whose destructors have run, to the writers. It may record more, on the same lanes.
 pub(super) fn end_of_thread() {
     let list = thread_words::LIST.get();
     if list == NEVER {
@@ -129,7 +129,7 @@ pub(super) fn end_of_thread() {
     thread_words::LANE.set(0);
     let mut next: *mut Lane = ptr::with_exposed_provenance_mut(list & !CHANGING);
     let mut kept: *mut Lane = ptr::null_mut();
-    // SAFETY: as in `Turn::find`.
+    // SAFETY: as in `LaneListGuard::find`.
     while let Some(lane) = unsafe { next.as_ref() } {
         let this = next;
         next = lane.next_of_thread.get();
@@ -143,12 +143,12 @@ pub(super) fn end_of_thread() {
     thread_words::LIST.set(kept.expose_provenance());
 }
 
-/// Ends a lane, if nobody has done so yet: the thread that it belongs to, or, when that is gone, the writer. Neither may use
-/// it again, unless by the writer's own reference.
+/// Ends a lane, if that has not happened before. Its thread does this, or the writer when the thread has ended. Neither may use it
+/// afterwards, except by the writer's own reference.
 pub(super) fn end_once(lane: *mut Lane) {
-    // SAFETY: the caller has a reference to it, or is the thread whose reference is given back here, once.
+    // SAFETY: the caller has a reference, or is the thread whose reference is released here, once.
     unsafe {
-        if (*lane).give_back_once() {
+        if (*lane).release_once() {
             (*lane).end_of_thread();
             Lane::release(lane);
         }

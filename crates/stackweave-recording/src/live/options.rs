@@ -1,4 +1,4 @@
-//! How to record.
+//! The options of a recording.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,78 +8,78 @@ use std::time::Duration;
 
 use crate::clock::ClockSource;
 
-/// How to record, and where to.
+/// The options and the destination of a recording.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the options are independent")]
 pub struct Options {
-    /// The file. Those of forked children lie beside it: `out.swv` and `out.4242.swv`.
+    /// The file. The files of forked children are beside it: `out.swv` and `out.4242.swv`.
     pub path: PathBuf,
-    /// How many bytes of full buffers may wait for the writer, all threads together. Each thread that records has
-    /// 64 KiB beyond that.
+    /// The maximum size of full buffers that wait for the writer, of all threads together. Each recording thread has 64 KiB in
+    /// addition.
     pub memory: usize,
-    /// What happens when they are full.
+    /// The behaviour when they are full.
     pub when_full: WhenFull,
-    /// Keep the last events only, in memory, until they are dumped.
+    /// Keep only the last events, in memory, until they are dumped.
     pub ring: Option<Ring>,
-    /// In ring mode, dump when the recording stops, or the process exits.
+    /// In ring mode: dump when the recording stops, or the process exits.
     pub dump_at_exit: bool,
-    /// How often all that was recorded goes to the file: what `kill -9` can lose.
+    /// The interval at which everything is written to the file: the maximum that `kill -9` can lose.
     pub flush_every: Duration,
-    /// Whether a forked child is recorded too, in a file of its own.
+    /// Whether a forked child is recorded, too, to its own file.
     pub follow_forks: bool,
-    /// Whether programs that this one starts shall record too, if they ask by
+    /// Whether programs that this one starts can join the recording by
     /// [`Recorder::from_environment`](super::Recorder::from_environment).
     pub subprocesses: bool,
-    /// Whether threads that wait for room do so where they are, and not inside the process's
-    /// [`Waiter`](super::Waiter): who records in the middle of an allocation can't give an interpreter's lock away.
-    pub waits_plainly: bool,
-    /// Whether SIGTERM and SIGHUP, where they have their default action, first have the recording written and closed.
-    /// The environment variable `STACKWEAVE_SIGNALS=off` says no for all recordings of a process.
+    /// Whether threads wait for a buffer outside of the process's [`Waiter`](super::Waiter): a thread that records in the middle of
+    /// an allocation can't release an interpreter's lock.
+    pub bypass_waiter: bool,
+    /// Whether SIGTERM and SIGHUP, where they have their default action, first complete and close the recording.
+    /// `STACKWEAVE_SIGNALS=off` in the environment disables this for all recordings of a process.
     pub handle_signals: bool,
-    /// Whether a file that is there already may be replaced. It stays until the new one takes its name.
+    /// Whether an existing file may be replaced. It stays until the new one takes its name.
     pub overwrite: bool,
-    /// Whether the name gets a number if a file has it already: `out-2.swv`, `out-3.swv`. For names that nobody has chosen.
+    /// Whether the name gets a number if it exists: `out-2.swv`, `out-3.swv`. For names that the user has not chosen.
     pub numbered: bool,
-    /// Whether the file gets its name only by [`Recorder::publish`](super::Recorder::publish): for who has more to begin, and wants to
-    /// leave nothing, and an older file as it was, if that fails.
+    /// Whether the file gets its name only by [`Recorder::publish`](super::Recorder::publish): for callers with further steps that may
+    /// fail, and should then leave no file, and an older file unchanged.
     pub named_later: bool,
-    /// Which run of a program the recording belongs to. It is the same in forked children and in programs that are started from
-    /// there, and tells their files from those of earlier runs. `None`: a new one.
+    /// The run of a program that the recording belongs to. It is common to forked children and started programs, and distinguishes
+    /// their files from those of earlier runs. `None`: a new one.
     pub run: Option<u64>,
-    /// Whose ticks events get; `None`: the best clock of this machine. With [`ClockSource::Monotonic`] a tick is a nanosecond, for
-    /// who gives times of its own ([`Recorder::record_at`](super::Recorder::record_at)). Programs that are started choose for themselves.
+    /// The clock of the events; `None`: the best clock of this machine. With [`ClockSource::Monotonic`] a tick is a nanosecond, for
+    /// callers that give their own times ([`Recorder::record_at`](super::Recorder::record_at)). Started programs choose separately.
     pub clock: Option<ClockSource>,
     /// The version of Python in this process.
     pub python: Option<String>,
-    /// What else the recording should say about itself.
+    /// Further values for the recording's header.
     pub extra: BTreeMap<String, String>,
 }
 
-/// What a thread does that has an event to record, and no room for it.
+/// The behaviour of a thread that has an event to record while no buffer is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     /// It waits for the writer.
     #[default]
     Block,
-    /// It goes on, and the event is lost; lost events are counted.
+    /// It continues, and the event is lost, which is counted.
     Drop,
 }
 
-/// How much a flight recorder keeps; what passes either limit is dropped, oldest first.
+/// The limits of a flight recorder. Events that exceed either limit are dropped, oldest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ring {
-    /// So many bytes of events, as they would be in the file; with what they refer to, 64 KiB more.
+    /// The maximum size of the events, as in a file; their definitions may take 64 KiB in addition.
     pub bytes: Option<u64>,
-    /// The events of so many seconds.
+    /// The maximum age of the events in seconds.
     pub seconds: Option<f64>,
 }
 
 const MEBIBYTE: usize = 1 << 20;
-/// Splits the settings from each other and from the path in the environment.
+/// Separates the values and the path in the environment variable.
 const SEPARATOR: u8 = b';';
 
 impl Options {
-    /// Records to this file, waits for a slow disk, and follows forks.
+    /// Returns options that record to this file, wait for a slow disk, and follow forks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -90,7 +90,7 @@ impl Options {
             flush_every: Duration::from_millis(200),
             follow_forks: true,
             subprocesses: false,
-            waits_plainly: false,
+            bypass_waiter: false,
             handle_signals: true,
             overwrite: false,
             numbered: false,
@@ -102,16 +102,16 @@ impl Options {
         }
     }
 
-    /// How long the writer sleeps at most: as long as was asked for, within reason.
+    /// Returns the maximum sleep of the writer: the requested interval, within limits.
     pub(super) fn flush_interval(&self) -> Duration {
         self.flush_every.clamp(Duration::from_micros(50), Duration::from_secs(86_400))
     }
 
-    /// What a program that is started from here needs to know.
+    /// Returns the options as text for programs that this one starts.
     pub(super) fn to_environment(&self) -> OsString {
         let ring = self.ring.unwrap_or_default();
         let drops = self.when_full == WhenFull::Drop;
-        let flags = [self.ring.is_some(), self.dump_at_exit, self.follow_forks, drops, self.waits_plainly];
+        let flags = [self.ring.is_some(), self.dump_at_exit, self.follow_forks, drops, self.bypass_waiter];
         let mut text: Vec<u8> = flags.iter().map(|flag| if *flag { b'1' } else { b'0' }).collect();
         let numbers = [
             self.memory as u64,
@@ -129,11 +129,11 @@ impl Options {
         OsString::from_vec(text)
     }
 
-    /// The inverse of [`Options::to_environment`]; `None` if it is something else.
+    /// Parses [`Options::to_environment`]; returns `None` for other text.
     pub(super) fn from_environment(text: &OsStr) -> Option<Self> {
         let mut parts = text.as_bytes().splitn(7, |byte| *byte == SEPARATOR);
         let flags = parts.next()?;
-        let &[is_ring, dump_at_exit, follow_forks, drops, waits_plainly] = flags else { return None };
+        let &[is_ring, dump_at_exit, follow_forks, drops, bypass_waiter] = flags else { return None };
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
         let (memory, flush, bytes, seconds, run) = (number()?, number()?, number()?, number()?, number()?);
         let given = |value: u64| (value != u64::MAX).then_some(value);
@@ -146,14 +146,14 @@ impl Options {
             flush_every: Duration::from_micros(flush),
             follow_forks: follow_forks == b'1',
             subprocesses: true,
-            waits_plainly: waits_plainly == b'1',
+            bypass_waiter: bypass_waiter == b'1',
             run: given(run),
             ..Self::new(OsStr::from_bytes(parts.next()?))
         })
     }
 }
 
-/// The file beside `path` that is the `attempt`th choice of this process: `out.swv`, `out.4242.swv`, `out.4242-2.swv`.
+/// Returns the path beside `path` that is the given choice of this process: `out.swv`, `out.4242.swv`, `out.4242-2.swv`.
 pub(super) fn path_of_process(path: &Path, pid: u32, attempt: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{pid}"));
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_pass_through_the_environment() {
+    fn options_round_trip_through_the_environment() {
         let mut options = Options {
             subprocesses: true,
             memory: 12_345,
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
         options.ring = Some(Ring { bytes: Some(9), seconds: Some(1.5) });
         options.dump_at_exit = true;
-        options.waits_plainly = true;
+        options.bypass_waiter = true;
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
         options.ring = Some(Ring { bytes: None, seconds: None });
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options));

@@ -1,4 +1,4 @@
-//! What became of a recording.
+//! The results, figures and errors of a recording.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,53 +8,53 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::file::LossReason;
 
-/// What was recorded, once it has stopped.
+/// The totals of a recording that has stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The file. In ring mode without a dump, and in a child that recorded nothing, there is none.
+    /// The file. Empty in ring mode without a dump, and in a child that recorded nothing.
     pub path: PathBuf,
-    /// Events in the file, or in the ring.
+    /// The number of events in the file, or in the ring.
     pub events: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes_written: u64,
-    /// Events that are not, and why.
+    /// The number of lost events, by reason.
     pub lost: BTreeMap<LossReason, u64>,
-    /// The last thing that went wrong with the file.
+    /// The last error of the file.
     pub error: Option<String>,
 }
 
-/// How a recording is going.
+/// The figures of a running recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecorderStats {
-    /// Events that the writer has taken so far.
+    /// The number of events that the writer has encoded so far.
     pub events: u64,
-    /// Bytes of the file so far.
+    /// The size of the file so far, in bytes.
     pub bytes_written: u64,
-    /// Events that are lost so far, and why.
+    /// The number of lost events so far, by reason.
     pub lost: BTreeMap<LossReason, u64>,
-    /// Bytes of memory for buffers: waiting, being filled, and free.
+    /// The size of all buffers in bytes: full, in use, and free.
     pub buffer_bytes: usize,
-    /// In ring mode, bytes of events and of what they refer to that are kept.
+    /// In ring mode: the size of the kept events and definitions, in bytes.
     pub ring_bytes: u64,
-    /// Threads that have recorded so far.
+    /// The number of threads that have recorded so far.
     pub threads: u32,
-    /// The last thing that went wrong with the file.
+    /// The last error of the file.
     pub error: Option<String>,
 }
 
 /// Why a recording could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The file could not be made.
+    /// The file could not be created.
     #[error("cannot record to {path}: {}", reason(.error))]
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         error: io::Error,
     },
-    /// The system refused what a recording needs.
+    /// The system refused a resource.
     #[error("cannot start a recording: {0}")]
     System(#[source] io::Error),
 }
@@ -67,7 +67,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Why a flush or a dump did not do what it should.
+/// Why a flush or a dump failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlushError {
     /// The file could not be written; the text says why.
@@ -76,14 +76,14 @@ pub enum FlushError {
     /// The recording has stopped.
     #[error("the recording has stopped")]
     Stopped,
-    /// There is nothing to dump but in ring mode.
+    /// Only recordings in ring mode can be dumped.
     #[error("only a recording in ring mode can be dumped")]
     NoRing,
 }
 
-/// What the writer counts, for all to see.
+/// The writer's counters, which other threads read.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct WriterCounts {
     pub(super) events: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) kept: AtomicU64,
@@ -91,7 +91,7 @@ pub(super) struct Counts {
     error: Mutex<Option<String>>,
 }
 
-impl Counts {
+impl WriterCounts {
     pub(super) const fn new() -> Self {
         Self {
             events: AtomicU64::new(0),

@@ -1,4 +1,4 @@
-//! Where encoded events go: to the file, as far as it can be written, or to the ring.
+//! The destination of encoded events: the file, with retries when it can't be written, or the ring.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,71 +8,81 @@ use std::time::{Duration, Instant};
 
 use stackweave_files::output::{Existing, is_stream, numbered};
 
-use super::activity::Doing;
 use super::file_sink::FileSink;
 use super::options::path_of_process;
 use super::outcome::{FlushError, StartError};
-use super::ring::{OpenBefore, Ring};
-use super::session::{Session, Setting};
-use super::tally::Counted;
+use super::ring::{OpenAtStart, Ring};
+use super::session::{RecorderConfig, Session};
+use super::tally::CountedEvents;
+use super::writer_state::WriterState;
 use crate::clock::ClockPoint;
 use crate::file::{Encoded, Encoder, End, EndReason, LossReason, Lost};
 
-/// A process tries so many names beside the first one's.
+/// The number of names that a process tries beside the first one's.
 const ATTEMPTS: u32 = 100;
-/// More files of one name than anybody keeps.
-const MOST_NUMBERS: u32 = 100_000;
+/// The number of names that are tried if the name may get a number.
+const MAX_NUMBERED: u32 = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Output {
     session: Arc<Session>,
-    target: Target,
-    /// Events that could not be written since the last time that it went well.
-    unwritten: Option<Counted>,
-    /// Definitions that could not be written: later events need them.
-    owed: Vec<u8>,
+    target: OutputTarget,
+    /// Events that could not be written since the last success.
+    unwritten_events: Option<CountedEvents>,
+    /// Definitions that could not be written. Later events need them.
+    unwritten_definitions: Vec<u8>,
     retry_at: Option<Instant>,
     retry_after: Duration,
-    /// What becomes of files of others that have the name.
+    /// The treatment of existing files with the name.
     existing: Existing,
-    /// How many names are tried for a file.
+    /// The number of names that are tried for a file.
     attempts: u32,
 }
 
 #[derive(Debug)]
-enum Target {
+enum OutputTarget {
     File(FileSink),
     Ring(Ring),
 }
 
 impl Output {
-    /// Makes the file, unless it is a ring, and says where it is.
+    /// Creates the file, unless it is a ring, and returns its path.
     pub(super) fn begin(
         session: &Arc<Session>,
-        setting: &Setting,
+        config: &RecorderConfig,
         (start, ticks_per_second): (Vec<u8>, u64),
     ) -> Result<(Self, PathBuf), StartError> {
-        let (target, path, owed) = if let Some(limits) = setting.options.ring {
-            let path = free_path(setting, session.pid())?;
-            (Target::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
+        let (target, path, unwritten_definitions) = if let Some(limits) = config.options.ring {
+            let path = free_path(config, session.pid())?;
+            (OutputTarget::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
         } else {
-            let (file, path) = create(session, setting, &start)?;
+            let (file, path) = create(session, config, &start)?;
             session.counts.bytes.store(file.length(), Ordering::Relaxed);
-            let owed = if file.length() == 0 { start } else { Vec::new() };
-            (Target::File(file), path, owed)
+            let unwritten_definitions = if file.length() == 0 { start } else { Vec::new() };
+            (OutputTarget::File(file), path, unwritten_definitions)
         };
-        let retry_after = setting.options.flush_interval();
+        let retry_after = config.options.flush_interval();
         let session = Arc::clone(session);
-        let existing = Existing::from_overwrite(setting.options.overwrite && !setting.is_beside);
-        let attempts = attempts(setting);
-        Ok((Self { session, target, unwritten: None, owed, retry_at: None, retry_after, existing, attempts }, path))
+        let existing = Existing::from_overwrite(config.options.overwrite && !config.is_beside);
+        let attempts = attempts(config);
+        let output = Self {
+            session,
+            target,
+            unwritten_events: None,
+            unwritten_definitions,
+            retry_at: None,
+            retry_after,
+            existing,
+            attempts,
+        };
+        Ok((output, path))
     }
 
     pub(super) const fn is_ring(&self) -> bool {
-        matches!(self.target, Target::Ring(_))
+        matches!(self.target, OutputTarget::Ring(_))
     }
 
-    /// Whether the file can't be written for now, so that what need not be said yet is better kept.
+    /// Returns whether the file can't be written at present, so that notices should be kept for later.
     pub(super) const fn is_failing(&self) -> bool {
         self.retry_at.is_some()
     }
@@ -80,53 +90,53 @@ impl Output {
     /// Adds a clock point.
     pub(super) fn point(&mut self, encoder: &mut Encoder, point: ClockPoint, notes: &mut Vec<u8>) {
         match &mut self.target {
-            Target::Ring(ring) => ring.add_point(point),
-            Target::File(_) => encoder.clock(&point, notes),
+            OutputTarget::Ring(ring) => ring.add_point(point),
+            OutputTarget::File(_) => encoder.clock(&point, notes),
         }
     }
 
-    /// Adds that events were lost.
+    /// Adds a notice of lost events.
     pub(super) fn lose(&mut self, encoder: &mut Encoder, lost: &Lost, notes: &mut Vec<u8>) {
         let Lost { reason, count, thread, first_ticks, last_ticks } = *lost;
         match &mut self.target {
-            Target::Ring(ring) => ring.lose(reason, thread, Counted { count, first_ticks, last_ticks }),
-            Target::File(_) => encoder.lost(lost, notes),
+            OutputTarget::Ring(ring) => ring.lose(reason, thread, CountedEvents { count, first_ticks, last_ticks }),
+            OutputTarget::File(_) => encoder.lost(lost, notes),
         }
     }
 
-    /// Adds a thread, or gives it another name.
+    /// Adds a thread, or changes its name.
     pub(super) fn thread(&mut self, encoder: &mut Encoder, (number, tid, name): (u32, u32, &str)) {
         match &mut self.target {
-            Target::Ring(ring) => ring.name_thread(number, tid, name),
-            Target::File(_) => encoder.thread(number, tid, name),
+            OutputTarget::Ring(ring) => ring.name_thread(number, tid, name),
+            OutputTarget::File(_) => encoder.thread(number, tid, name),
         }
     }
 
-    /// A thread will not record again.
+    /// Notes that a thread will not record again.
     pub(super) fn end_thread(&mut self, number: u32) {
-        if let Target::Ring(ring) = &mut self.target {
+        if let OutputTarget::Ring(ring) = &mut self.target {
             ring.end_thread(number);
         }
     }
 
-    /// Takes the kinds that the encoder was told of, where they must not be dropped with other definitions.
+    /// In ring mode: takes the declarations of kinds from the encoder, because they must not be dropped with other definitions.
     pub(super) fn declare(&mut self, encoder: &mut Encoder) {
-        if let Target::Ring(ring) = &mut self.target {
+        if let OutputTarget::Ring(ring) = &mut self.target {
             encoder.definitions(ring.declared());
         }
     }
 
-    /// Takes what was encoded, and leaves the buffers empty. `of` says which events are in it; `notes` are small
-    /// blocks that are as little to be lost as definitions.
+    /// Takes the encoded blocks, and leaves the buffers empty. `of` counts their events; `notes` are small blocks that, like
+    /// definitions, must not be lost.
     pub(super) fn write(
         &mut self,
         encoder: &mut Encoder,
         (blocks, notes): (&mut Encoded, &mut Vec<u8>),
-        of: Option<Counted>,
+        of: Option<CountedEvents>,
         now: u64,
     ) -> Result<(), FlushError> {
         let result = match &mut self.target {
-            Target::Ring(ring) => {
+            OutputTarget::Ring(ring) => {
                 ring.define(&blocks.definitions);
                 ring.define(notes);
                 if let Some(of) = of {
@@ -138,7 +148,7 @@ impl Output {
                 self.session.counts.kept.store(ring.kept_bytes(), Ordering::Relaxed);
                 Ok(())
             }
-            Target::File(_) => self.write_to_file(encoder, (blocks, notes), of),
+            OutputTarget::File(_) => self.write_to_file(encoder, (blocks, notes), of),
         };
         blocks.definitions.clear();
         blocks.events.clear();
@@ -151,41 +161,41 @@ impl Output {
         &mut self,
         encoder: &mut Encoder,
         (blocks, notes): (&Encoded, &[u8]),
-        of: Option<Counted>,
+        of: Option<CountedEvents>,
     ) -> Result<(), FlushError> {
-        let Target::File(file) = &mut self.target else { return Ok(()) };
+        let OutputTarget::File(file) = &mut self.target else { return Ok(()) };
         let counts = &self.session.counts;
         let must_wait = self.retry_at.is_some_and(|at| Instant::now() < at);
         let written = if must_wait {
             Err(counts.error().unwrap_or_default())
         } else {
-            let mut told = Vec::new();
-            if let Some(unwritten) = self.unwritten {
-                encoder.lost(&lost(LossReason::WriteFailed, 0, unwritten), &mut told);
+            let mut losses = Vec::new();
+            if let Some(unwritten) = self.unwritten_events {
+                encoder.lost(&lost(LossReason::WriteFailed, 0, unwritten), &mut losses);
             }
-            let parts = [&self.owed, &blocks.definitions, notes, &told, &blocks.events];
+            let parts = [&self.unwritten_definitions, &blocks.definitions, notes, &losses, &blocks.events];
             let appended = if parts.iter().all(|part| part.is_empty()) {
                 Ok(())
             } else {
-                self.session.activity.during(Doing::Writing, || file.append(&parts))
+                self.session.writer_state.during(WriterState::Writing, || file.append(&parts))
             };
             appended.map_err(|error| error.to_string())
         };
         match written {
             Ok(()) => {
-                self.owed = Vec::new();
-                (self.unwritten, self.retry_at) = (None, None);
+                self.unwritten_definitions = Vec::new();
+                (self.unwritten_events, self.retry_at) = (None, None);
                 counts.events.fetch_add(of.map_or(0, |of| of.count), Ordering::Relaxed);
                 counts.bytes.store(file.length(), Ordering::Relaxed);
                 Ok(())
             }
             Err(error) => {
                 self.session.expect_gaps();
-                self.owed.extend_from_slice(&blocks.definitions);
-                self.owed.extend_from_slice(notes);
+                self.unwritten_definitions.extend_from_slice(&blocks.definitions);
+                self.unwritten_definitions.extend_from_slice(notes);
                 if let Some(of) = of {
                     counts.lose(LossReason::WriteFailed, of.count);
-                    self.unwritten = Some(self.unwritten.map_or(of, |others| others.and(of)));
+                    self.unwritten_events = Some(self.unwritten_events.map_or(of, |others| others.and(of)));
                 }
                 if !must_wait {
                     self.retry_at = Some(Instant::now() + self.retry_after);
@@ -196,30 +206,31 @@ impl Output {
         }
     }
 
-    /// Tries to write again at the next chance, however short ago it went wrong.
+    /// Makes the next write try again, however recent the last failure is.
     pub(super) fn retry_now(&mut self) {
         self.retry_at = self.retry_at.map(|_| Instant::now());
     }
 
-    /// What threads had open before the events that the ring still has, and when these begin.
-    pub(super) fn open_before(&self, now: u64) -> (Vec<OpenBefore>, u64) {
+    /// Returns what threads had open before the first event in the ring, and the time of that event.
+    pub(super) fn open_at_start(&self, now: u64) -> (Vec<OpenAtStart>, u64) {
         match &self.target {
-            Target::Ring(ring) => ring.open_before(now),
-            Target::File(_) => (Vec::new(), now),
+            OutputTarget::Ring(ring) => ring.open_at_start(now),
+            OutputTarget::File(_) => (Vec::new(), now),
         }
     }
 
-    /// Writes the ring to a file, with the first of these events before all others, and the last behind them, and how many they
-    /// are. A file that is not this recording's stays, unless it may be overwritten: then the name gets a number. Returns the path.
+    /// Writes the ring to a file: the events of `before`, the ring's, and those of `after`; `count` is the number of
+    /// events in both. An existing file that is not this recording's stays, unless it may be overwritten: then the name gets a
+    /// number. Returns the path.
     pub(super) fn dump(
         &mut self,
         encoder: &mut Encoder,
         path: &Path,
-        [first, behind]: [&Encoded; 2],
+        [before, after]: [&Encoded; 2],
         (count, residual_ns, reason): (u64, u64, EndReason),
     ) -> Result<PathBuf, FlushError> {
-        let Target::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
-        let (mut head, mut tail) = ([&first.definitions[..], &behind.definitions[..]].concat(), Vec::new());
+        let OutputTarget::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
+        let (mut head, mut tail) = ([&before.definitions[..], &after.definitions[..]].concat(), Vec::new());
         for (number, tid, name) in ring.threads() {
             encoder.thread(number, tid, name);
         }
@@ -227,8 +238,8 @@ impl Output {
         for point in ring.points() {
             encoder.clock(point, &mut head);
         }
-        head.extend_from_slice(&first.events);
-        tail.extend_from_slice(&behind.events);
+        head.extend_from_slice(&before.events);
+        tail.extend_from_slice(&after.events);
         for (reason, thread, counted) in ring.lost() {
             encoder.lost(&lost(reason, thread, counted), &mut tail);
         }
@@ -239,8 +250,9 @@ impl Output {
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
         encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
         let (session, existing) = (&self.session, self.existing);
-        let written =
-            session.activity.during(Doing::Writing, || write_ring(session, ring, path, [&head, &tail], existing));
+        let written = session
+            .writer_state
+            .during(WriterState::Writing, || write_ring(session, ring, path, [&head, &tail], existing));
         match &written {
             Ok((length, _)) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
             Err(error) => self.session.counts.set_error(error.to_string()),
@@ -250,7 +262,7 @@ impl Output {
 
     /// Gives the file its name, if it has none yet.
     pub(super) fn publish(&mut self, path: &Path) -> io::Result<()> {
-        if let Target::File(file) = &mut self.target
+        if let OutputTarget::File(file) = &mut self.target
             && self.session.written.path(path).is_none()
         {
             publish(&self.session, file, path, (self.existing, self.attempts))?;
@@ -258,9 +270,9 @@ impl Output {
         Ok(())
     }
 
-    /// What the ring has dropped counts as lost once the recording has stopped.
+    /// Counts the events that the ring dropped as lost, once the recording has stopped.
     pub(super) fn count_overwritten(&self) {
-        if let Target::Ring(ring) = &self.target
+        if let OutputTarget::Ring(ring) = &self.target
             && let Some(overwritten) = ring.overwritten()
         {
             self.session.counts.lose(LossReason::Ring, overwritten.count);
@@ -269,7 +281,7 @@ impl Output {
     }
 }
 
-/// Drops definitions whose numbers are given again, and begins new ones where there are many.
+/// Drops definitions whose numbers are reused, and begins a new generation if there are too many.
 fn change_generation(ring: &mut Ring, encoder: &mut Encoder) {
     if encoder.overlaps_previous() {
         ring.drop_previous();
@@ -283,20 +295,20 @@ fn change_generation(ring: &mut Ring, encoder: &mut Encoder) {
     }
 }
 
-/// What a Lost block says.
-pub(super) const fn lost(reason: LossReason, thread: u32, counted: Counted) -> Lost {
-    let Counted { count, first_ticks, last_ticks } = counted;
+/// Returns the content of a Lost block.
+pub(super) const fn lost(reason: LossReason, thread: u32, counted: CountedEvents) -> Lost {
+    let CountedEvents { count, first_ticks, last_ticks } = counted;
     Lost { reason, count, thread, first_ticks, last_ticks }
 }
 
-fn create(session: &Session, setting: &Setting, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
-    let path = &setting.options.path;
-    if !setting.is_beside {
-        let existing = Existing::from_overwrite(setting.options.overwrite);
-        let attempts = attempts(setting);
+fn create(session: &Session, config: &RecorderConfig, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
+    let path = &config.options.path;
+    if !config.is_beside {
+        let existing = Existing::from_overwrite(config.options.overwrite);
+        let attempts = attempts(config);
         let created =
             first_free(path, attempts, |path| FileSink::create(path, existing, start)).and_then(|(mut file, _)| {
-                if !setting.options.named_later {
+                if !config.options.named_later {
                     publish(session, &mut file, path, (existing, attempts))?;
                 }
                 Ok((file, path.clone()))
@@ -318,12 +330,12 @@ fn create(session: &Session, setting: &Setting, start: &[u8]) -> Result<(FileSin
     }
 }
 
-/// How many names are tried: one, if the user has chosen it.
-const fn attempts(setting: &Setting) -> u32 {
-    if setting.options.numbered { MOST_NUMBERS } else { 1 }
+/// Returns the number of names to try: one, if the user has chosen it.
+const fn attempts(config: &RecorderConfig) -> u32 {
+    if config.options.numbered { MAX_NUMBERED } else { 1 }
 }
 
-/// Calls `create` with the path, and with numbers in its name as long as it finds a file there.
+/// Calls `create` with the path, and then with numbers in its name while the file exists.
 fn first_free<T>(
     path: &Path,
     attempts: u32,
@@ -351,7 +363,7 @@ fn publish(
     Ok(())
 }
 
-/// Writes a ring to the path, or to the file that this recording has written for it before. Returns the length and the path.
+/// Writes a ring to the path, or to the file that this recording wrote for it before. Returns the length and the path.
 fn write_ring(
     session: &Session,
     ring: &Ring,
@@ -364,20 +376,20 @@ fn write_ring(
         session.written.add(wanted, &own, created);
         return Ok((length, own));
     }
-    let ((length, created), path) = first_free(wanted, MOST_NUMBERS, |path| ring.write(path, existing, around))?;
+    let ((length, created), path) = first_free(wanted, MAX_NUMBERED, |path| ring.write(path, existing, around))?;
     session.written.add(wanted, &path, created);
     Ok((length, path))
 }
 
-/// Where a ring can be dumped to.
-fn free_path(setting: &Setting, pid: u32) -> Result<PathBuf, StartError> {
-    let path = &setting.options.path;
-    if setting.is_beside {
+/// Returns the path that a ring can be dumped to.
+fn free_path(config: &RecorderConfig, pid: u32) -> Result<PathBuf, StartError> {
+    let path = &config.options.path;
+    if config.is_beside {
         let mut choices = (1..=ATTEMPTS).map(|attempt| path_of_process(path, pid, attempt));
         return Ok(choices.find(|choice| !choice.exists()).unwrap_or_else(|| path_of_process(path, pid, 1)));
     }
     let refuse = |kind| Err(StartError::File { path: path.clone(), error: io::Error::from(kind) });
-    if path.exists() && !setting.options.overwrite && !setting.options.numbered && !is_stream(path) {
+    if path.exists() && !config.options.overwrite && !config.options.numbered && !is_stream(path) {
         return refuse(io::ErrorKind::AlreadyExists);
     }
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {

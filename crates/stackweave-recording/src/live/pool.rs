@@ -1,4 +1,4 @@
-//! Chunks that are free, and how many there may be.
+//! The pool of free chunks, and the limit on their number.
 //!
 //! Hot file: no lock, no allocation; async-signal-safe.
 
@@ -9,17 +9,17 @@ use std::time::Duration;
 use super::chunk::{CHUNK, Chunk};
 use super::futex;
 
-/// Chunks lie at multiples of their size, and addresses end below bit 48: shifted up, an address leaves room for a
-/// count of changes, without which a chunk that came back meanwhile would be taken for one that never left.
+/// Chunks are aligned to their size, and addresses end below bit 48: a shifted address leaves bits for a count of changes. Without it,
+/// a chunk that returned meanwhile would look like one that never left (ABA).
 const ADDRESS_SHIFT: u32 = 16;
 const COUNT_MASK: u64 = 0xffff_ffff;
-/// Nobody waits longer without looking again: the one who would wake them may have died.
+/// No thread waits longer without another check: the thread that would wake it may have died.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// Why there is no chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// There are as many as there may be.
+pub(super) enum PoolError {
+    /// The limit is reached.
     Full,
     /// The kernel has no memory.
     NoMemory,
@@ -33,14 +33,14 @@ pub(super) struct Pool {
     made: AtomicUsize,
     idle: AtomicUsize,
     lanes: AtomicUsize,
-    /// How many there may be beyond one for each lane.
+    /// The limit on the number of chunks beyond one for each lane.
     spare: usize,
-    given_back: AtomicU32,
+    returned: AtomicU32,
     waiting: AtomicU32,
 }
 
 impl Pool {
-    /// Of chunks that may take so many bytes beyond one for each lane.
+    /// Returns a pool whose chunks may take this many bytes beyond one chunk for each lane.
     pub(super) const fn new(bytes: usize) -> Self {
         Self {
             free: AtomicU64::new(0),
@@ -49,23 +49,23 @@ impl Pool {
             idle: AtomicUsize::new(0),
             lanes: AtomicUsize::new(0),
             spare: bytes / CHUNK,
-            given_back: AtomicU32::new(0),
+            returned: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
         }
     }
 
-    /// A lane more: it may always have a chunk, unless those of threads that have ended take more than their share.
+    /// Adds a lane. It may always have a chunk, unless threads that have ended hold more than their share.
     pub(super) fn add_lane(&self) {
         self.lanes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A lane less.
+    /// Removes a lane.
     pub(super) fn forget_lane(&self) {
         self.lanes.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A chunk for a lane that has none.
-    pub(super) fn take(&self) -> Result<*mut Chunk, Refusal> {
+    /// Takes a chunk for a lane that has none.
+    pub(super) fn take(&self) -> Result<*mut Chunk, PoolError> {
         let free = self.pop();
         if !free.is_null() {
             return Ok(free);
@@ -73,48 +73,48 @@ impl Pool {
         self.make(self.spare + self.lanes.load(Ordering::Relaxed))
     }
 
-    /// A chunk for a lane that has none and must not wait, however many there are.
-    pub(super) fn take_beyond(&self) -> Result<*mut Chunk, Refusal> {
+    /// Takes a chunk for a lane that must not wait, regardless of the limit.
+    pub(super) fn take_beyond(&self) -> Result<*mut Chunk, PoolError> {
         self.take().or_else(|_| self.make(usize::MAX))
     }
 
-    /// Waits a while for a chunk. If none came, the caller looks whether it should go on waiting.
-    pub(super) fn wait(&self) -> Result<*mut Chunk, Refusal> {
+    /// Waits for a chunk. Returns after a while without one, so that the caller can decide whether to go on waiting.
+    pub(super) fn wait(&self) -> Result<*mut Chunk, PoolError> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let before = self.given_back.load(Ordering::SeqCst);
+        let before = self.returned.load(Ordering::SeqCst);
         let mut chunk = self.take();
         if chunk.is_err() {
-            futex::wait(&self.given_back, before, WAIT);
+            futex::wait(&self.returned, before, WAIT);
             chunk = self.take();
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         chunk
     }
 
-    /// Makes a chunk free.
-    pub(super) fn give_back(&self, chunk: *mut Chunk) {
+    /// Puts a chunk back.
+    pub(super) fn put(&self, chunk: *mut Chunk) {
         if self.idle.load(Ordering::Relaxed) > self.spare {
-            Chunk::give_back_memory(chunk);
+            Chunk::release_memory(chunk);
         }
         self.push(chunk);
         self.wake();
     }
 
-    /// Lets those that wait look again.
+    /// Wakes waiting threads, so that they check again.
     pub(super) fn wake(&self) {
-        self.given_back.fetch_add(1, Ordering::SeqCst);
+        self.returned.fetch_add(1, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            futex::wake_all(&self.given_back);
+            futex::wake_all(&self.returned);
         }
     }
 
-    /// Gives the memory of all free chunks back to the kernel.
-    pub(super) fn give_back_memory(&self) {
+    /// Releases the memory of all free chunks.
+    pub(super) fn release_memory(&self) {
         let mut chunk = self.pop();
         let mut taken: *mut Chunk = ptr::null_mut();
         while !chunk.is_null() {
-            Chunk::give_back_memory(chunk);
-            // SAFETY: popped, so ours alone.
+            Chunk::release_memory(chunk);
+            // SAFETY: removed from the list, so only this thread has it.
             unsafe { (*chunk).next.store(taken, Ordering::Relaxed) };
             taken = chunk;
             chunk = self.pop();
@@ -127,30 +127,30 @@ impl Pool {
         }
     }
 
-    /// A number that changes when a chunk is given back.
-    pub(super) fn returns(&self) -> u32 {
-        self.given_back.load(Ordering::SeqCst)
+    /// Returns a number that changes when a chunk is put back.
+    pub(super) fn return_count(&self) -> u32 {
+        self.returned.load(Ordering::SeqCst)
     }
 
-    /// Bytes of all chunks there are.
+    /// Returns the size of all chunks in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.made.load(Ordering::Relaxed) * CHUNK
     }
 
-    /// A new chunk, if there are fewer than `most`.
-    fn make(&self, most: usize) -> Result<*mut Chunk, Refusal> {
-        let one_more = |made| (made < most).then_some(made + 1);
+    /// Maps a new chunk, if there are fewer than `limit`.
+    fn make(&self, limit: usize) -> Result<*mut Chunk, PoolError> {
+        let one_more = |made| (made < limit).then_some(made + 1);
         if self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
-            return Err(Refusal::Full);
+            return Err(PoolError::Full);
         }
         let chunk = Chunk::map();
         if chunk.is_null() {
             self.made.fetch_sub(1, Ordering::Relaxed);
-            return Err(Refusal::NoMemory);
+            return Err(PoolError::NoMemory);
         }
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
-            // SAFETY: nobody else knows of it before the exchange.
+            // SAFETY: no other code has it before the exchange.
             unsafe { (*chunk).older.set(newest) };
             match self.newest.compare_exchange_weak(newest, chunk, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Ok(chunk),
@@ -166,7 +166,7 @@ impl Pool {
             if chunk.is_null() {
                 return chunk;
             }
-            // SAFETY: chunks stay mapped; if another has taken it meanwhile, the exchange fails.
+            // SAFETY: chunks stay mapped; if another thread has taken it meanwhile, the exchange fails.
             let next = unsafe { (*chunk).next.load(Ordering::Relaxed) };
             match self.free.compare_exchange_weak(first, after(first, next), Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => {
@@ -196,7 +196,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut chunk = *self.newest.get_mut();
         while !chunk.is_null() {
-            // SAFETY: every chunk is in this list once, and nobody uses the pool any more.
+            // SAFETY: every chunk is in this list once, and the pool is not used any more.
             unsafe {
                 let older = (*chunk).older.get();
                 Chunk::unmap(chunk);
@@ -211,7 +211,7 @@ fn chunk_of(word: u64) -> *mut Chunk {
     ptr::with_exposed_provenance_mut(address)
 }
 
-/// The word that leads to `chunk`, one change after `word`.
+/// Returns the word that refers to `chunk`, one change after `word`.
 fn after(word: u64, chunk: *mut Chunk) -> u64 {
     let address = chunk.expose_provenance() as u64;
     (address << ADDRESS_SHIFT) | (word.wrapping_add(1) & COUNT_MASK)
@@ -223,23 +223,23 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn there_are_no_more_than_allowed_and_one_for_each_lane() {
+    fn the_pool_has_its_limit_and_one_chunk_for_each_lane() {
         let pool = Pool::new(2 * CHUNK);
         pool.add_lane();
         let chunks = [pool.take(), pool.take(), pool.take()];
         assert!(chunks.iter().all(Result::is_ok));
-        assert_eq!(pool.take(), Err(Refusal::Full));
+        assert_eq!(pool.take(), Err(PoolError::Full));
         pool.add_lane();
         assert!(pool.take().is_ok(), "a new lane gets one");
         assert_eq!(pool.bytes(), 4 * CHUNK);
-        pool.give_back(chunks[0].unwrap());
+        pool.put(chunks[0].unwrap());
         assert_eq!(pool.take(), chunks[0]);
         pool.forget_lane();
-        assert_eq!(pool.wait(), Err(Refusal::Full), "chunks of threads that have ended count");
+        assert_eq!(pool.wait(), Err(PoolError::Full), "chunks of threads that have ended count");
     }
 
     #[test]
-    fn no_chunk_is_ever_had_twice() {
+    fn no_chunk_belongs_to_two_threads() {
         let pool = Pool::new(8 * CHUNK);
         thread::scope(|scope| {
             for mark in 1..=4_usize {
@@ -250,12 +250,12 @@ mod tests {
                             thread::yield_now();
                             continue;
                         };
-                        // SAFETY: taken, so this thread's alone.
+                        // SAFETY: taken, so only this thread has it.
                         let chunk_ref = unsafe { &*chunk };
                         chunk_ref.words.set(mark);
                         std::hint::spin_loop();
                         assert_eq!(chunk_ref.words.get(), mark);
-                        pool.give_back(chunk);
+                        pool.put(chunk);
                     }
                 });
             }

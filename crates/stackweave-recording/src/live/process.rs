@@ -1,25 +1,25 @@
-//! What a recording says about its process, as the system tells it.
+//! The description of the process in its recording's Start, from the system.
 
 use std::{env, fs, process};
 
 use super::options::Options;
 use crate::clock::{Clock, ClockPoint};
-use crate::file::{Mode, Start};
+use crate::file::{RecordingMode, Start};
 use crate::origin::Origin;
 
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
-/// The beginning of this process's recording.
+/// Returns the Start of this process's recording.
 pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
     let executable = env::current_exe().map(|path| path.to_string_lossy().into_owned());
     let when_full = format!("{:?}", options.when_full).to_lowercase();
-    let mut said = vec![
+    let mut values = vec![
         ("memory".to_owned(), options.memory.to_string()),
         ("when-full".to_owned(), when_full),
         ("flush-every-us".to_owned(), options.flush_every.as_micros().to_string()),
     ];
-    said.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
-    said.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+    values.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
+    values.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
     let origin = Origin::here();
     Start {
         pid: process::id(),
@@ -38,12 +38,12 @@ pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked
         ticks_per_second: clock.ticks_per_second(),
         thread: 0,
         forked_from,
-        mode: if options.ring.is_some() { Mode::Ring } else { Mode::Whole },
-        options: said,
+        mode: if options.ring.is_some() { RecordingMode::Ring } else { RecordingMode::Whole },
+        options: values,
     }
 }
 
-/// What the system calls a thread of this process; `None` if it has ended.
+/// Returns the system's name of a thread of this process; `None` if the thread has ended.
 pub(super) fn thread_name(tid: u32) -> Option<String> {
     let name = fs::read(format!("/proc/self/task/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
@@ -63,12 +63,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_says_which_process_it_is() {
+    fn a_start_describes_this_process() {
         let (clock, first) = Clock::start();
         let mut options = Options::new("x.swv");
         options.extra.insert("task".to_owned(), "test".to_owned());
         let start = start(&options, &clock, &first, Some(7));
-        assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), Mode::Whole));
+        assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), RecordingMode::Whole));
         let arguments: Vec<String> = env::args().collect();
         assert_eq!(start.command_line, arguments);
         assert!(Origin::here().has_made(&start) && start.ticks_per_second > 0);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_called_as_the_system_calls_them() {
+    fn threads_have_the_names_of_the_system() {
         let named = std::thread::Builder::new().name("some worker".to_owned());
         // SAFETY: has no conditions.
         let thread = named.spawn(|| thread_name(unsafe { libc::gettid() }.unsigned_abs())).unwrap();

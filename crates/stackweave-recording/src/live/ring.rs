@@ -1,4 +1,4 @@
-//! The last events of a recording, in memory: a flight recorder.
+//! A flight recorder: the last events of a recording, in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -7,79 +7,79 @@ use std::path::Path;
 use stackweave_files::output::{Created, Existing, OutputFile};
 
 use super::options;
-use super::tally::Counted;
+use super::tally::CountedEvents;
 use crate::clock::ClockPoint;
 use crate::file::{LossReason, Nesting, OpenWord};
 use crate::read::OpenStack;
 
-/// A ring may hold so many bytes of definitions more than it may hold of events, so that a small one has room for any.
+/// The size by which definitions may exceed the limit on events, so that a small ring has room for definitions.
 const SLACK: u64 = 64 << 10;
-/// A ring that is limited by time alone begins a new generation of definitions when it has so many bytes of them.
+/// The size of definitions at which a ring that is only limited by time begins a new generation.
 const GENERATION: u64 = 1 << 20;
-/// More points are thinned out.
-const MOST_POINTS: usize = 1024;
-/// For more threads and reasons, losses are not told apart by thread.
-const MOST_LOSSES: usize = 256;
+/// If there are more points, every second one is removed.
+const MAX_POINTS: usize = 1024;
+/// If there are more combinations of threads and reasons, losses are not distinguished by thread.
+const MAX_LOSSES: usize = 256;
 
-/// Keeps blocks of events and what they refer to, until there are too many bytes of them or they are too old. What was
-/// dropped is kept as far as it is needed: what it left open, and how many events it was. So what is left is always a whole recording.
+/// Keeps blocks of events and their definitions within limits of size and age. Of dropped events it keeps their effect on open spans
+/// and their number, so the rest is always a complete recording.
 ///
-/// Definitions come in generations, of which there are two at most: when the last block of one has gone, so do its definitions.
+/// Definitions have at most two generations: when the last block of a generation is dropped, so are its definitions.
 #[derive(Debug)]
 pub(super) struct Ring {
-    most_bytes: u64,
-    most_ticks: u64,
+    max_bytes: u64,
+    max_ticks: u64,
     /// The start of the section, and the kinds of events.
     declared: Vec<u8>,
-    /// The threads that have events here, or may still record.
-    threads: BTreeMap<u32, Thread>,
-    lost: BTreeMap<(LossReason, u32), Counted>,
-    /// The last one is that of the events to come.
-    generations: VecDeque<Generation>,
+    /// The threads with events in the ring, and those that may still record.
+    threads: BTreeMap<u32, RingThread>,
+    lost: BTreeMap<(LossReason, u32), CountedEvents>,
+    /// The last generation is that of future events.
+    generations: VecDeque<DefinitionGeneration>,
     points: Vec<ClockPoint>,
-    blocks: VecDeque<Block>,
-    /// Bytes of all blocks.
+    blocks: VecDeque<RingBlock>,
+    /// The size of all blocks.
     bytes: u64,
-    overwritten: Option<Counted>,
-    /// What threads had open where what is left of their events begins.
+    overwritten: Option<CountedEvents>,
+    /// The open spans of threads before their first event in the ring.
     open: BTreeMap<u32, OpenStack<OpenWord>>,
 }
 
 #[derive(Debug)]
-struct Block {
+struct RingBlock {
     bytes: Vec<u8>,
-    of: Counted,
+    of: CountedEvents,
     nesting: Vec<(u32, Nesting)>,
 }
 
 /// Definitions, and the number of blocks that need them.
 #[derive(Debug, Default)]
-struct Generation {
+struct DefinitionGeneration {
     definitions: Vec<u8>,
     blocks: usize,
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct RingThread {
     tid: u32,
     name: String,
-    /// How many blocks have events of it.
+    /// The number of blocks with events of it.
     blocks: usize,
     has_ended: bool,
 }
 
-/// What a thread had open before its events that are left.
+/// The open spans of a thread before its first event in the ring.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OpenBefore {
+pub(super) struct OpenAtStart {
     pub(super) thread: u32,
-    /// Outermost first, each with how many are open around it.
+    /// The spans, outermost first, with their depths.
     pub(super) open: Vec<(u64, OpenWord)>,
-    /// Whether events of the thread are left.
-    pub(super) goes_on: bool,
+    /// Whether the ring has events of the thread.
+    pub(super) has_events: bool,
 }
 
 impl Ring {
-    /// Begins with this start and this point.
+    /// Returns a ring with this start and this point.
     pub(super) fn new(limits: options::Ring, ticks_per_second: u64, start: Vec<u8>, first: ClockPoint) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -89,12 +89,12 @@ impl Ring {
         )]
         let ticks = |seconds: f64| (seconds * ticks_per_second as f64) as u64;
         Self {
-            most_bytes: limits.bytes.unwrap_or(u64::MAX),
-            most_ticks: limits.seconds.map_or(u64::MAX, ticks),
+            max_bytes: limits.bytes.unwrap_or(u64::MAX),
+            max_ticks: limits.seconds.map_or(u64::MAX, ticks),
             declared: start,
             threads: BTreeMap::new(),
             lost: BTreeMap::new(),
-            generations: VecDeque::from([Generation::default()]),
+            generations: VecDeque::from([DefinitionGeneration::default()]),
             points: vec![first],
             blocks: VecDeque::new(),
             bytes: 0,
@@ -103,25 +103,25 @@ impl Ring {
         }
     }
 
-    /// Where to add what is never dropped: kinds of events, of which there are few.
+    /// Returns the bytes that are never dropped, to which the few kinds of events are added.
     pub(super) const fn declared(&mut self) -> &mut Vec<u8> {
         &mut self.declared
     }
 
-    /// Adds definitions that the events to come refer to.
+    /// Adds definitions that later events refer to.
     pub(super) fn define(&mut self, bytes: &[u8]) {
         if let Some(current) = self.generations.back_mut() {
             current.definitions.extend_from_slice(bytes);
         }
     }
 
-    /// Adds a thread, or gives it another name.
+    /// Adds a thread, or changes its name.
     pub(super) fn name_thread(&mut self, number: u32, tid: u32, name: &str) {
         let thread = self.threads.entry(number).or_default();
         (thread.tid, thread.name) = (tid, name.to_owned());
     }
 
-    /// A thread will not record again: it is forgotten with its last events.
+    /// Notes that a thread will not record again: it is removed with its last events.
     pub(super) fn end_thread(&mut self, number: u32) {
         if let Some(thread) = self.threads.get_mut(&number) {
             thread.has_ended = true;
@@ -129,34 +129,34 @@ impl Ring {
         self.forget_thread_without_events(number);
     }
 
-    /// The threads, each with its number, that of the kernel, and its name.
+    /// Returns the threads, each with its number, thread id and name.
     pub(super) fn threads(&self) -> impl Iterator<Item = (u32, u32, &str)> {
         self.threads.iter().map(|(number, thread)| (*number, thread.tid, &*thread.name))
     }
 
-    /// Counts events that were lost.
-    pub(super) fn lose(&mut self, reason: LossReason, thread: u32, counted: Counted) {
+    /// Counts lost events.
+    pub(super) fn lose(&mut self, reason: LossReason, thread: u32, counted: CountedEvents) {
         let is_known = self.lost.contains_key(&(reason, thread));
-        let thread = if is_known || self.lost.len() < MOST_LOSSES { thread } else { 0 };
+        let thread = if is_known || self.lost.len() < MAX_LOSSES { thread } else { 0 };
         self.lost.entry((reason, thread)).and_modify(|others| *others = others.and(counted)).or_insert(counted);
     }
 
-    /// Events that were lost, other than those that were dropped here.
-    pub(super) fn lost(&self) -> impl Iterator<Item = (LossReason, u32, Counted)> {
+    /// Returns the lost events, without those that the ring dropped.
+    pub(super) fn lost(&self) -> impl Iterator<Item = (LossReason, u32, CountedEvents)> {
         self.lost.iter().map(|((reason, thread), counted)| (*reason, *thread, *counted))
     }
 
     pub(super) fn add_point(&mut self, point: ClockPoint) {
         self.points.push(point);
-        if self.points.len() > MOST_POINTS {
+        if self.points.len() > MAX_POINTS {
             let last = self.points.len() - 1;
-            let mut place = 0..;
-            self.points.retain(|_| place.next().is_some_and(|place| place == last || place % 2 == 0));
+            let mut index = 0..;
+            self.points.retain(|_| index.next().is_some_and(|index| index == last || index % 2 == 0));
         }
     }
 
-    /// Adds blocks with these events, which do that to what is open.
-    pub(super) fn add(&mut self, bytes: Vec<u8>, of: Counted, nesting: Vec<(u32, Nesting)>) {
+    /// Adds blocks with these events, and their effect on open spans.
+    pub(super) fn add(&mut self, bytes: Vec<u8>, of: CountedEvents, nesting: Vec<(u32, Nesting)>) {
         self.bytes += bytes.len() as u64;
         for (thread, _) in &nesting {
             self.threads.entry(*thread).or_default().blocks += 1;
@@ -164,10 +164,10 @@ impl Ring {
         if let Some(current) = self.generations.back_mut() {
             current.blocks += 1;
         }
-        self.blocks.push_back(Block { bytes, of, nesting });
+        self.blocks.push_back(RingBlock { bytes, of, nesting });
     }
 
-    /// Bytes of events and of definitions.
+    /// Returns the size of the events and definitions.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.bytes + self.definition_bytes()
     }
@@ -181,20 +181,20 @@ impl Ring {
         self.generations.len() > 1
     }
 
-    /// Returns whether there are so many definitions that the events to come should have their own, so that these can be dropped.
+    /// Returns whether there are so many definitions that later events should have a new generation, so that these can be dropped.
     pub(super) fn wants_generation(&self) -> bool {
-        let limited = self.most_bytes.saturating_add(SLACK) / 2;
-        let most = if self.most_bytes == u64::MAX { self.bytes.max(GENERATION) } else { limited };
+        let limited = self.max_bytes.saturating_add(SLACK) / 2;
+        let most = if self.max_bytes == u64::MAX { self.bytes.max(GENERATION) } else { limited };
         !self.has_previous() && self.definition_bytes() > most
     }
 
-    /// The events to come have definitions of their own.
+    /// Begins a generation of definitions for later events.
     pub(super) fn begin_generation(&mut self) {
-        self.generations.push_back(Generation::default());
+        self.generations.push_back(DefinitionGeneration::default());
         self.drop_unused_generations();
     }
 
-    /// Drops the earlier generation, with its events.
+    /// Drops the previous generation, with its events.
     pub(super) fn drop_previous(&mut self) {
         while self.has_previous() {
             self.drop_first();
@@ -214,15 +214,15 @@ impl Ring {
         }
     }
 
-    /// Whether there are too many bytes. The last block stays, however many definitions it needs.
+    /// Returns whether the limit on size is exceeded. The last block stays, however many definitions it needs.
     fn is_too_large(&self) -> bool {
-        let most = self.most_bytes.saturating_add(SLACK);
-        self.bytes > self.most_bytes || self.blocks.len() > 1 && self.kept_bytes() > most
+        let most = self.max_bytes.saturating_add(SLACK);
+        self.bytes > self.max_bytes || self.blocks.len() > 1 && self.kept_bytes() > most
     }
 
-    /// Drops what is too much, or too old at this time.
+    /// Drops blocks that exceed the limit on size, or are too old at this time.
     pub(super) fn shrink(&mut self, now: u64) {
-        let oldest = now.saturating_sub(self.most_ticks);
+        let oldest = now.saturating_sub(self.max_ticks);
         while let Some(block) = self.blocks.front()
             && (self.is_too_large() || block.of.last_ticks < oldest)
         {
@@ -243,7 +243,7 @@ impl Ring {
         for (thread, nesting) in &block.nesting {
             let open = self.open.entry(*thread).or_default();
             nesting.apply(open);
-            if open.depth() == 0 && !open.was_told() {
+            if open.depth() == 0 && !open.was_recorded_open() {
                 self.open.remove(thread);
             }
             if let Some(known) = self.threads.get_mut(thread) {
@@ -253,18 +253,19 @@ impl Ring {
         }
     }
 
-    /// What threads had open before the events that are left, and when these begin; at this time if there are none.
-    pub(super) fn open_before(&self, now: u64) -> (Vec<OpenBefore>, u64) {
-        let of = |(thread, open): (&u32, &OpenStack<OpenWord>)| OpenBefore {
+    /// Returns the open spans of threads before their first event in the ring, and the time of its first event, or `now` if it is
+    /// empty.
+    pub(super) fn open_at_start(&self, now: u64) -> (Vec<OpenAtStart>, u64) {
+        let of = |(thread, open): (&u32, &OpenStack<OpenWord>)| OpenAtStart {
             thread: *thread,
-            open: open.with_depths().map(|(depth, what)| (depth, *what)).collect(),
-            goes_on: self.threads.get(thread).is_some_and(|thread| thread.blocks > 0),
+            open: open.with_depths().map(|(depth, span)| (depth, *span)).collect(),
+            has_events: self.threads.get(thread).is_some_and(|thread| thread.blocks > 0),
         };
         let first = self.blocks.iter().map(|block| block.of.first_ticks).min().unwrap_or(now);
         (self.open.iter().map(of).filter(|before| !before.open.is_empty()).collect(), first)
     }
 
-    /// Of the points before all events the first says when the recording began, the last holds the line.
+    /// Removes points before all events, except two: the first is the begin of the recording, and the last fixes the line.
     fn drop_points(&mut self) {
         let first_event = self.blocks.iter().map(|block| block.of.first_ticks).min().unwrap_or(u64::MAX);
         let before = self.points.partition_point(|point| point.ticks < first_event);
@@ -273,23 +274,23 @@ impl Ring {
         }
     }
 
-    /// The points that say what the ticks of its events are.
+    /// Returns the clock points for its events.
     pub(super) fn points(&self) -> &[ClockPoint] {
         &self.points
     }
 
-    /// What was dropped so far.
-    pub(super) const fn overwritten(&self) -> Option<Counted> {
+    /// Returns the events that were dropped so far.
+    pub(super) const fn overwritten(&self) -> Option<CountedEvents> {
         self.overwritten
     }
 
-    /// How many events are in it.
+    /// Returns the number of its events.
     pub(super) fn events(&self) -> u64 {
         self.blocks.iter().map(|block| block.of.count).sum()
     }
 
-    /// Writes all to a file, with `head`, which comes before all events, and `tail` encoded. The file is there whole, or not
-    /// at all. Returns its length, and the proof that it was created here; none for a device, a FIFO or a socket.
+    /// Writes everything to a file, with encoded blocks before (`head`) and after (`tail`) the events. The file is created completely
+    /// or not at all. Returns its length, and the proof that it was created here; none for a device, a FIFO or a socket.
     pub(super) fn write(
         &self,
         path: &Path,
@@ -314,12 +315,12 @@ mod tests {
         Ring::new(options::Ring { bytes, seconds }, 1_000, b"start".to_vec(), ClockPoint::default())
     }
 
-    fn events(count: u64, first_ticks: u64, last_ticks: u64) -> Counted {
-        Counted { count, first_ticks, last_ticks }
+    fn events(count: u64, first_ticks: u64, last_ticks: u64) -> CountedEvents {
+        CountedEvents { count, first_ticks, last_ticks }
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many_bytes() {
+    fn the_oldest_blocks_are_dropped_at_the_limit_on_size() {
         let mut ring = ring(Some(25), None);
         for (number, ticks) in (1..=5).zip([10, 20, 30, 40, 50]) {
             ring.add(vec![number; 10], events(number.into(), ticks, ticks + 5), Vec::new());
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_old() {
+    fn the_oldest_blocks_are_dropped_at_the_limit_on_age() {
         let mut ring = ring(None, Some(0.1));
         for ticks in [0, 50, 100, 150] {
             ring.add(vec![0; 10], events(1, ticks, ticks + 49), Vec::new());

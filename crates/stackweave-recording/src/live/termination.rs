@@ -1,8 +1,8 @@
-//! SIGTERM and SIGHUP where the program leaves them their default action: recordings are written and closed, and then the
-//! signal ends the process as it would have.
+//! SIGTERM and SIGHUP where the program leaves them their default action: recordings are completed and closed, and then the signal
+//! ends the process as it would have done.
 //!
-//! The handler wakes the writers and waits a moment. The writer that ends last lets the signal do what it does. A timer
-//! does so if a writer is stuck, as in a pipe that nobody reads. Handlers of the program's own are never replaced.
+//! The handler wakes the writers and waits briefly. The writer that ends last triggers the default action. A timer does so if a
+//! writer is blocked, as by a pipe without a reader. Handlers of the program are never replaced.
 //!
 //! The handler is async-signal-safe.
 
@@ -15,22 +15,22 @@ use super::futex;
 use crate::file::EndReason;
 
 const SIGNALS: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGHUP];
-/// The interrupted thread waits so long: it may hold a lock that a writer needs.
+/// The maximum wait of the interrupted thread, which may hold a lock that a writer needs.
 const HANDLER_WAIT: Duration = Duration::from_millis(300);
-/// Writers have so long.
+/// The maximum time that writers have.
 const WRITERS_WAIT: Duration = Duration::from_secs(5);
-/// Signals that follow so soon are taken for one: `timeout` sends two, systemd SIGTERM and SIGHUP.
+/// Signals within this time count as one: `timeout` sends two, systemd SIGTERM and SIGHUP.
 const ONE_SIGNAL: Duration = Duration::from_secs(1);
-/// The first process of a container: signals with their default action do nothing to it.
+/// The first process of a container, on which signals with their default action have no effect.
 const INIT: u32 = 1;
 
-/// The process that has got a signal, and the signal: `pid << 8 | signal`; 0: none.
+/// The process that received a signal, and the signal: `pid << 8 | signal`; 0 for none.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
-/// When, in nanoseconds of the monotonic clock.
+/// The time of the signal, in nanoseconds of the monotonic clock.
 static RECEIVED_AT: AtomicU64 = AtomicU64::new(0);
-/// Changes when what a signal has asked for is done.
+/// Changes when the writers have handled a signal.
 static DONE: AtomicU32 = AtomicU32::new(0);
-/// The process that has a timer, and the timer.
+/// The process that owns the timer, and the timer.
 static TIMER_OF: AtomicI32 = AtomicI32::new(0);
 static TIMER: AtomicUsize = AtomicUsize::new(0);
 
@@ -42,36 +42,36 @@ pub(super) fn watch() {
     }
 }
 
-/// Restores the default action where the handler is still ours, unless a writer answers signals.
+/// Restores the default action where the handler is still ours, unless a writer handles signals.
 pub(super) fn unwatch() {
-    if !doorbells::is_anyone_answering() {
+    if !doorbells::any_handles_signals() {
         for signal in SIGNALS {
             uninstall(signal);
         }
     }
 }
 
-/// Returns the signal that this process has got, and that its writers have not answered yet.
+/// Returns the signal that this process received and that its writers have not handled yet.
 pub(super) fn received() -> Option<libc::c_int> {
     let received = RECEIVED.load(Ordering::SeqCst);
     let signal = i32::try_from(received & 0xff).unwrap_or(0);
     (received >> 8 == u64::from(std::process::id()) && signal != 0).then_some(signal)
 }
 
-/// Returns why a recording ends that this signal ends.
+/// Returns the reason for the end of a recording that this signal ends.
 pub(super) const fn reason(signal: libc::c_int) -> EndReason {
     if signal == libc::SIGHUP { EndReason::HungUp } else { EndReason::Terminated }
 }
 
-/// Returns whether the process goes on, whatever the signal.
+/// Returns whether signals do not end this process.
 pub(super) fn has_no_effect() -> bool {
     std::process::id() == INIT
 }
 
-/// A writer has answered the signal, or has ended for another reason: the last one lets the signal do what it does.
-pub(super) fn answered() {
+/// Notes that a writer has handled the signal, or has ended for another reason. The last one triggers the default action.
+pub(super) fn handled() {
     if let Some(signal) = received()
-        && (has_no_effect() || !doorbells::is_anyone_answering())
+        && (has_no_effect() || !doorbells::any_handles_signals())
     {
         RECEIVED.store(0, Ordering::SeqCst);
         DONE.fetch_add(1, Ordering::SeqCst);
@@ -101,14 +101,14 @@ fn receive(signal: libc::c_int) {
     let done = DONE.load(Ordering::SeqCst);
     RECEIVED_AT.store(now, Ordering::SeqCst);
     RECEIVED.store(u64::from(std::process::id()) << 8 | u64::from(signal.unsigned_abs()), Ordering::SeqCst);
-    if !doorbells::is_anyone_answering() {
+    if !doorbells::any_handles_signals() {
         RECEIVED.store(0, Ordering::SeqCst);
         return default_action(signal);
     }
     if !has_no_effect() {
         start_timer();
     }
-    doorbells::ring_answering();
+    doorbells::ring_all();
     while DONE.load(Ordering::SeqCst) == done {
         let waited = Duration::from_nanos(monotonic().saturating_sub(now));
         match HANDLER_WAIT.checked_sub(waited) {
@@ -118,7 +118,7 @@ fn receive(signal: libc::c_int) {
     }
 }
 
-/// Lets a signal do what it does by default, to this process.
+/// Triggers the default action of a signal in this process.
 fn default_action(signal: libc::c_int) {
     // SAFETY: valid values; all of it is async-signal-safe.
     unsafe {
@@ -142,7 +142,7 @@ fn action(handler: libc::sighandler_t) -> libc::sigaction {
     action.sa_sigaction = handler;
     if handler != libc::SIG_DFL {
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        // SAFETY: a set of its own, and valid signals.
+        // SAFETY: a local set, and valid signals.
         SIGNALS.iter().for_each(|signal| unsafe {
             libc::sigaddset(&raw mut action.sa_mask, *signal);
         });
@@ -150,7 +150,7 @@ fn action(handler: libc::sighandler_t) -> libc::sigaction {
     action
 }
 
-/// Sets an action, and returns the one before.
+/// Sets an action, and returns the previous one.
 fn set_action(signal: libc::c_int, new: &libc::sigaction) -> libc::sigaction {
     let mut old = action(libc::SIG_DFL);
     // SAFETY: both are valid actions.
@@ -160,7 +160,7 @@ fn set_action(signal: libc::c_int, new: &libc::sigaction) -> libc::sigaction {
 
 fn current(signal: libc::c_int) -> libc::sighandler_t {
     let mut now = action(libc::SIG_DFL);
-    // SAFETY: a place for the action.
+    // SAFETY: the pointer is valid for a write of the action.
     unsafe { libc::sigaction(signal, ptr::null(), &raw mut now) };
     now.sa_sigaction
 }
@@ -173,7 +173,7 @@ fn uninstall(signal: libc::c_int) {
     exchange(signal, our_handler(), libc::SIG_DFL);
 }
 
-/// Replaces one handler by another, and no other handler: one that comes in meanwhile is put back.
+/// Replaces one handler by another. A different handler that is installed meanwhile is restored.
 fn exchange(signal: libc::c_int, expected: libc::sighandler_t, new: libc::sighandler_t) {
     if current(signal) == expected {
         let old = set_action(signal, &action(new));
@@ -183,13 +183,13 @@ fn exchange(signal: libc::c_int, expected: libc::sighandler_t, new: libc::sighan
     }
 }
 
-/// Makes the timer of this process, which sends the first signal again: a forked child has none of its parent's.
+/// Creates the timer of this process, which sends the first signal again. A forked child does not inherit its parent's.
 fn make_timer() {
     let pid = std::process::id().cast_signed();
     if TIMER_OF.swap(pid, Ordering::SeqCst) == pid {
         return;
     }
-    // SAFETY: an all-zero event is a place for one; the timer has a place.
+    // SAFETY: zeros are a valid event; the pointer to the timer is valid.
     unsafe {
         let mut event: libc::sigevent = mem::zeroed();
         event.sigev_notify = libc::SIGEV_SIGNAL;
@@ -203,17 +203,17 @@ fn make_timer() {
 
 fn start_timer() {
     let Some(timer) = TIMER.load(Ordering::SeqCst).checked_sub(1) else { return };
-    // SAFETY: an all-zero time is valid.
+    // SAFETY: zeros are a valid time.
     let mut time: libc::itimerspec = unsafe { mem::zeroed() };
     time.it_value.tv_sec = libc::time_t::try_from(WRITERS_WAIT.as_secs()).unwrap_or(5);
     time.it_interval.tv_sec = 1;
-    // SAFETY: a timer of this process, since a writer of it answers.
+    // SAFETY: a timer of this process, because one of its writers handles signals.
     unsafe { libc::timer_settime(ptr::with_exposed_provenance_mut(timer), 0, &raw const time, ptr::null_mut()) };
 }
 
 fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the time.
+    // SAFETY: the pointer is valid for a write of the time.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

@@ -1,6 +1,6 @@
-//! The thread that takes what all others record, and writes it.
+//! The thread that takes the events of all other threads, and writes them.
 //!
-//! It needs nobody else's lock: who waits for it never waits for long, unless the file itself blocks.
+//! It needs no lock that another thread holds for long, so no thread waits long for it, unless the file itself blocks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -10,43 +10,43 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{mem, ptr};
 
-use super::activity::Doing;
 use super::drain::Drain;
 use super::lanes;
-use super::orders::Order;
 use super::outcome::{FlushError, StartError};
 use super::output::Output;
 use super::process;
-use super::session::{Session, Setting};
+use super::requests::Request;
+use super::session::{RecorderConfig, Session};
 use super::termination;
+use super::writer_state::WriterState;
 use crate::file::{Encoder, EndReason};
 
 const STACK: usize = 512 * 1024;
 
-/// Starts the writer, and waits until the file is there.
+/// Starts the writer, and waits until it has created the file.
 pub(super) fn spawn(
     session: &Arc<Session>,
-    setting: &Setting,
+    config: &RecorderConfig,
     forked_from: Option<u32>,
 ) -> Result<JoinHandle<()>, StartError> {
-    let (told, tell): (Sender<Result<(), StartError>>, Receiver<_>) = channel();
-    let (place, handles_signals) = (session.place, setting.options.handle_signals);
-    let (session, setting) = (Arc::clone(session), setting.clone());
+    let (sender, started): (Sender<Result<(), StartError>>, Receiver<_>) = channel();
+    let (slot, handles_signals) = (session.doorbell_slot, config.options.handle_signals);
+    let (session, config) = (Arc::clone(session), config.clone());
     let builder = thread::Builder::new().name("stackweave-writer".to_owned()).stack_size(STACK);
     let run = move || {
         lanes::never();
-        let begun = catch_unwind(AssertUnwindSafe(|| Writer::begin(&session, &setting, forked_from)));
+        let begun = catch_unwind(AssertUnwindSafe(|| Writer::begin(&session, &config, forked_from)));
         let ended = begun.and_then(|begun| match begun {
             Ok(writer) => {
                 if handles_signals {
-                    session.place.answer_signals();
+                    session.doorbell_slot.handle_signals_here();
                     termination::watch();
                 }
-                let _ = told.send(Ok(()));
+                let _ = sender.send(Ok(()));
                 catch_unwind(AssertUnwindSafe(|| writer.run()))
             }
             Err(error) => {
-                let _ = told.send(Err(error));
+                let _ = sender.send(Err(error));
                 Ok(())
             }
         });
@@ -54,32 +54,32 @@ pub(super) fn spawn(
             session.counts.set_error("the writer failed".to_owned());
         }
         session.close();
-        session.place.give_back();
+        session.doorbell_slot.release();
         termination::unwatch();
-        termination::answered();
+        termination::handled();
     };
     let writer = without_signals(|| builder.spawn(run)).map_err(|error| {
-        place.give_back();
+        slot.release();
         StartError::System(error)
     })?;
-    match tell.recv() {
+    match started.recv() {
         Ok(Ok(())) => Ok(writer),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(StartError::System(std::io::Error::other("the writer failed"))),
     }
 }
 
-/// Runs `spawn` with all signals blocked, which its thread inherits.
+/// Runs `spawn` with all signals blocked, which the new thread inherits.
 fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
-    // SAFETY: an all-zero set is a place for one.
+    // SAFETY: zeros are a valid set.
     let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = unsafe { (mem::zeroed(), mem::zeroed()) };
-    // SAFETY: both sets are valid places.
+    // SAFETY: both pointers are valid.
     unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
     }
     let spawned = spawn();
-    // SAFETY: puts back what was there.
+    // SAFETY: restores the previous mask.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, ptr::null_mut()) };
     spawned
 }
@@ -93,23 +93,23 @@ struct Writer {
 }
 
 impl Writer {
-    fn begin(session: &Arc<Session>, setting: &Setting, forked_from: Option<u32>) -> Result<Self, StartError> {
-        let start = process::start(&setting.options, &session.clock, &session.first_point, forked_from);
-        let (mut encoder, mut bytes) = (Encoder::new(setting.stacks), Vec::new());
+    fn begin(session: &Arc<Session>, config: &RecorderConfig, forked_from: Option<u32>) -> Result<Self, StartError> {
+        let start = process::start(&config.options, &session.clock, &session.first_point, forked_from);
+        let (mut encoder, mut bytes) = (Encoder::new(config.stacks), Vec::new());
         encoder.start(&start, &mut bytes);
-        if setting.options.ring.is_none() {
+        if config.options.ring.is_none() {
             encoder.clock(&session.first_point, &mut bytes);
         } else {
-            encoder.tell_nesting();
+            encoder.enable_nesting();
         }
-        let (output, path) = Output::begin(session, setting, (bytes, start.ticks_per_second))?;
+        let (output, path) = Output::begin(session, config, (bytes, start.ticks_per_second))?;
         let _ = session.path.set(path.clone());
         Ok(Self {
             session: Arc::clone(session),
-            drain: Drain::new(session, setting, encoder, output),
+            drain: Drain::new(session, config, encoder, output),
             path,
-            dump_at_exit: setting.options.dump_at_exit,
-            flush_every: setting.options.flush_interval(),
+            dump_at_exit: config.options.dump_at_exit,
+            flush_every: config.options.flush_interval(),
         })
     }
 
@@ -117,52 +117,52 @@ impl Writer {
         let mut next_flush = Instant::now() + self.flush_every;
         loop {
             let flush_in = next_flush.saturating_duration_since(Instant::now());
-            let most = self.drain.observing.interval().map_or(flush_in, |interval| interval.min(flush_in));
-            self.session.activity.during(Doing::Sleeping, || self.session.doorbell.sleep(most));
+            let timeout = self.drain.observer.interval().map_or(flush_in, |interval| interval.min(flush_in));
+            self.session.writer_state.during(WriterState::Sleeping, || self.session.doorbell.sleep(timeout));
             if let Some(signal) = self.signal() {
                 if !termination::has_no_effect() {
                     return self.end_by(signal);
                 }
                 self.drain.dump_now(&self.path);
-                termination::answered();
+                termination::handled();
             }
-            let orders = self.session.orders.take();
-            if orders.is_empty() && Instant::now() < next_flush {
+            let requests = self.session.requests.take();
+            if requests.is_empty() && Instant::now() < next_flush {
                 self.drain.full_chunks();
-                self.drain.dump_if_asked(&self.path);
+                self.drain.dump_if_requested(&self.path);
                 continue;
             }
             let mut flushed = self.drain.all();
-            self.drain.dump_if_asked(&self.path);
+            self.drain.dump_if_requested(&self.path);
             next_flush = Instant::now() + self.flush_every;
-            if self.session.place.answers_signals() {
+            if self.session.doorbell_slot.handles_signals() {
                 termination::watch();
             }
-            for order in orders {
-                match order {
-                    Order::Flush(reply) => {
+            for request in requests {
+                match request {
+                    Request::Flush(reply) => {
                         let _ = reply.send((self.drain.take_pending(), flushed.clone()));
                     }
-                    Order::Tell(answered, reply) => {
-                        flushed = self.drain.tell(answered);
+                    Request::WriteNames(resolved, reply) => {
+                        flushed = self.drain.write_names(resolved);
                         let _ = reply.send(flushed.clone());
                     }
-                    Order::Name(tid, name) => self.drain.name(tid, name),
-                    Order::RecordFor(tid, words, reply) => {
-                        self.drain.record_for(tid, &words);
+                    Request::Name(tid, name) => self.drain.name(tid, name),
+                    Request::RecordFor(tid, words, reply) => {
+                        self.drain.record_for_thread(tid, &words);
                         let _ = reply.send(());
                     }
-                    Order::Dump(path, reply) => {
+                    Request::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }
-                    Order::Publish(reply) => {
+                    Request::Publish(reply) => {
                         let _ = reply.send(self.drain.publish(&self.path));
                     }
-                    Order::Ask(question, reply) => {
-                        self.drain.ask(question);
+                    Request::QueryObserver(query, reply) => {
+                        self.drain.query_observer(query);
                         let _ = reply.send(());
                     }
-                    Order::Stop(reason, reply) => {
+                    Request::Stop(reason, reply) => {
                         self.stop(reason);
                         let _ = reply.send(());
                         return;
@@ -172,16 +172,16 @@ impl Writer {
         }
     }
 
-    /// The signal that the process has got, if this writer answers signals.
+    /// Returns the signal that the process received, if this writer handles signals.
     fn signal(&self) -> Option<libc::c_int> {
-        termination::received().filter(|_| self.session.place.answers_signals())
+        termination::received().filter(|_| self.session.doorbell_slot.handles_signals())
     }
 
-    /// A signal ends the process: writes what is there, and closes the recording.
+    /// Writes everything and closes the recording, because a signal ends the process.
     fn end_by(mut self, signal: libc::c_int) {
         let reason = termination::reason(signal);
         let session = Arc::clone(&self.session);
-        // What goes wrong is kept as the recording's error.
+        // An error is kept as the recording's error.
         let _ = self.drain.all();
         self.stop(reason);
         session.announce(reason);
@@ -195,7 +195,7 @@ impl Writer {
     fn stop(mut self, reason: EndReason) {
         self.drain.end(reason);
         if self.dump_at_exit && self.drain.is_ring() {
-            // What goes wrong is kept as the recording's error.
+            // An error is kept as the recording's error.
             let _ = self.drain.dump(&self.path, reason);
         }
         let session = Arc::clone(&self.session);

@@ -1,12 +1,12 @@
-//! Places of a file that can't be read.
+//! Byte ranges of a file that can't be read.
 
 use core::fmt;
 use std::ops::Range;
 
-/// How many places are kept with their positions; beyond that they are only counted.
+/// The number of ranges that are kept; further ones are only counted.
 const KEPT: usize = 32;
-/// How many are written out in a sentence.
-const TOLD: usize = 3;
+/// The number of ranges in a sentence.
+const SHOWN: usize = 3;
 
 /// Byte ranges of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,22 +18,22 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// The first places, in the order in which they were met. Those that touch are one.
+    /// Returns the first ranges, in the order of their discovery. Adjacent ranges are merged.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.first
     }
 
-    /// How many places there are.
+    /// Returns the number of ranges.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many bytes they hold together.
+    /// Returns the total number of bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -62,18 +62,18 @@ impl Damage {
     }
 }
 
-/// `bytes 100 to 199, 300 to 399 and 5 more places`
+/// `bytes 100 to 199, 300 to 399 and 5 more ranges`
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("bytes ")?;
-        for (index, range) in self.first.iter().take(TOLD).enumerate() {
+        for (index, range) in self.first.iter().take(SHOWN).enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{} to {}", range.start, range.end.saturating_sub(1))?;
         }
-        match self.count.saturating_sub(TOLD as u64) {
+        match self.count.saturating_sub(SHOWN as u64) {
             0 => Ok(()),
-            1 => f.write_str(" and 1 more place"),
-            more => write!(f, " and {more} more places"),
+            1 => f.write_str(" and 1 more range"),
+            more => write!(f, " and {more} more ranges"),
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_that_touch_are_one() {
+    fn adjacent_ranges_are_merged() {
         let mut damage = Damage::default();
         for range in [10..20, 20..30, 40..41] {
             damage.add(range);
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn many_places_are_counted_and_not_kept() {
+    fn many_ranges_are_counted_and_not_kept() {
         let mut damage = Damage::default();
-        for place in 0..1_000 {
-            damage.add(place * 10..place * 10 + 4);
+        for index in 0..1_000 {
+            damage.add(index * 10..index * 10 + 4);
         }
         assert_eq!((damage.ranges().len(), damage.count(), damage.bytes()), (KEPT, 1_000, 4_000));
-        assert_eq!(damage.to_string(), "bytes 0 to 3, 10 to 13, 20 to 23 and 997 more places");
+        assert_eq!(damage.to_string(), "bytes 0 to 3, 10 to 13, 20 to 23 and 997 more ranges");
         let mut twice = damage.clone();
         twice.add_all(&damage);
         assert_eq!((twice.count(), twice.bytes()), (2_000, 8_000));

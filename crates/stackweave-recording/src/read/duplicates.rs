@@ -1,48 +1,48 @@
-//! Processes that are in a recording twice, as when a merged file lies beside its parts.
+//! Processes that occur twice, as when a merged file is beside its parts.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::index::Place;
-use super::missing::Twice;
+use super::index::EventsBlock;
+use super::missing::DuplicateProcess;
 use super::process::ProcessRecording;
 
-/// With how many others of the same process a recording is compared.
-const MOST_COMPARED: usize = 64;
+/// The maximum number of recordings of the same process that a recording is compared with.
+const MAX_COMPARED: usize = 64;
 
-/// Keeps one of those recordings that hold the same events, or one of which holds all that the other does.
-pub(crate) fn leave_out(processes: Vec<ProcessRecording>) -> (Vec<ProcessRecording>, Vec<Twice>) {
+/// Keeps one of two recordings if they have the same events, or if one has all events of the other.
+pub(crate) fn leave_out(processes: Vec<ProcessRecording>) -> (Vec<ProcessRecording>, Vec<DuplicateProcess>) {
     let mut kept: Vec<ProcessRecording> = Vec::with_capacity(processes.len());
     let mut of_process: HashMap<u64, Vec<usize>> = HashMap::new();
-    let mut twice = Vec::new();
+    let mut duplicates = Vec::new();
     for process in processes {
         let same = of_process.entry(identity(&process)).or_default();
-        let mut place_of_new = kept.len();
-        for &index in same.iter().take(MOST_COMPARED) {
+        let mut index_of_new = kept.len();
+        for &index in same.iter().take(MAX_COMPARED) {
             let other = &kept[index];
             if holds_all(other, &process) {
-                twice.push(tell(other, &process, false));
-                place_of_new = usize::MAX;
+                duplicates.push(describe(other, &process, false));
+                index_of_new = usize::MAX;
             } else if holds_all(&process, other) {
-                twice.push(tell(&process, other, false));
-                place_of_new = index;
+                duplicates.push(describe(&process, other, false));
+                index_of_new = index;
             } else {
                 continue;
             }
             break;
         }
-        if place_of_new == kept.len() {
-            twice.extend(same.first().map(|other| tell(&kept[*other], &process, true)));
-            same.push(place_of_new);
+        if index_of_new == kept.len() {
+            duplicates.extend(same.first().map(|other| describe(&kept[*other], &process, true)));
+            same.push(index_of_new);
             kept.push(process);
-        } else if let Some(place) = kept.get_mut(place_of_new) {
-            *place = process;
+        } else if let Some(replaced) = kept.get_mut(index_of_new) {
+            *replaced = process;
         }
     }
-    (kept, twice)
+    (kept, duplicates)
 }
 
-/// The same for all recordings that were begun as one.
+/// Returns a hash that is equal for all recordings that were begun as one.
 fn identity(process: &ProcessRecording) -> u64 {
     let start = process.start();
     let mut hasher = DefaultHasher::new();
@@ -50,18 +50,18 @@ fn identity(process: &ProcessRecording) -> u64 {
     hasher.finish()
 }
 
-/// Whether every block of events that `part` has is in `all` too, and its end as well.
+/// Returns whether `all` has every block of events of `part`, and its end.
 fn holds_all(all: &ProcessRecording, part: &ProcessRecording) -> bool {
-    let mut blocks = all.section().places.iter();
+    let mut blocks = all.section().event_blocks.iter();
     let has_end = all.end().is_some() || part.end().is_none();
-    has_end && part.section().places.iter().all(|wanted| blocks.any(|block| is_same(block, wanted)))
+    has_end && part.section().event_blocks.iter().all(|wanted| blocks.any(|block| is_same(block, wanted)))
 }
 
-fn is_same(a: &Place, b: &Place) -> bool {
-    Place { at: 0, ..*a } == Place { at: 0, ..*b }
+fn is_same(a: &EventsBlock, b: &EventsBlock) -> bool {
+    EventsBlock { at: 0, ..*a } == EventsBlock { at: 0, ..*b }
 }
 
-fn tell(kept: &ProcessRecording, other: &ProcessRecording, both_are_read: bool) -> Twice {
+fn describe(kept: &ProcessRecording, other: &ProcessRecording, both_are_read: bool) -> DuplicateProcess {
     let (kept_path, other_path) = (kept.path().to_owned(), other.path().to_owned());
-    Twice { pid: kept.start().pid, kept: kept_path, other: other_path, both_are_read }
+    DuplicateProcess { pid: kept.start().pid, kept: kept_path, other: other_path, both_are_read }
 }

@@ -1,4 +1,4 @@
-//! Why nothing can be read, in one sentence each.
+//! The errors of opening and reading recordings, as one sentence each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub enum OpenError {
     /// There is no such file or folder.
     #[error("{0}: there is no such file or folder")]
     NotFound(PathBuf),
-    /// It may not be read.
+    /// The permissions do not allow reading it.
     #[error("{0}: you may not read it (permission denied)")]
     Denied(PathBuf),
     /// The system could not read it.
@@ -21,26 +21,26 @@ pub enum OpenError {
     /// It is a file without bytes.
     #[error("{0}: the file is empty, so nothing was recorded to it")]
     Empty(PathBuf),
-    /// It is no recording, but seems to be this.
+    /// It is no recording, but looks like this.
     #[error("{0}: this is no recording of Stackweave{guess}", guess = looks_like(*.1))]
     NotARecording(PathBuf, Option<&'static str>),
-    /// A version of Stackweave wrote it that came after this one.
+    /// A later version of Stackweave wrote it.
     #[error("{0}: a newer Stackweave wrote this recording, and this one can't read it; please update")]
     TooNew(PathBuf),
-    /// It is a recording, but what tells whose it is can't be read.
+    /// It is a recording, but the block that identifies its process can't be read.
     #[error("{0}: it is a recording that is cut or damaged at its start, so nothing of it can be read")]
     NothingReadable(PathBuf),
-    /// It is a folder, and no recording lies in it.
+    /// It is a folder without recordings.
     #[error("{0}: the folder holds no recordings (files that end in .swv)")]
     NoRecordings(PathBuf),
-    /// It is a folder, and none of the files in it that are called recordings can be read: this is the first reason.
+    /// It is a folder, and none of the recordings in it can be read. `first` is the error of the first one.
     #[error("{path}: {}: {first}", none_of(*.files))]
     NoneReadable {
         /// The folder.
         path: PathBuf,
-        /// How many files there are.
+        /// The number of files.
         files: usize,
-        /// What is wrong with the first.
+        /// The error of the first file.
         #[source]
         first: Box<OpenError>,
     },
@@ -59,7 +59,7 @@ impl OpenError {
         }
     }
 
-    /// The path that it is about.
+    /// Returns the path that the error is about.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::NotFound(path)
@@ -88,13 +88,13 @@ fn none_of(files: usize) -> String {
     }
 }
 
-/// Why reading on was not possible: the system failed, not the recording.
+/// Why reading could not continue: the system failed, not the recording.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: it can't be read any more ({error})")]
 pub struct ReadError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     #[source]
     pub error: io::Error,
 }

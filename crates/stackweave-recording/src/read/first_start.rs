@@ -1,24 +1,24 @@
-//! What a file says about itself at its beginning, without a look at all the rest.
+//! Reading only the Start of a file.
 
 use std::path::Path;
 
-use super::scanner::{Piece, Scanner};
-use super::source::{FileSource, Source};
+use super::scanner::{FilePart, Scanner};
+use super::source::{FileSource, RecordingSource};
 use crate::file::{BlockKind, Start};
 
-/// A start is much shorter, whatever the command line is.
-const MOST_BYTES: u64 = 16 << 20;
+/// The maximum length of a Start, which no command line reaches.
+const MAX_BYTES: u64 = 16 << 20;
 
-/// Returns the start of a recording; `None` if the file is none, or can't be read.
+/// Returns the Start of a recording; `None` if the file is no recording, or can't be read.
 pub fn first_start(path: &Path) -> Option<Start> {
-    // Before it is opened: to open a FIFO is to wait.
+    // Checked before it is opened, because opening a FIFO blocks.
     if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return None;
     }
     let source = FileSource::open(path).ok()?;
-    let end = source.size().ok()?.min(MOST_BYTES);
+    let end = source.size().ok()?.min(MAX_BYTES);
     let mut scanner = Scanner::new(&source, 0..end);
-    let Some(Piece::Block(block)) = scanner.next().ok()? else { return None };
+    let Some(FilePart::Block(block)) = scanner.next().ok()? else { return None };
     if block.header.kind != BlockKind::Start {
         return None;
     }

@@ -5,28 +5,28 @@ use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
 
-/// What the names of recordings end in.
+/// The suffix of recordings' file names.
 pub const SUFFIX: &str = "swv";
 
-/// How deep folders are followed into.
+/// The maximum depth of nested folders.
 const MAX_DEPTH: usize = 32;
 
-/// What lies in a folder and below.
+/// The recordings in a folder and its subfolders.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FolderContents {
     /// The recordings, sorted by path.
     pub(crate) files: Vec<PathBuf>,
-    /// Folders that can't be looked into.
+    /// The errors of folders that can't be read.
     pub(crate) refused: Vec<OpenError>,
 }
 
-impl Found {
-    /// Links to folders are not followed: they may lead in circles.
+impl FolderContents {
+    /// Does not follow links to folders, because they may be circular.
     pub(crate) fn in_folder(folder: &Path) -> Result<Self, OpenError> {
-        let mut found = Self::default();
-        found.add(folder, 0).map_err(|error| OpenError::of_io(folder, error))?;
-        found.files.sort();
-        Ok(found)
+        let mut contents = Self::default();
+        contents.add(folder, 0).map_err(|error| OpenError::of_io(folder, error))?;
+        contents.files.sort();
+        Ok(contents)
     }
 
     fn add(&mut self, folder: &Path, depth: usize) -> io::Result<()> {

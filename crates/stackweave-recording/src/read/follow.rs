@@ -1,66 +1,66 @@
-//! A file that grows while it is read.
+//! Reading of a file while it grows.
 //!
-//! What was read stays: each look takes in the blocks that were added since the last, as [`Index`](super::index) does with all
-//! of them. Definitions are read, events are not: [`FollowBlocks`](super::FollowBlocks) and
-//! [`FollowOrder`](super::FollowOrder) go through those.
+//! What was read is kept: each update adds the blocks that were written since the last, as [`Index`](super::index) does with all
+//! blocks. Definitions are read, events are not: [`FollowBlocks`](super::FollowBlocks) and
+//! [`FollowOrder`](super::FollowOrder) read them.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{OpenError, ReadError};
-use super::index::{Builder, Growing};
+use super::index::{IndexBuilder, OpenSection};
 use super::looks_like::{LOOK_LEN, looks_like};
 use super::missing::Missing;
 use super::process::ProcessRecording;
 use super::scanner::Scanner;
-use super::source::{FileId, FileSource, Source};
+use super::source::{FileId, FileSource, RecordingSource};
 use crate::clock::ClockPoint;
 use crate::file::SYNC;
 
-/// Follows a file that somebody else writes.
+/// Follows a file that another program writes.
 #[derive(Debug)]
 pub struct Follower {
-    source: Arc<dyn Source>,
+    source: Arc<dyn RecordingSource>,
     path: Arc<Path>,
-    /// Which file it is, where that could be told.
+    /// The identity of the file, if known.
     identity: Option<FileId>,
-    /// Where the first block begins that was not whole at the last look.
+    /// The position of the first block that was incomplete at the last update.
     at: u64,
     processes: Vec<ProcessRecording>,
     missing: Missing,
-    /// The clock points of the last process, if that may go on; `None` if the next block must be a start.
+    /// The clock points of the last process, if it may continue; `None` if the next block must be a Start.
     points: Option<Vec<ClockPoint>>,
 }
 
-/// What a look has found.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
-    /// How many bytes of blocks are new.
+pub struct FollowerUpdate {
+    /// The number of bytes of new blocks.
     pub new_bytes: u64,
-    /// How long the file is.
+    /// The length of the file.
     pub file_bytes: u64,
-    /// The file is not any more the one that was begun with. Nothing was read: it has to be opened again.
-    pub changed: Option<Changed>,
+    /// The file is not the opened one any more. Nothing was read: it must be opened again.
+    pub changed: Option<FileChange>,
 }
 
-/// What happened to a file.
+/// How a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// It is shorter than what was read of it.
+pub enum FileChange {
+    /// It is shorter than what was read before.
     Cut,
     /// Another file has its name.
     Replaced,
 }
 
 impl Follower {
-    /// Opens a file. It may be empty, or have nothing but a part of its first block.
+    /// Opens a file. It may be empty, or contain only a part of its first block.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let io_error = |error| OpenError::of_io(path, error);
-        // Opening a pipe would wait for whoever writes to it.
+        // Opening a pipe would wait for a program that writes to it.
         if !std::fs::metadata(path).map_err(io_error)?.is_file() {
             return Err(OpenError::NotAFile(path.to_owned()));
         }
-        let source: Arc<dyn Source> = Arc::new(FileSource::open(path).map_err(io_error)?);
+        let source: Arc<dyn RecordingSource> = Arc::new(FileSource::open(path).map_err(io_error)?);
         let follower = Self {
             source,
             path: path.into(),
@@ -80,32 +80,35 @@ impl Follower {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was read so far, a process after the other. Who keeps a clone of the last one over the next look makes that
-    /// copy all definitions.
+    /// Returns the processes that were read so far. If a caller keeps a clone of the last one, the next update copies all its
+    /// definitions.
     pub fn processes(&self) -> &[ProcessRecording] {
         &self.processes
     }
 
-    /// What is missing and can't be said to be some process's.
+    /// Returns what is missing and belongs to no known process.
     pub fn missing(&self) -> &Missing {
         &self.missing
     }
 
-    /// Takes in what was written since the last look, as far as blocks are whole.
-    pub fn look(&mut self) -> Result<Look, ReadError> {
+    /// Reads the complete blocks that were written since the last update.
+    pub fn update(&mut self) -> Result<FollowerUpdate, ReadError> {
         let file_bytes = self.source.size().map_err(|error| ReadError::new(&self.path, error))?;
-        let changed =
-            if self.is_replaced() { Some(Changed::Replaced) } else { (file_bytes < self.at).then_some(Changed::Cut) };
+        let changed = if self.is_replaced() {
+            Some(FileChange::Replaced)
+        } else {
+            (file_bytes < self.at).then_some(FileChange::Cut)
+        };
         let from = self.at;
         if changed.is_none() && file_bytes > from {
             self.read_to(file_bytes)?;
         }
-        Ok(Look { new_bytes: self.at - from, file_bytes, changed })
+        Ok(FollowerUpdate { new_bytes: self.at - from, file_bytes, changed })
     }
 
     fn is_replaced(&self) -> bool {
@@ -113,18 +116,18 @@ impl Follower {
     }
 
     fn read_to(&mut self, end: u64) -> Result<(), ReadError> {
-        let mut builder = Builder::default();
+        let mut builder = IndexBuilder::default();
         builder.index.bytes = end;
         if let Some((points, last)) = self.points.take().and_then(|points| Some((points, self.processes.pop()?))) {
             let mut section = last.into_section();
             section.file_end = end;
-            builder.open = Some(Growing { section, points });
+            builder.open = Some(OpenSection { section, points });
         }
         let source = Arc::clone(&self.source);
         let mut scanner = Scanner::new(&*source, self.at..end);
         let read = (|| {
-            while let Some(piece) = scanner.next_whole()? {
-                builder.add(&mut scanner, piece)?;
+            while let Some(part) = scanner.next_whole()? {
+                builder.add(&mut scanner, part)?;
                 self.at = scanner.position();
             }
             Ok(())
@@ -133,7 +136,7 @@ impl Follower {
         read.map_err(|error| ReadError::new(&self.path, error))
     }
 
-    fn take(&mut self, builder: Builder) {
+    fn take(&mut self, builder: IndexBuilder) {
         self.missing.add_all(&builder.index.missing);
         let process = |section| ProcessRecording::new(Arc::clone(&self.source), Arc::clone(&self.path), section);
         self.processes.extend(builder.index.sections.into_iter().map(process));

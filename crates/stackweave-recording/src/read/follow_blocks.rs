@@ -1,16 +1,16 @@
-//! The events of a process that grows, block by block in the order of its file.
+//! The events of a growing process, block by block in the order of its file.
 
 use super::error::ReadError;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
 use crate::file::EventBuffer;
 
-/// How far somebody has come in the events of a process that grows.
+/// A reader's position in the events of a growing process.
 #[derive(Debug, Default)]
 pub struct FollowBlocks {
-    /// How many blocks are done.
+    /// The number of blocks before the position.
     done: usize,
-    /// How many events are in them.
+    /// The number of events in them.
     events_done: u64,
     reader: BlockReader,
     events: EventBuffer,
@@ -18,43 +18,43 @@ pub struct FollowBlocks {
 }
 
 impl FollowBlocks {
-    /// The next block, if there is one. It waits where a block has events later than `until`, in ticks:
-    /// [`ProcessRecording::settled_ticks`], or `u64::MAX` for all that there is.
+    /// Returns the next block, if there is one. It stops before a block with events later than `until`, in ticks: pass
+    /// [`ProcessRecording::settled_ticks`], or `u64::MAX` for all blocks.
     pub fn next_block(&mut self, process: &ProcessRecording, until: u64) -> Result<Option<&EventBuffer>, ReadError> {
-        while let Some(place) = process.section().places.get(self.done) {
-            if place.last_ticks > until {
+        while let Some(events_block) = process.section().event_blocks.get(self.done) {
+            if events_block.last_ticks > until {
                 break;
             }
-            let read = process.read(place, &mut self.reader, &mut self.events)?;
+            let read = process.read(events_block, &mut self.reader, &mut self.events)?;
             self.done += 1;
-            self.events_done += u64::from(place.count);
+            self.events_done += u64::from(events_block.count);
             match read {
                 Ok(()) => return Ok(Some(&self.events)),
-                Err(_) => self.missing.damaged.add(place.range()),
+                Err(_) => self.missing.damaged.add(events_block.range()),
             }
         }
         Ok(None)
     }
 
-    /// How many events are done.
+    /// Returns the number of events before the position.
     pub fn events_done(&self) -> u64 {
         self.events_done
     }
 
-    /// What had to be left out so far because it is damaged.
+    /// Returns what was skipped so far because it is damaged.
     pub fn missing(&self) -> &Missing {
         &self.missing
     }
 }
 
 impl ProcessRecording {
-    /// Up to here it is known for good when things happened; what comes later may move a little, until the recorder has read its
-    /// clocks again. Of a process that has ended, all is known.
+    /// Returns the ticks up to which times are final. Later times may change slightly until the recorder reads its clocks again. After
+    /// the end of the process all times are final.
     pub fn settled_ticks(&self) -> u64 {
         if self.end().is_some() { u64::MAX } else { self.timeline().settled_ticks() }
     }
 
-    /// The greatest ticks of any of its events, as their blocks say.
+    /// Returns the largest ticks of any of its events, according to their blocks.
     pub fn latest_ticks(&self) -> Option<u64> {
         self.ticks().map(|(_, last)| last)
     }

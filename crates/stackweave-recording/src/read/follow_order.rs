@@ -1,7 +1,7 @@
-//! The events of a process that grows, the earliest first.
+//! The events of a growing process in time order.
 //!
-//! It gives the same order as [`TimeOrder`](super::TimeOrder) does once all is there, if nothing comes that is earlier than
-//! what was asked for before.
+//! The order is that of [`TimeOrder`](super::TimeOrder) for the complete file, provided that no event is added that is earlier than
+//! those of previous calls.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -9,24 +9,24 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::mem;
 
 use super::error::ReadError;
-use super::index::Place;
+use super::index::EventsBlock;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
 use super::time_order::OpenBlock;
 use crate::file::{EventBuffer, RawEvent};
 
-/// How far somebody has come in the events of all threads of a process that grows.
+/// A reader's position in the events of all threads of a growing process.
 #[derive(Debug, Default)]
 pub struct FollowOrder {
-    /// How many blocks of the process are in streams.
+    /// The number of blocks of the process that are in streams.
     taken: usize,
     streams: Vec<Stream>,
     by_thread: HashMap<u32, usize>,
-    /// When each stream goes on that has a block, but for the current one.
+    /// The time of the next event of each stream with a block, except the current one.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The stream whose turn it was last.
+    /// The stream of the last event.
     current: Option<usize>,
-    /// Behind the latest event that was given, in nanoseconds.
+    /// The time after the latest event that was returned, in nanoseconds.
     behind: u64,
     late: u64,
     events_done: u64,
@@ -38,15 +38,15 @@ pub struct FollowOrder {
 /// The blocks of one thread.
 #[derive(Debug, Default)]
 struct Stream {
-    places: VecDeque<Place>,
+    event_blocks: VecDeque<EventsBlock>,
     open: Option<OpenBlock>,
-    /// Whether it has an entry in the heap.
+    /// Whether it is in the heap.
     waits: bool,
 }
 
 impl FollowOrder {
-    /// Gives all events that are earlier than `until`, in nanoseconds since the process's base. A block that
-    /// comes into the file later, and begins earlier than the last of them, is late: it is given with the next call.
+    /// Calls `event` for all events before `until`, in nanoseconds since the process's base. A block that is added later, but begins
+    /// earlier than the last of them, is late: its events follow in the next call.
     pub fn visit_until(
         &mut self,
         process: &ProcessRecording,
@@ -72,7 +72,7 @@ impl FollowOrder {
                 self.events_done += 1;
                 self.step(stream);
             } else {
-                // A block may begin later than it says, and may be damaged.
+                // A block may begin later than its head says, and may be damaged.
                 self.open(process, stream)?;
             }
             turn = self.turn_after(process, stream, until);
@@ -80,38 +80,38 @@ impl FollowOrder {
         Ok(())
     }
 
-    /// How many blocks have come too late: the events of other threads that happened after theirs had been given by then.
+    /// Returns the number of late blocks, whose events are earlier than some that were returned before.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// How many events are done.
+    /// Returns the number of events that were returned.
     pub fn events_done(&self) -> u64 {
         self.events_done
     }
 
-    /// What had to be left out so far because it is damaged.
+    /// Returns what was skipped so far because it is damaged.
     pub fn missing(&self) -> &Missing {
         &self.missing
     }
 
-    /// Puts the new blocks of the process into streams.
+    /// Adds the new blocks of the process to streams.
     fn take_in(&mut self, process: &ProcessRecording) {
-        for place in &process.section().places[self.taken..] {
-            let stream = *self.by_thread.entry(place.thread).or_insert_with(|| {
+        for events_block in &process.section().event_blocks[self.taken..] {
+            let stream = *self.by_thread.entry(events_block.thread).or_insert_with(|| {
                 self.streams.push(Stream::default());
                 self.streams.len() - 1
             });
-            let time = process.timeline().nanoseconds(place.first_ticks);
+            let time = process.timeline().nanoseconds(events_block.first_ticks);
             self.late += u64::from(time < self.behind);
             let known = &mut self.streams[stream];
-            known.places.push_back(*place);
+            known.event_blocks.push_back(*events_block);
             if !known.waits && self.current != Some(stream) {
                 known.waits = true;
                 self.waiting.push(Reverse((time, stream)));
             }
         }
-        self.taken = process.section().places.len();
+        self.taken = process.section().event_blocks.len();
     }
 
     fn next_waiting(&mut self) -> Option<(u64, usize)> {
@@ -120,7 +120,7 @@ impl FollowOrder {
         Some((time, stream))
     }
 
-    /// Leaves a stream waiting whose time has not come, unless it is the current one, which is in no heap.
+    /// Puts a stream into the heap until its time, unless it is the current one, which is never in the heap.
     fn wait(&mut self, time: u64, stream: usize) {
         if self.current != Some(stream) {
             self.streams[stream].waits = true;
@@ -128,18 +128,18 @@ impl FollowOrder {
         }
     }
 
-    /// When `stream` goes on, at the earliest if its block is not open yet.
+    /// Returns the time of the next event of `stream`; a lower bound if its block is not open yet.
     fn next_time(&self, process: &ProcessRecording, stream: usize) -> Option<u64> {
-        let Stream { places, open, .. } = &self.streams[stream];
+        let Stream { event_blocks, open, .. } = &self.streams[stream];
         let ticks = match open {
             Some(block) => block.ticks,
-            None => places.front().map(|place| place.first_ticks),
+            None => event_blocks.front().map(|events_block| events_block.first_ticks),
         };
         Some(process.timeline().nanoseconds(ticks?))
     }
 
-    /// The stream whose turn it is, and when it goes on: `stream`, which is not in the heap, unless another is earlier.
-    /// Where it is not known when `stream` goes on, no other has its turn from `until` on.
+    /// Returns the stream with the earliest event, and the time of that: `stream`, which is not in the heap, or an earlier one. If
+    /// the next event of `stream` is not written yet, streams at `until` or later are not returned.
     fn turn_after(&mut self, process: &ProcessRecording, stream: usize, until: u64) -> Option<(u64, usize)> {
         let time = self.next_time(process, stream);
         let Some(mut first) = self.waiting.peek_mut() else { return Some((time?, stream)) };
@@ -159,12 +159,12 @@ impl FollowOrder {
     }
 
     fn open(&mut self, process: &ProcessRecording, stream: usize) -> Result<(), ReadError> {
-        let Some(place) = self.streams[stream].places.front().copied() else { return Ok(()) };
+        let Some(events_block) = self.streams[stream].event_blocks.front().copied() else { return Ok(()) };
         let mut events = self.spare.pop().unwrap_or_default();
-        let read = process.read(&place, &mut self.reader, &mut events)?;
-        self.streams[stream].places.pop_front();
+        let read = process.read(&events_block, &mut self.reader, &mut events)?;
+        self.streams[stream].event_blocks.pop_front();
         if read.is_err() {
-            self.missing.damaged.add(place.range());
+            self.missing.damaged.add(events_block.range());
             self.spare.push(events);
             return Ok(());
         }

@@ -1,20 +1,20 @@
-//! One pass over a file: what its processes are, what they define, and where their events lie.
+//! The index of a file, built in one pass: its processes, their definitions, and the positions of their events.
 //!
-//! Events are not read, but for the few bytes in front that say whose they are and when they were. So what is
-//! kept is the definitions and [`Place`] for each block of events.
+//! Of events only the heads of their blocks are read, with the thread and the times. So the index consists of the definitions
+//! and an [`EventsBlock`] for each block of events.
 
 use std::io;
 use std::ops::Range;
 
 use super::missing::Missing;
-use super::scanner::{Block, Piece, Scanner};
-use super::source::Source;
+use super::scanner::{FilePart, ScannedBlock, Scanner};
+use super::source::RecordingSource;
 use crate::clock::{ClockPoint, Timeline};
 use crate::file::{BlockError, BlockKind, Dictionary, End, EventsHead, Lost, Start};
 
-/// Where a block of events lies, and what is in it.
+/// The position of a block of events, and the values in its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct EventsBlock {
     pub(crate) at: u64,
     pub(crate) stored_len: u32,
     pub(crate) thread: u32,
@@ -30,68 +30,68 @@ pub(crate) struct Section {
     pub(crate) end: Option<End>,
     pub(crate) dictionary: Dictionary,
     pub(crate) timeline: Timeline,
-    pub(crate) places: Vec<Place>,
+    pub(crate) event_blocks: Vec<EventsBlock>,
     pub(crate) losses: Vec<Lost>,
     pub(crate) missing: Missing,
-    /// From its start block up to the end of its last block.
+    /// The range from its Start to the end of its last block.
     pub(crate) range: Range<u64>,
-    /// Where the file ended when it was read.
+    /// The length of the file when it was read.
     pub(crate) file_end: u64,
-    /// What the headers of its blocks say, and those of no other section.
+    /// The tag in the headers of its blocks, which no other section has.
     pub(crate) tag: u32,
-    /// Whether the system's clocks are known at some of its ticks.
+    /// Whether there are clock points, so that the system's clocks are known at some ticks.
     pub(crate) has_clock_points: bool,
 }
 
-/// All of a file.
+/// The index of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) sections: Vec<Section>,
-    /// What is missing outside of them.
+    /// What is missing outside of the sections.
     pub(crate) missing: Missing,
-    /// Whether there is a block at all.
+    /// Whether there are any blocks.
     pub(crate) has_blocks: bool,
     pub(crate) bytes: u64,
 }
 
 impl Index {
-    pub(crate) fn read(source: &dyn Source) -> io::Result<Self> {
+    pub(crate) fn read(source: &dyn RecordingSource) -> io::Result<Self> {
         let bytes = source.size()?;
-        let mut builder = Builder { index: Self { bytes, ..Self::default() }, ..Builder::default() };
+        let mut builder = IndexBuilder { index: Self { bytes, ..Self::default() }, ..IndexBuilder::default() };
         let mut scanner = Scanner::new(source, 0..bytes);
-        while let Some(piece) = scanner.next()? {
-            builder.add(&mut scanner, piece)?;
+        while let Some(part) = scanner.next()? {
+            builder.add(&mut scanner, part)?;
         }
         builder.close();
         for section in &mut builder.index.sections {
-            section.places.shrink_to_fit();
+            section.event_blocks.shrink_to_fit();
         }
         Ok(builder.index)
     }
 }
 
-/// An index that grows piece by piece.
+/// An index that is being built.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct IndexBuilder {
     pub(super) index: Index,
-    pub(super) open: Option<Growing>,
+    pub(super) open: Option<OpenSection>,
     scratch: Vec<u8>,
 }
 
-/// The section that blocks belong to. It goes on behind its End block until the next one starts: the tag tells.
+/// The current section. It continues after its End block until the next Start, because its blocks have its tag.
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct OpenSection {
     pub(super) section: Section,
     pub(super) points: Vec<ClockPoint>,
 }
 
-impl Builder {
-    pub(super) fn add(&mut self, scanner: &mut Scanner<'_>, piece: Piece) -> io::Result<()> {
-        match piece {
-            Piece::Damage(range) => self.missing().damaged.add(range),
-            Piece::Tail(range) => self.missing().cut_bytes += range.end - range.start,
-            Piece::TooNew(range) => self.index.missing.too_new.add(range),
-            Piece::Block(block) => {
+impl IndexBuilder {
+    pub(super) fn add(&mut self, scanner: &mut Scanner<'_>, part: FilePart) -> io::Result<()> {
+        match part {
+            FilePart::Damage(range) => self.missing().damaged.add(range),
+            FilePart::Tail(range) => self.missing().cut_bytes += range.end - range.start,
+            FilePart::TooNew(range) => self.index.missing.too_new.add(range),
+            FilePart::Block(block) => {
                 self.index.has_blocks = true;
                 return self.add_block(scanner, &block);
             }
@@ -99,12 +99,12 @@ impl Builder {
         Ok(())
     }
 
-    /// Where to say that something is missing: in the process that is being read, if there is one.
+    /// Returns where to report what is missing: in the current process, if there is one.
     fn missing(&mut self) -> &mut Missing {
         self.open.as_mut().map_or(&mut self.index.missing, |open| &mut open.section.missing)
     }
 
-    fn add_block(&mut self, scanner: &mut Scanner<'_>, block: &Block) -> io::Result<()> {
+    fn add_block(&mut self, scanner: &mut Scanner<'_>, block: &ScannedBlock) -> io::Result<()> {
         if block.header.kind == BlockKind::Start {
             return self.add_start(scanner, block);
         }
@@ -130,11 +130,11 @@ impl Builder {
         Ok(())
     }
 
-    fn add_start(&mut self, scanner: &mut Scanner<'_>, block: &Block) -> io::Result<()> {
+    fn add_start(&mut self, scanner: &mut Scanner<'_>, block: &ScannedBlock) -> io::Result<()> {
         self.close();
         let payload = block.header.payload(scanner.stored(block)?, &mut self.scratch);
         match payload.and_then(Start::parse) {
-            Ok(start) => self.open = Some(Growing::new(start, block, self.index.bytes)),
+            Ok(start) => self.open = Some(OpenSection::new(start, block, self.index.bytes)),
             Err(_) => self.index.missing.orphans.add(block.range()),
         }
         Ok(())
@@ -147,14 +147,14 @@ impl Builder {
     }
 }
 
-impl Growing {
-    fn new(start: Start, block: &Block, file_end: u64) -> Self {
+impl OpenSection {
+    fn new(start: Start, block: &ScannedBlock, file_end: u64) -> Self {
         let section = Section {
             timeline: Timeline::new(&[], start.ticks_per_second, start.started_wall_ns),
             start,
             end: None,
             dictionary: Dictionary::default(),
-            places: Vec::new(),
+            event_blocks: Vec::new(),
             losses: Vec::new(),
             missing: Missing::default(),
             range: block.range(),
@@ -165,7 +165,7 @@ impl Growing {
         Self { section, points: Vec::new() }
     }
 
-    /// Makes the section one that can be read, as far as it goes. It may grow on.
+    /// Updates the derived values, so that the section can be read as far as it goes. It may grow afterwards.
     pub(super) fn settle(&mut self) {
         let Self { section, points } = self;
         let Start { started_wall_ns, started_monotonic_ns, ticks_per_second, .. } = section.start;
@@ -178,9 +178,9 @@ impl Growing {
         section.missing.is_unclosed = section.end.is_none();
     }
 
-    fn add_events(&mut self, block: &Block, stored: &[u8]) -> Result<(), BlockError> {
+    fn add_events(&mut self, block: &ScannedBlock, stored: &[u8]) -> Result<(), BlockError> {
         let head = EventsHead::parse(stored)?;
-        self.section.places.push(Place {
+        self.section.event_blocks.push(EventsBlock {
             at: block.at,
             stored_len: block.header.stored_len,
             thread: head.thread,

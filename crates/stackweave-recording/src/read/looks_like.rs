@@ -1,6 +1,6 @@
-//! What a file that is no recording seems to be, so that a wrong path is understood at once.
+//! Recognition of other kinds of files, so that errors about a wrong path are clear.
 
-/// How much of a file is looked at.
+/// The number of bytes that are examined.
 pub(crate) const LOOK_LEN: usize = 512;
 
 const SIGNATURES: [(&[u8], &str); 16] = [
@@ -22,7 +22,7 @@ const SIGNATURES: [(&[u8], &str); 16] = [
     (b"#!", "a script"),
 ];
 
-/// What `start`, the first [`LOOK_LEN`] bytes of a file, seems to be; `None` if nothing that is known.
+/// Returns what `start`, the first [`LOOK_LEN`] bytes of a file, looks like; `None` if it is unknown.
 pub(crate) fn looks_like(start: &[u8]) -> Option<&'static str> {
     if let Some((_, what)) = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)) {
         return Some(what);
@@ -40,14 +40,14 @@ pub(crate) fn looks_like(start: &[u8]) -> Option<&'static str> {
     Some(if matches!(first, Some(b'{' | b'[')) { "JSON" } else { "text" })
 }
 
-/// A dict with tuples as its keys, as `pstats` writes it: `{` and `(` with or without the bit for references.
+/// Returns whether it is a dict with tuples as keys, as `pstats` writes it: `{` and `(` with or without the bit for references.
 fn is_marshalled(start: &[u8]) -> bool {
     let [first, second, ..] = start else { return false };
     first & 0x7f == b'{' && matches!(second & 0x7f, b'(' | b')') && start.iter().any(|byte| matches!(byte, 0 | 0x80..))
 }
 
 fn is_text(start: &[u8]) -> bool {
-    // A character may be cut at the end of what is looked at.
+    // The last character may be incomplete.
     let whole = match std::str::from_utf8(start) {
         Ok(_) => start,
         Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_files_are_known() {
+    fn common_files_are_recognised() {
         for (start, what) in [
             (&b"\x1f\x8b\x08\0\0"[..], "gzip"),
             (b"\x7fELF\x02\x01", "ELF"),
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_guessed() {
+    fn unknown_files_are_not_guessed() {
         for start in [&b""[..], b"\0\0\0\0", b"\xff\xfe\x01", b"\x80\x01"] {
             assert_eq!(looks_like(start), None, "{start:?}");
         }
     }
 
     #[test]
-    fn text_may_be_cut_inside_a_character() {
+    fn text_may_be_truncated_inside_a_character() {
         let text = "grün".as_bytes();
         assert_eq!(looks_like(&text[..3]), Some("text"));
     }

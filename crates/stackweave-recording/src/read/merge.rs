@@ -1,7 +1,7 @@
-//! Many recordings as one file.
+//! Merging of several recordings to one file.
 //!
-//! Blocks are copied as they are, process by process, so that nothing is lost in between and a file of any size takes
-//! the memory of one block. What is damaged stays behind.
+//! Blocks are copied unchanged, process by process, so nothing is lost and a file of any size needs the memory of one block.
+//! Damaged parts are not copied.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use stackweave_files::output::{Existing, OutputFile};
 use super::error::ReadError;
 use super::process::ProcessRecording;
 use super::recording::{Recording, files_of};
-use super::scanner::{Piece, Scanner};
+use super::scanner::{FilePart, Scanner};
 use super::source::FileId;
 use crate::file::BlockHeader;
 
-/// What a merge has done.
+/// The totals of a merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeSummary {
-    /// How many processes there are in the result.
+    /// The number of processes in the result.
     pub processes: u64,
-    /// How many blocks.
+    /// The number of blocks in the result.
     pub blocks: u64,
-    /// How many bytes.
+    /// The size of the result in bytes.
     pub bytes: u64,
-    /// How many bytes of the processes were damaged, and left behind.
+    /// The number of damaged bytes that were not copied.
     pub damaged_bytes: u64,
 }
 
-/// Why there is no merged file.
+/// Why a merge failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// A recording can't be read any more.
+    /// A recording can no longer be read.
     #[error("{0}")]
     Read(#[source] ReadError),
     /// The result can't be written.
     #[error("{what} can't be written ({1})", what = target(.0.as_deref()))]
     Write(Option<PathBuf>, #[source] io::Error),
-    /// A file is there already, and must not be replaced.
-    #[error("{0} is there already")]
+    /// The file exists, and may not be replaced.
+    #[error("{0} exists already")]
     Exists(PathBuf),
-    /// The result would take the place of a recording that goes into it.
+    /// The result would replace one of the recordings.
     #[error("{0}: it is one of the recordings to merge, and would be overwritten")]
     IsAnInput(PathBuf),
 }
@@ -49,20 +49,19 @@ fn target(path: Option<&Path>) -> String {
     path.map_or_else(|| "the merged recording".to_owned(), |path| format!("{}: it", path.display()))
 }
 
-/// Writes all processes of a recording to `out`. `progress` is told how many of [`Recording::bytes`] are done.
+/// Writes all processes of a recording to `out`. Calls `progress` with the part of [`Recording::bytes`] that is done.
 pub fn merge(
     inputs: &Recording,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MergeSummary, MergeError> {
-    let mut merging = Merging { out, progress, summary: MergeSummary::default(), done: 0 };
-    inputs.processes().iter().try_for_each(|process| merging.add(process))?;
-    merging.out.flush().map_err(|error| MergeError::Write(None, error))?;
-    Ok(merging.summary)
+    let mut merger = Merger { out, progress, summary: MergeSummary::default(), done: 0 };
+    inputs.processes().iter().try_for_each(|process| merger.add(process))?;
+    merger.out.flush().map_err(|error| MergeError::Write(None, error))?;
+    Ok(merger.summary)
 }
 
-/// Merges into a file. It appears when it is complete, and not at all if something goes wrong: then a file that was there before is
-/// as it was.
+/// Merges to a file. It appears when it is complete, and not if the merge fails: then an earlier file is unchanged.
 pub fn merge_to(
     inputs: &Recording,
     path: &Path,
@@ -86,25 +85,25 @@ pub fn merge_to(
     Ok(summary)
 }
 
-struct Merging<'a> {
+struct Merger<'a> {
     out: &'a mut dyn Write,
     progress: &'a mut dyn FnMut(u64),
     summary: MergeSummary,
     done: u64,
 }
 
-impl Merging<'_> {
+impl Merger<'_> {
     fn add(&mut self, process: &ProcessRecording) -> Result<(), MergeError> {
         let read_error = |error| MergeError::Read(process.read_error(error));
         let section = process.section();
-        // Up to the end of the file, so that the same blocks are found as when it was opened.
+        // Scanned up to the end of the file, so that the same blocks are found as when it was opened.
         let mut scanner = Scanner::new(process.source(), section.range.start..section.file_end);
         self.summary.processes += 1;
         while scanner.position() < section.range.end
-            && let Some(piece) = scanner.next().map_err(read_error)?
+            && let Some(part) = scanner.next().map_err(read_error)?
         {
-            let end = match piece {
-                Piece::Block(block) if block.header.section == section.tag => {
+            let end = match part {
+                FilePart::Block(block) if block.header.section == section.tag => {
                     let mut header = [0; BlockHeader::LEN];
                     process.source().read_at(block.at, &mut header).map_err(read_error)?;
                     let stored = scanner.stored(&block).map_err(read_error)?;
@@ -115,8 +114,8 @@ impl Merging<'_> {
                     }
                     block.end()
                 }
-                Piece::Block(block) => block.end(),
-                Piece::Damage(range) | Piece::Tail(range) | Piece::TooNew(range) => {
+                FilePart::Block(block) => block.end(),
+                FilePart::Damage(range) | FilePart::Tail(range) | FilePart::TooNew(range) => {
                     self.summary.damaged_bytes += range.end - range.start;
                     range.end
                 }

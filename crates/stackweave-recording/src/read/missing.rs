@@ -1,4 +1,4 @@
-//! What a recording does not hold, in sentences.
+//! Descriptions of what is missing in a recording.
 
 use core::fmt;
 use std::path::PathBuf;
@@ -6,96 +6,97 @@ use std::path::PathBuf;
 use super::damage::Damage;
 use crate::file::LossReason;
 
-/// What is missing, as far as that is known. [`Missing::sentences`] says it.
+/// What is missing, as far as it is known. [`Missing::sentences`] describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// The recording has no end: its program was killed, or still runs.
     pub is_unclosed: bool,
-    /// Bytes at the end of the file that are no whole block.
+    /// The number of bytes at the end of the file that are an incomplete block.
     pub cut_bytes: u64,
-    /// Places in the file that can't be read.
+    /// The ranges of the file that can't be read.
     pub damaged: Damage,
-    /// Events that the recorder could not keep, by reason.
+    /// The numbers of events that the recorder lost, by reason.
     pub lost: Vec<(LossReason, u64)>,
-    /// Blocks of kinds that came after this version.
+    /// The number of blocks of kinds that this version does not know.
     pub unknown_blocks: u64,
-    /// Bytes of blocks of a version that came after this one.
+    /// Blocks of a later version.
     pub too_new: Damage,
-    /// Blocks whose beginning, which tells whose they are, is missing.
+    /// Blocks of processes whose Start is missing.
     pub orphans: Damage,
-    /// Files that were left out, and why.
+    /// The files that were ignored, with the reasons.
     pub skipped_files: Vec<String>,
-    /// Recordings that are there twice.
-    pub twice: Vec<Twice>,
+    /// Processes that occur twice.
+    pub duplicates: Vec<DuplicateProcess>,
 }
 
 /// Two recordings of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Twice {
+pub struct DuplicateProcess {
     /// The process.
     pub pid: u32,
-    /// The file that holds all of it.
+    /// The file with all of its events.
     pub kept: PathBuf,
-    /// The file whose recording was left out, or the other one.
+    /// The file whose recording was ignored, or the other one.
     pub other: PathBuf,
-    /// Each holds something that the other does not, so both are read.
+    /// Whether each has events that the other does not have, so that both are read.
     pub both_are_read: bool,
 }
 
 impl Missing {
-    /// Whether nothing is missing.
+    /// Returns whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns whether nothing that the recorder has seen is missing: of what is there twice, the one is enough.
+    /// Returns whether no recorded events are missing. Ignored duplicates do not count.
     pub fn is_complete(&self) -> bool {
-        let twice: Vec<Twice> = self.twice.iter().filter(|twice| twice.both_are_read).cloned().collect();
-        Self { twice, ..self.clone() }.is_empty()
+        let duplicates: Vec<DuplicateProcess> =
+            self.duplicates.iter().filter(|duplicate| duplicate.both_are_read).cloned().collect();
+        Self { duplicates, ..self.clone() }.is_empty()
     }
 
-    /// How many events the recorder could not keep.
+    /// Returns the number of events that the recorder lost.
     pub fn events_lost(&self) -> u64 {
         self.lost.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Everything that is missing, a sentence each.
+    /// Returns a sentence for everything that is missing.
     pub fn sentences(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if self.is_unclosed {
-            told.push("The recording was not closed: its program was killed, or still runs.".to_owned());
+            sentences.push("The recording was not closed: its program was killed, or still runs.".to_owned());
         }
         if self.cut_bytes > 0 {
-            told.push(format!("The file ends inside a block: its last {} can't be read.", bytes(self.cut_bytes)));
+            sentences.push(format!("The file ends inside a block: its last {} can't be read.", bytes(self.cut_bytes)));
         }
         if !self.damaged.is_empty() {
-            told.push(format!(
+            sentences.push(format!(
                 "The file is damaged: {} can't be read ({}).",
                 bytes(self.damaged.bytes()),
                 self.damaged
             ));
         }
         for (reason, count) in &self.lost {
-            told.push(format!("{} lost while recording: {reason}.", events(*count)));
+            sentences.push(format!("{} lost while recording: {reason}.", events(*count)));
         }
         if self.unknown_blocks > 0 {
             let blocks = counted(self.unknown_blocks, "block");
-            told.push(format!("A newer Stackweave wrote {blocks} of a kind that this one does not know."));
+            sentences.push(format!("A newer Stackweave wrote {blocks} of a kind that this one does not know."));
         }
         if !self.too_new.is_empty() {
             let size = bytes(self.too_new.bytes());
-            told.push(format!("A newer Stackweave wrote {size} that this one can't read; please update."));
+            sentences.push(format!("A newer Stackweave wrote {size} that this one can't read; please update."));
         }
         if !self.orphans.is_empty() {
             let size = bytes(self.orphans.bytes());
-            told.push(format!("{size} belong to a process whose start can't be read ({}).", self.orphans));
+            sentences.push(format!("{size} belong to a process whose start can't be read ({}).", self.orphans));
         }
-        told.extend(self.skipped_files.iter().map(|why| format!("Left out: {why}.")));
-        told.extend(self.twice.iter().map(Twice::to_string));
-        told
+        sentences.extend(self.skipped_files.iter().map(|why| format!("Ignored: {why}.")));
+        sentences.extend(self.duplicates.iter().map(DuplicateProcess::to_string));
+        sentences
     }
 
-    /// Adds what was missing of another part of the same recording.
+    /// Adds what is missing in another part of the same recording.
     pub fn add_all(&mut self, other: &Self) {
         self.is_unclosed |= other.is_unclosed;
         self.cut_bytes = self.cut_bytes.saturating_add(other.cut_bytes);
@@ -105,7 +106,7 @@ impl Missing {
         self.too_new.add_all(&other.too_new);
         self.orphans.add_all(&other.orphans);
         self.skipped_files.extend_from_slice(&other.skipped_files);
-        self.twice.extend_from_slice(&other.twice);
+        self.duplicates.extend_from_slice(&other.duplicates);
     }
 
     pub(crate) fn add_lost(&mut self, reason: LossReason, count: u64) {
@@ -116,23 +117,23 @@ impl Missing {
     }
 }
 
-/// The sentences, a line each.
+/// Writes the sentences, one in each line.
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentences().join("\n"))
     }
 }
 
-impl fmt::Display for Twice {
+impl fmt::Display for DuplicateProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (pid, kept, other) = (self.pid, self.kept.display(), self.other.display());
         if self.both_are_read {
             return write!(
                 f,
-                "{kept} and {other} both tell of process {pid}, each something of its own: events in both count twice."
+                "{kept} and {other} both contain process {pid}, each with different events: events in both count twice."
             );
         }
-        write!(f, "{other} holds process {pid} once more, which {kept} holds too: it is read once.")
+        write!(f, "{other} contains process {pid}, which {kept} contains, too: it is read once.")
     }
 }
 

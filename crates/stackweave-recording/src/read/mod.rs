@@ -1,4 +1,4 @@
-//! Reading recordings: files and folders, whole or damaged, in bounded memory.
+//! Reading of recordings: files and folders, intact or damaged, in bounded memory.
 
 mod damage;
 mod duplicates;
@@ -26,15 +26,15 @@ pub use damage::Damage;
 pub use error::{OpenError, ReadError};
 pub use first_start::first_start;
 pub use folder::SUFFIX;
-pub use follow::{Changed, Follower, Look};
+pub use follow::{FileChange, Follower, FollowerUpdate};
 pub use follow_blocks::FollowBlocks;
 pub use follow_order::FollowOrder;
 pub use merge::{MergeError, MergeSummary, merge, merge_to};
-pub use missing::{Missing, Twice};
+pub use missing::{DuplicateProcess, Missing};
 pub use open_stack::{Ended, OpenStack};
 pub use process::ProcessRecording;
 pub use recording::Recording;
 pub use run_files::{others_of_run, remove_run};
-pub use source::Source;
+pub use source::RecordingSource;
 pub use time_axis::TimeAxis;
 pub use time_order::{TimeOrder, TimedEvent};

@@ -1,55 +1,55 @@
-//! What a thread has open, by the rules for begins, ends and opens.
+//! The open spans of a thread, by the rules for begins, ends and opens.
 //!
-//! An *open* says that something is open and how many are open around it. It may be told again and again: what is known
-//! to be open stays as it is. The last of several that follow each other, each deeper than the one before, is the innermost
-//! of all: what is open beyond it has ended, and nobody saw its end. So a thread that tells all that it has open, the outermost first, puts right
-//! whatever a reader has missed.
+//! An *open* states that a span is open, and its depth. It may be repeated: a span that is known to be open stays as it is. In a
+//! run of opens with increasing depths, the last one is the innermost open span: deeper spans have ended, although their ends are
+//! missing. So when a thread records all its open spans again, outermost first, a reader is correct again, whatever it has
+//! missed.
 
 use core::ops::{Deref, DerefMut};
 
-/// What a thread has open, outermost first. It may be known that something is open, and not what.
+/// The open spans of a thread, outermost first. Some may be unknown.
 #[derive(Clone, Debug)]
 pub struct OpenStack<T> {
     known: Vec<T>,
-    /// Where there are some that nobody knows, in the order of places.
+    /// The unknown spans between known ones, in the order of their positions.
     gaps: Vec<Gap>,
-    /// How many are open by the opens that came last; `None` if something else came last.
-    told: Option<u64>,
+    /// The number of open spans according to the last run of opens; `None` if another event came last.
+    recorded_depth: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    /// The place of the known one behind it.
-    place: usize,
-    /// How many are unknown in it and in all gaps before it.
+    /// The index of the known span after it.
+    before: usize,
+    /// The number of unknown spans in this gap and in all gaps before it.
     unknown: u64,
 }
 
-/// What an end has ended.
+/// The span that an end has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended<T> {
-    /// This.
+    /// A known span.
     Known(T),
-    /// Something that was known to be open, but not what.
+    /// An unknown span.
     Unknown,
-    /// Nothing was open.
+    /// No span was open.
     Nothing,
 }
 
 impl<T> Default for OpenStack<T> {
     fn default() -> Self {
-        Self { known: Vec::new(), gaps: Vec::new(), told: None }
+        Self { known: Vec::new(), gaps: Vec::new(), recorded_depth: None }
     }
 }
 
 impl<T> OpenStack<T> {
-    /// Something begins.
+    /// Begins a span.
     #[inline]
-    pub fn begin(&mut self, what: T) {
-        self.known.push(what);
+    pub fn begin(&mut self, span: T) {
+        self.known.push(span);
     }
 
-    /// What began last ends.
+    /// Ends the innermost span.
     #[inline]
     pub fn end(&mut self) -> Ended<T> {
         if self.gaps.is_empty() {
@@ -68,11 +68,11 @@ impl<T> OpenStack<T> {
     }
 
     fn has_unknown_innermost(&self) -> bool {
-        self.gaps.last().is_some_and(|gap| gap.place == self.known.len())
+        self.gaps.last().is_some_and(|gap| gap.before == self.known.len())
     }
 
     fn shorten_last_gap(&mut self, by: u64) {
-        let before = self.gaps.len().checked_sub(2).map_or(0, |place| self.gaps[place].unknown);
+        let before = self.gaps.len().checked_sub(2).map_or(0, |index| self.gaps[index].unknown);
         if let Some(gap) = self.gaps.last_mut() {
             gap.unknown = gap.unknown.saturating_sub(by).max(before);
             if gap.unknown == before {
@@ -81,86 +81,86 @@ impl<T> OpenStack<T> {
         }
     }
 
-    /// Something is open, with so many around it. Whether it has to be begun, since it is not known to be open: then what
-    /// [`OpenStack::take_beyond`] gives ends, and [`OpenStack::begin_open`] follows.
+    /// Handles an open of a span at this depth. Returns whether the span must be begun, because it is not known to be open: then
+    /// the caller ends what [`OpenStack::take_beyond`] returns, and calls [`OpenStack::begin_open`].
     pub fn open(&mut self, depth: u64, is_it: impl FnOnce(&T) -> bool) -> bool {
-        self.told = Some(depth.saturating_add(1));
-        if self.place_of(depth).and_then(|place| self.known.get(place)).is_some_and(is_it) {
+        self.recorded_depth = Some(depth.saturating_add(1));
+        if self.index_of(depth).and_then(|index| self.known.get(index)).is_some_and(is_it) {
             return false;
         }
-        self.told = Some(depth);
+        self.recorded_depth = Some(depth);
         true
     }
 
-    /// Begins what is open with so many around it, once nothing is open beyond these.
-    pub fn begin_open(&mut self, depth: u64, what: T) {
+    /// Begins an open span at this depth, after the deeper ones have ended.
+    pub fn begin_open(&mut self, depth: u64, span: T) {
         let (open, unknown) = (self.depth(), self.unknown());
         if depth > open {
             let unknown = unknown.saturating_add(depth - open);
             if self.has_unknown_innermost() {
                 self.gaps.pop();
             }
-            self.gaps.push(Gap { place: self.known.len(), unknown });
+            self.gaps.push(Gap { before: self.known.len(), unknown });
         }
-        self.known.push(what);
-        self.told = Some(depth.saturating_add(1));
+        self.known.push(span);
+        self.recorded_depth = Some(depth.saturating_add(1));
     }
 
-    /// Nothing is open from this depth on.
+    /// Handles an open without a span: no span is open at this depth or deeper.
     pub fn open_nothing(&mut self, depth: u64) {
-        self.told = Some(depth);
+        self.recorded_depth = Some(depth);
     }
 
-    /// Whether an open with so many around it goes on with what the opens before have told.
+    /// Returns whether an open at this depth continues the current run of opens.
     pub fn goes_on(&self, depth: u64) -> bool {
-        self.told.is_some_and(|told| depth >= told)
+        self.recorded_depth.is_some_and(|recorded| depth >= recorded)
     }
 
-    /// Whether the last thing that was told is an open.
+    /// Returns whether the last event was an open.
     #[inline]
-    pub fn was_told(&self) -> bool {
-        self.told.is_some()
+    pub fn was_recorded_open(&self) -> bool {
+        self.recorded_depth.is_some()
     }
 
-    /// Takes out the innermost of what is open beyond what the opens have told. `None` once there is nothing; from then on
-    /// the opens that came last are forgotten.
+    /// Removes the innermost known span that is deeper than the last open. Returns `None` if there is none, which ends the run of
+    /// opens.
     pub fn take_beyond(&mut self) -> Option<T> {
-        let told = self.told?;
+        let recorded = self.recorded_depth?;
         loop {
             let depth = self.depth();
-            if depth <= told {
-                self.told = None;
+            if depth <= recorded {
+                self.recorded_depth = None;
                 return None;
             }
             if !self.has_unknown_innermost() {
                 return self.known.pop();
             }
-            self.shorten_last_gap(depth - told);
+            self.shorten_last_gap(depth - recorded);
         }
     }
 
-    /// Takes out the innermost that is known, and forgets what is not known beyond it.
+    /// Removes the innermost known span, and the unknown ones inside it.
     pub fn take_innermost(&mut self) -> Option<T> {
-        self.told = None;
+        self.recorded_depth = None;
         while self.has_unknown_innermost() {
             self.gaps.pop();
         }
         self.known.pop()
     }
 
-    /// What is known to be open, outermost first, each with how many are open around it.
+    /// Returns the known open spans, outermost first, with their depths.
     pub fn with_depths(&self) -> impl Iterator<Item = (u64, &T)> {
         let mut gaps = self.gaps.iter().peekable();
         let mut before = 0;
-        self.known.iter().enumerate().map(move |(place, known)| {
-            while let Some(gap) = gaps.next_if(|gap| gap.place <= place) {
+        self.known.iter().enumerate().map(move |(index, known)| {
+            while let Some(gap) = gaps.next_if(|gap| gap.before <= index) {
                 before = gap.unknown;
             }
-            (before.saturating_add(place as u64), known)
+            (before.saturating_add(index as u64), known)
         })
     }
 
-    /// How many are open.
+    /// Returns the number of open spans.
     pub fn depth(&self) -> u64 {
         self.unknown().saturating_add(self.known.len() as u64)
     }
@@ -169,14 +169,14 @@ impl<T> OpenStack<T> {
         self.gaps.last().map_or(0, |gap| gap.unknown)
     }
 
-    /// The place of the known one at this depth; `None` if it is one that nobody knows. Places behind all are nobody's.
-    fn place_of(&self, depth: u64) -> Option<usize> {
-        let end = |gap: &Gap| gap.unknown.saturating_add(gap.place as u64);
+    /// Returns the index of the known span at this depth; `None` for an unknown one. The index may be beyond the last span.
+    fn index_of(&self, depth: u64) -> Option<usize> {
+        let end = |gap: &Gap| gap.unknown.saturating_add(gap.before as u64);
         let behind = self.gaps.partition_point(|gap| end(gap) <= depth);
-        let before = behind.checked_sub(1).map_or(0, |place| self.gaps[place].unknown);
-        let place = usize::try_from(depth - before).ok()?;
-        let is_before_next = self.gaps.get(behind).is_none_or(|next| place < next.place);
-        is_before_next.then_some(place)
+        let before = behind.checked_sub(1).map_or(0, |index| self.gaps[index].unknown);
+        let index = usize::try_from(depth - before).ok()?;
+        let is_before_next = self.gaps.get(behind).is_none_or(|next| index < next.before);
+        is_before_next.then_some(index)
     }
 }
 
@@ -202,15 +202,15 @@ mod tests {
     use super::*;
     use stackweave_testkit::random::Random;
 
-    /// Tells an open, and says what ended by it.
-    fn open(stack: &mut OpenStack<char>, depth: u64, what: char) -> String {
+    /// Handles an open, and returns the spans that it ended.
+    fn open(stack: &mut OpenStack<char>, depth: u64, span: char) -> String {
         let mut ended = String::new();
         if !stack.goes_on(depth) {
             ended.extend(core::iter::from_fn(|| stack.take_beyond()));
         }
-        if stack.open(depth, |known| *known == what) {
+        if stack.open(depth, |known| *known == span) {
             ended.extend(core::iter::from_fn(|| stack.take_beyond()));
-            stack.begin_open(depth, what);
+            stack.begin_open(depth, span);
         }
         ended
     }
@@ -224,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_changes_nothing() {
+    fn repeated_opens_change_nothing() {
         let mut stack = OpenStack::default();
-        "abc".chars().for_each(|what| stack.begin(what));
+        "abc".chars().for_each(|span| stack.begin(span));
         for _ in 0..2 {
             let ended: Vec<String> =
-                (0..).zip("abc".chars()).map(|(depth, what)| open(&mut stack, depth, what)).collect();
+                (0..).zip("abc".chars()).map(|(depth, span)| open(&mut stack, depth, span)).collect();
             assert_eq!(
                 (ended.concat(), settle(&mut stack), shown(&stack)),
                 (String::new(), String::new(), "abc".into())
@@ -238,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_last_one_told_has_ended() {
+    fn spans_beyond_the_last_open_have_ended() {
         let mut stack = OpenStack::default();
-        "abcde".chars().for_each(|what| stack.begin(what));
+        "abcde".chars().for_each(|span| stack.begin(span));
         assert_eq!(open(&mut stack, 0, 'a') + &open(&mut stack, 1, 'b'), "");
         assert_eq!((settle(&mut stack), shown(&stack)), ("edc".into(), "ab".into()));
         assert_eq!((open(&mut stack, 0, 'x'), shown(&stack)), ("ba".into(), "x".into()));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_counted() {
+    fn unknown_spans_are_counted() {
         let mut stack = OpenStack::default();
         assert_eq!(open(&mut stack, 2, 'c') + &open(&mut stack, 5, 'f'), "");
         assert_eq!((settle(&mut stack), stack.depth()), (String::new(), 6));
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(stack.depth(), 0);
     }
 
-    /// A stack that says of everything whether it is known.
+    /// A stack with an explicit element for each unknown span.
     #[derive(Default)]
     struct Model(Vec<Option<char>>);
 
@@ -273,26 +273,26 @@ mod tests {
             self.0.truncate(depth);
         }
 
-        fn open(&mut self, depth: usize, what: char) {
-            if self.0.get(depth) != Some(&Some(what)) {
+        fn open(&mut self, depth: usize, span: char) {
+            if self.0.get(depth) != Some(&Some(span)) {
                 self.cut(depth);
                 self.0.resize(depth, None);
-                self.0.push(Some(what));
+                self.0.push(Some(span));
             }
         }
     }
 
     #[test]
-    fn it_does_what_a_plain_stack_with_unknowns_does() {
+    fn it_agrees_with_a_plain_stack_with_unknown_spans() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let (mut stack, mut model) = (OpenStack::default(), Model::default());
             for step in 0..400 {
-                let what = char::from(b'a' + random.byte_below(3));
+                let span = char::from(b'a' + random.byte_below(3));
                 match random.below(5) {
                     0 | 1 => {
-                        stack.begin(what);
-                        model.0.push(Some(what));
+                        stack.begin(span);
+                        model.0.push(Some(span));
                     }
                     2 => {
                         let expected = model.0.pop().map_or(Nothing, |top| top.map_or(Unknown, Known));
@@ -301,13 +301,13 @@ mod tests {
                     3 => {
                         let mut depth = random.below(model.0.len() + 3);
                         for _ in 0..=random.below(3) {
-                            open(&mut stack, depth as u64, what);
-                            model.open(depth, what);
+                            open(&mut stack, depth as u64, span);
+                            model.open(depth, span);
                             depth += 1 + random.below(2);
                         }
-                        let told = usize::try_from(stack.told.unwrap()).unwrap();
+                        let recorded = usize::try_from(stack.recorded_depth.unwrap()).unwrap();
                         settle(&mut stack);
-                        model.cut(told);
+                        model.cut(recorded);
                     }
                     _ => {
                         let depth = random.below(model.0.len() + 2);

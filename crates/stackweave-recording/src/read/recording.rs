@@ -1,4 +1,4 @@
-//! Recordings as they lie on a disk: a file, or a folder of files, of one process or of many.
+//! Recordings on a disk: a file, or a folder of files, of one or more processes.
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use super::duplicates;
 use super::error::{OpenError, ReadError};
-use super::folder::Found;
+use super::folder::FolderContents;
 use super::index::Index;
 use super::looks_like::{LOOK_LEN, looks_like};
 use super::missing::Missing;
 use super::process::ProcessRecording;
-use super::source::{FileSource, Source};
+use super::source::{FileSource, RecordingSource};
 use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
 use crate::file::SYNC;
 
-/// What one process or many have recorded.
+/// The recordings of one or more processes.
 ///
-/// Opening reads what is defined and where events lie, but not the events: memory is taken for the definitions, and
-/// some 40 bytes for each block of events. A file that is still being written is read as far as it is whole.
+/// Opening reads the definitions and the positions of events, but not the events. It needs memory for the definitions, and about
+/// 40 bytes for each block of events. A file that is still being written is read as far as it is complete.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     processes: Vec<ProcessRecording>,
@@ -33,8 +33,8 @@ impl Recording {
         Self::open_all(&[path])
     }
 
-    /// Opens several files and folders as one. A path that can't be read at all is an error; a file in a folder that
-    /// can't be read is left out, and [`Recording::missing`] says so.
+    /// Opens several files and folders as one recording. A path that can't be read is an error; a file in a folder that can't be
+    /// read is ignored, and [`Recording::missing`] reports it.
     pub fn open_all(paths: &[impl AsRef<Path>]) -> Result<Self, OpenError> {
         let mut all = Self::default();
         for path in paths {
@@ -47,62 +47,62 @@ impl Recording {
         Ok(all)
     }
 
-    /// Opens what is in memory, or anywhere else. `name` is what it is called in sentences.
-    pub fn from_source(source: &Arc<dyn Source>, name: &Path) -> Result<Self, OpenError> {
+    /// Opens a recording in memory, or anywhere else. `name` is its name in sentences.
+    pub fn from_source(source: &Arc<dyn RecordingSource>, name: &Path) -> Result<Self, OpenError> {
         let mut all = Self::default();
         all.add_source(source, name)?;
         all.leave_out_duplicates();
         Ok(all)
     }
 
-    /// The processes, in the order of their files.
+    /// Returns the processes, in the order of their files.
     pub fn processes(&self) -> &[ProcessRecording] {
         &self.processes
     }
 
-    /// Leaves out the processes for which this is false.
+    /// Removes the processes for which `keep` returns `false`.
     pub fn retain(&mut self, keep: impl FnMut(&ProcessRecording) -> bool) {
         self.processes.retain(keep);
     }
 
-    /// What is missing and can't be said to be some process's: each of those says what it lacks itself.
+    /// Returns what is missing and belongs to no known process. Each process has its own [`ProcessRecording::missing`].
     pub fn missing(&self) -> &Missing {
         &self.missing
     }
 
-    /// How many bytes the recordings of all processes have.
+    /// Returns the total length of the recordings of all processes.
     pub fn bytes(&self) -> u64 {
         self.processes.iter().map(ProcessRecording::bytes).sum()
     }
 
-    /// How many bytes the files have.
+    /// Returns the total length of the files.
     pub fn file_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many events there are, as their blocks say.
+    /// Returns the number of events, according to their blocks.
     pub fn event_count(&self) -> u64 {
         self.processes.iter().map(ProcessRecording::event_count).sum()
     }
 
-    /// Everything that is missing, a sentence each, with the process where there are several.
+    /// Returns a sentence for everything that is missing, with the process if there are several.
     pub fn report(&self) -> Vec<String> {
-        let mut told = self.missing.sentences();
+        let mut report = self.missing.sentences();
         for process in &self.processes {
             let sentences = process.missing().sentences().into_iter();
             let name = format!("Process {} ({}): ", process.start().pid, process.path().display());
             let name = if self.processes.len() == 1 { "" } else { &name };
-            told.extend(sentences.map(|sentence| format!("{name}{sentence}")));
+            report.extend(sentences.map(|sentence| format!("{name}{sentence}")));
         }
-        told
+        report
     }
 
-    /// What the times of all processes are counted from when they are visited together.
+    /// Returns the axis of the times of all processes, when they are visited together.
     pub fn time_axis(&self) -> TimeAxis {
         TimeAxis::common(&self.processes)
     }
 
-    /// From the first event up to one nanosecond behind the last, on that axis.
+    /// Returns the range from the first event to one nanosecond after the last, on that axis.
     pub fn time_range(&self) -> Option<Range<i64>> {
         let axis = self.time_axis();
         let ranges = self.processes.iter().filter_map(|process| {
@@ -113,7 +113,7 @@ impl Recording {
         Some(first..last.saturating_add(1))
     }
 
-    /// Shows every event of all threads of all processes, the earliest first: see
+    /// Calls `event` for every event of all threads of all processes in time order: see
     /// [`ProcessRecording::visit_in_time_order`]. Times and `range` are on [`Recording::time_axis`].
     pub fn visit_in_time_order(
         &self,
@@ -124,7 +124,7 @@ impl Recording {
         self.in_time_order(range).visit(progress, event)
     }
 
-    /// The same, to be asked for one event after another.
+    /// Returns an iterator-like reader of the same events.
     pub fn in_time_order(&self, range: Option<Range<i64>>) -> TimeOrder {
         TimeOrder::new(&self.processes, self.time_axis(), range, None)
     }
@@ -134,7 +134,7 @@ impl Recording {
     }
 
     fn add_folder(&mut self, path: &Path) -> Result<(), OpenError> {
-        let Found { files, mut refused } = Found::in_folder(path)?;
+        let FolderContents { files, mut refused } = FolderContents::in_folder(path)?;
         let mut is_any_read = false;
         for file in &files {
             match self.add_file(file) {
@@ -156,15 +156,15 @@ impl Recording {
 
     fn add_file(&mut self, path: &Path) -> Result<(), OpenError> {
         let io_error = |error| OpenError::of_io(path, error);
-        // Opening a pipe would wait for whoever writes to it.
+        // Opening a pipe would wait for a program that writes to it.
         if !std::fs::metadata(path).map_err(io_error)?.is_file() {
             return Err(OpenError::NotAFile(path.to_owned()));
         }
-        let source: Arc<dyn Source> = Arc::new(FileSource::open(path).map_err(io_error)?);
+        let source: Arc<dyn RecordingSource> = Arc::new(FileSource::open(path).map_err(io_error)?);
         self.add_source(&source, path)
     }
 
-    fn add_source(&mut self, source: &Arc<dyn Source>, path: &Path) -> Result<(), OpenError> {
+    fn add_source(&mut self, source: &Arc<dyn RecordingSource>, path: &Path) -> Result<(), OpenError> {
         let io_error = |error| OpenError::of_io(path, error);
         let mut start = [0; LOOK_LEN];
         let len = source.read_at(0, &mut start).map_err(io_error)?;
@@ -194,13 +194,13 @@ impl Recording {
     }
 
     fn leave_out_duplicates(&mut self) {
-        let (kept, twice) = duplicates::leave_out(std::mem::take(&mut self.processes));
+        let (kept, duplicates) = duplicates::leave_out(std::mem::take(&mut self.processes));
         self.processes = kept;
-        self.missing.twice = twice;
+        self.missing.duplicates = duplicates;
     }
 }
 
-/// The files that the recordings of `processes` are in, each once.
+/// Returns the files of these recordings, without duplicates.
 pub(crate) fn files_of(processes: &[ProcessRecording]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = processes.iter().map(|process| process.path().to_owned()).collect();
     files.sort();

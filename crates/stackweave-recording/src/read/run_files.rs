@@ -1,4 +1,4 @@
-//! The files of one run of a program, known by what is in them and not by their names.
+//! The files of one run of a program, identified by their content and not by their names.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use stackweave_files::output::remove_file_if;
 
 use super::first_start::first_start;
 
-/// Returns the files beside a recording that belong to the same run: those of forked and started processes. Files of earlier runs with
-/// such names are not among them.
+/// Returns the files beside a recording that belong to the same run: those of forked and started processes, not those of earlier runs
+/// with similar names.
 pub fn others_of_run(path: &Path) -> Vec<PathBuf> {
     run_of(path).map(|run| beside(path, &run)).unwrap_or_default()
 }
 
-/// Removes a recording and all others of its run. What is no recording, or belongs to another run, stays.
+/// Removes a recording and all others of its run. Files that are no recording, or belong to another run, stay.
 pub fn remove_run(path: &Path) {
     let Some(run) = run_of(path) else { return };
     for file in beside(path, &run).iter().map(PathBuf::as_path).chain([path]) {

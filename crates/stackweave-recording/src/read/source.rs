@@ -1,6 +1,6 @@
-//! Where the bytes of a recording come from.
+//! Sources of the bytes of a recording.
 //!
-//! Files are read at positions and not mapped: one that is cut while it is read gives short reads, not a signal.
+//! Files are read and not mapped: a file that is truncated meanwhile causes short reads instead of a signal.
 
 use core::fmt;
 use std::fs::{File, Metadata};
@@ -12,21 +12,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stackweave_files::open_regular;
 
-/// Bytes that can be read at any position, by many threads at once.
-pub trait Source: Send + Sync + fmt::Debug {
-    /// How many there are now.
+/// Bytes that many threads can read at any position.
+pub trait RecordingSource: Send + Sync + fmt::Debug {
+    /// Returns the current number of bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `buffer` from `at` on, as far as there are bytes, and says how far.
+    /// Fills `buffer` from position `at` on, as far as there are bytes, and returns the number of bytes.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns the number of the user who owns the file that they are in; `None` if they are in none.
+    /// Returns the user id of the owner of the file; `None` if it is no file.
     fn owner(&self) -> Option<u32> {
         None
     }
 }
 
-impl Source for Arc<[u8]> {
+impl RecordingSource for Arc<[u8]> {
     fn size(&self) -> io::Result<u64> {
         Ok(self.as_ref().len() as u64)
     }
@@ -39,11 +39,11 @@ impl Source for Arc<[u8]> {
     }
 }
 
-/// How many files of recordings are kept open. A folder may hold more than a process may open; the others are
-/// opened for each block that is read.
-const HELD_FILES: usize = 256;
+/// The maximum number of open files. A folder may contain more than a process may open, so the others are opened for each block
+/// that is read.
+const MAX_OPEN_FILES: usize = 256;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static OPEN_FILES: AtomicUsize = AtomicUsize::new(0);
 
 /// A file on disk.
 #[derive(Debug)]
@@ -51,10 +51,10 @@ pub(crate) struct FileSource {
     path: PathBuf,
     identity: FileId,
     owner: u32,
-    held: Option<File>,
+    open: Option<File>,
 }
 
-/// Which file it is, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -66,7 +66,7 @@ impl FileId {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// The file that is at `path`, if there is one.
+    /// Returns the identity of the file at `path`, if there is one.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
     }
@@ -77,19 +77,19 @@ impl FileSource {
         let file = open_regular(path)?;
         let metadata = file.metadata()?;
         let (identity, owner) = (FileId::of(&metadata), metadata.uid());
-        let may_hold = HELD
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| (held < HELD_FILES).then_some(held + 1))
+        let may_stay_open = OPEN_FILES
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < MAX_OPEN_FILES).then_some(open + 1))
             .is_ok();
-        Ok(Self { path: path.to_owned(), identity, owner, held: may_hold.then_some(file) })
+        Ok(Self { path: path.to_owned(), identity, owner, open: may_stay_open.then_some(file) })
     }
 
     fn with<T>(&self, act: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
-        if let Some(file) = &self.held {
+        if let Some(file) = &self.open {
             return act(file);
         }
         let file = open_regular(&self.path)?;
         if FileId::of(&file.metadata()?) != self.identity {
-            return Err(io::Error::other("another file has taken its place"));
+            return Err(io::Error::other("another file has replaced it"));
         }
         act(&file)
     }
@@ -97,13 +97,13 @@ impl FileSource {
 
 impl Drop for FileSource {
     fn drop(&mut self) {
-        if self.held.is_some() {
-            HELD.fetch_sub(1, Ordering::Relaxed);
+        if self.open.is_some() {
+            OPEN_FILES.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-impl Source for FileSource {
+impl RecordingSource for FileSource {
     fn owner(&self) -> Option<u32> {
         Some(self.owner)
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_behind_the_end_are_not_there() {
+    fn reads_beyond_the_end_are_short() {
         let bytes: Arc<[u8]> = Arc::from(&b"0123456789"[..]);
         let mut buffer = [0; 4];
         assert_eq!(bytes.read_at(8, &mut buffer).unwrap(), 2);
@@ -142,20 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_took_anothers_place_is_not_read() {
+    fn a_file_that_replaced_the_opened_one_is_not_read() {
         let folder = std::env::temp_dir();
         let path = folder.join(format!("stackweave-source-{}", std::process::id()));
         let other = folder.join(format!("stackweave-source-{}-other", std::process::id()));
         std::fs::write(&path, b"first").unwrap();
         let mut source = FileSource::open(&path).unwrap();
-        if source.held.take().is_some() {
-            HELD.fetch_sub(1, Ordering::Relaxed);
+        if source.open.take().is_some() {
+            OPEN_FILES.fetch_sub(1, Ordering::Relaxed);
         }
         let mut buffer = [0; 8];
         assert_eq!(source.read_at(1, &mut buffer).unwrap(), 4);
         std::fs::write(&other, b"other").unwrap();
         std::fs::rename(&other, &path).unwrap();
-        assert_eq!(source.read_at(0, &mut buffer).unwrap_err().to_string(), "another file has taken its place");
+        assert_eq!(source.read_at(0, &mut buffer).unwrap_err().to_string(), "another file has replaced it");
         std::fs::remove_file(&path).unwrap();
     }
 }

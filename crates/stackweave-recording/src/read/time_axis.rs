@@ -1,20 +1,20 @@
-//! What times of several processes are counted from.
+//! The common time axis of several processes.
 
 use super::process::ProcessRecording;
 
-/// Where 0 is on a line of nanoseconds.
+/// The origin of times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeAxis {
-    /// The moment when the process began to record.
+    /// The begin of the process's recording.
     SinceBase,
-    /// The start of the machine, by its monotonic clock: nobody can set it, and it is the same for all processes.
+    /// The boot of the machine, by its monotonic clock, which can't be set and is common to all processes.
     Monotonic,
     /// 1970, by the wall clock of each machine.
     Wall,
 }
 
 impl TimeAxis {
-    /// The best axis that all of these have in common.
+    /// Returns the best axis that all these processes have in common.
     pub fn common(processes: &[ProcessRecording]) -> Self {
         let boot = |process: &ProcessRecording| process.start().boot_id.clone();
         let first = processes.first().map(boot).unwrap_or_default();
@@ -23,7 +23,7 @@ impl TimeAxis {
         if is_one_boot && have_points { Self::Monotonic } else { Self::Wall }
     }
 
-    /// Where these ticks of a process are on it.
+    /// Returns the time of these ticks of a process on the axis.
     pub fn time_ns(self, process: &ProcessRecording, ticks: u64) -> i64 {
         let timeline = process.timeline();
         let since_base = timeline.nanoseconds(ticks);

@@ -1,7 +1,7 @@
-//! Events of many threads, the earliest first.
+//! The events of many threads in time order.
 //!
-//! Each thread of each process is a stream of blocks. A heap knows when each stream goes on. A block is read when its
-//! time has come, not before, so what is in memory is one block of each thread that was active at that moment.
+//! Each thread of each process is a stream of blocks. A heap has the time of the next event of each stream. A block is read when
+//! its time comes, so at most one block of each thread that was active at that time is in memory.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -10,38 +10,38 @@ use std::mem;
 use std::ops::{ControlFlow, Range};
 
 use super::error::ReadError;
-use super::index::Place;
+use super::index::EventsBlock;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
 use super::time_axis::TimeAxis;
 use crate::file::{EventBuffer, RawEvent};
 
-/// An event, and when and where it happened.
+/// An event with its time, process and thread.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedEvent<'a> {
-    /// On the axis of the visit.
+    /// The time on the axis of the visit.
     pub time_ns: i64,
-    /// Whose it is.
+    /// The process of the event.
     pub process: &'a ProcessRecording,
     /// The number of the thread in its process.
     pub thread: u32,
-    /// What happened.
+    /// The event.
     pub event: RawEvent<'a>,
 }
 
-/// Gives the events of many threads one after another.
+/// Returns the events of many threads one after another.
 #[derive(Debug)]
 pub struct TimeOrder {
     processes: Vec<ProcessRecording>,
     axis: TimeAxis,
     range: Option<Range<i64>>,
     streams: Vec<Stream>,
-    /// When each stream goes on, but for the one that gave the last event.
+    /// The time of the next event of each stream, except the stream of the last event.
     waiting: BinaryHeap<Reverse<(i64, usize)>>,
-    /// The stream that gave the last event.
+    /// The stream of the last event.
     current: Option<usize>,
     reader: BlockReader,
-    /// Buffers that no stream needs now.
+    /// Buffers for reuse.
     spare: Vec<EventBuffer>,
     missing: Missing,
     bytes_done: u64,
@@ -51,22 +51,22 @@ pub struct TimeOrder {
 #[derive(Debug)]
 struct Stream {
     process: usize,
-    /// Which of the process's blocks are its own.
-    places: Vec<u32>,
-    /// How many of them are done.
+    /// The indices of the thread's blocks among those of the process.
+    event_blocks: Vec<u32>,
+    /// The number of completed blocks.
     done: usize,
-    /// The block that is being read.
+    /// The current block.
     open: Option<OpenBlock>,
 }
 
-/// A block of events that is being given out.
+/// A block of events that is being read.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     pub(super) events: EventBuffer,
-    /// The place of the event that comes next, and the place behind it.
+    /// The offset of the next event, and the offset after it.
     pub(super) next: usize,
     behind: usize,
-    /// The ticks of that event, if there is one.
+    /// The ticks of the next event, if there is one.
     pub(super) ticks: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl OpenBlock {
         block
     }
 
-    /// Leaves the next event behind.
+    /// Advances to the next event.
     pub(super) fn step(&mut self) {
         self.next = self.behind;
         let found = self.events.event_at(self.next);
@@ -112,7 +112,7 @@ impl TimeOrder {
         order
     }
 
-    /// The next event; `None` behind the last. What could not be read is tried again by the next call.
+    /// Returns the next event; `None` at the end. After an error, the next call tries again.
     pub fn next_event(&mut self) -> Result<Option<TimedEvent<'_>>, ReadError> {
         let mut turn = match self.current.take() {
             Some(stream) => self.step(stream),
@@ -124,7 +124,7 @@ impl TimeOrder {
                     self.waiting.push(Reverse((time_ns, stream)));
                     return Err(error);
                 }
-                // A block may begin later than it says, and may be damaged.
+                // A block may begin later than its head says, and may be damaged.
                 turn = self.turn_after(stream);
             } else if self.range.as_ref().is_none_or(|range| range.contains(&time_ns)) {
                 self.current = Some(stream);
@@ -136,12 +136,12 @@ impl TimeOrder {
         Ok(None)
     }
 
-    /// What had to be left out so far because it is damaged.
+    /// Returns what was skipped so far because it is damaged.
     pub fn missing(&self) -> &Missing {
         &self.missing
     }
 
-    /// How many bytes of the recordings are done.
+    /// Returns the number of bytes of completed blocks.
     pub fn bytes_done(&self) -> u64 {
         self.bytes_done
     }
@@ -151,14 +151,14 @@ impl TimeOrder {
         progress: &mut dyn FnMut(u64),
         event: &mut dyn FnMut(TimedEvent<'_>) -> ControlFlow<()>,
     ) -> Result<Missing, ReadError> {
-        let mut told = 0;
+        let mut reported = 0;
         while let Some(next) = self.next_event()? {
             if event(next).is_break() {
                 return Ok(self.missing);
             }
-            if self.bytes_done != told {
-                told = self.bytes_done;
-                progress(told);
+            if self.bytes_done != reported {
+                reported = self.bytes_done;
+                progress(reported);
             }
         }
         progress(self.processes.iter().map(ProcessRecording::bytes).sum());
@@ -167,44 +167,46 @@ impl TimeOrder {
 
     fn add_streams(&mut self, process: usize, threads: Option<&[u32]>) {
         let mut by_thread = HashMap::new();
-        for (number, place) in (0..).zip(&self.processes[process].section().places) {
-            if threads.is_some_and(|threads| !threads.contains(&place.thread)) || !self.may_matter(process, place) {
+        for (number, events_block) in (0..).zip(&self.processes[process].section().event_blocks) {
+            if threads.is_some_and(|threads| !threads.contains(&events_block.thread))
+                || !self.may_matter(process, events_block)
+            {
                 continue;
             }
-            let stream = *by_thread.entry(place.thread).or_insert_with(|| {
-                self.streams.push(Stream { process, places: Vec::new(), done: 0, open: None });
+            let stream = *by_thread.entry(events_block.thread).or_insert_with(|| {
+                self.streams.push(Stream { process, event_blocks: Vec::new(), done: 0, open: None });
                 self.streams.len() - 1
             });
-            self.streams[stream].places.push(number);
+            self.streams[stream].event_blocks.push(number);
         }
     }
 
-    /// Whether a block reaches into the range.
-    fn may_matter(&self, process: usize, place: &Place) -> bool {
+    /// Returns whether a block overlaps the range.
+    fn may_matter(&self, process: usize, events_block: &EventsBlock) -> bool {
         self.range.as_ref().is_none_or(|range| {
             let process = &self.processes[process];
-            self.axis.time_ns(process, place.first_ticks) < range.end
-                && self.axis.time_ns(process, place.last_ticks) >= range.start
+            self.axis.time_ns(process, events_block.first_ticks) < range.end
+                && self.axis.time_ns(process, events_block.last_ticks) >= range.start
         })
     }
 
-    /// The block that `stream` is at.
-    fn place(&self, stream: usize) -> Option<Place> {
+    /// Returns the current block of `stream`.
+    fn events_block(&self, stream: usize) -> Option<EventsBlock> {
         let stream = &self.streams[stream];
-        let number = *stream.places.get(stream.done)?;
-        self.processes[stream.process].section().places.get(number as usize).copied()
+        let number = *stream.event_blocks.get(stream.done)?;
+        self.processes[stream.process].section().event_blocks.get(number as usize).copied()
     }
 
-    /// When `stream` goes on, at the earliest if its block is not open yet.
+    /// Returns the time of the next event of `stream`; a lower bound if its block is not open yet.
     fn next_time(&self, stream: usize) -> Option<i64> {
         let ticks = match &self.streams[stream].open {
             Some(block) => block.ticks,
-            None => self.place(stream).map(|place| place.first_ticks),
+            None => self.events_block(stream).map(|events_block| events_block.first_ticks),
         };
         Some(self.axis.time_ns(&self.processes[self.streams[stream].process], ticks?))
     }
 
-    /// Leaves an event of `stream` behind. Gives the stream whose turn it is then, and when that goes on.
+    /// Completes an event of `stream`. Returns the stream with the earliest event, and its time.
     fn step(&mut self, stream: usize) -> Option<(i64, usize)> {
         if let Some(block) = &mut self.streams[stream].open {
             block.step();
@@ -215,7 +217,7 @@ impl TimeOrder {
         self.turn_after(stream)
     }
 
-    /// The stream whose turn it is, and when it goes on: `stream`, which is not in the heap, unless another is earlier.
+    /// Returns the stream with the earliest event, and its time: `stream`, which is not in the heap, or an earlier one.
     fn turn_after(&mut self, stream: usize) -> Option<(i64, usize)> {
         let time = self.next_time(stream);
         let Some(mut first) = self.waiting.peek_mut() else { return Some((time?, stream)) };
@@ -226,13 +228,13 @@ impl TimeOrder {
         }
     }
 
-    /// Reads the block that `stream` is at, or leaves it behind if it is damaged or empty.
+    /// Reads the current block of `stream`, and completes it if it is damaged or empty.
     fn open(&mut self, stream: usize) -> Result<(), ReadError> {
-        let Some(place) = self.place(stream) else { return Ok(()) };
+        let Some(events_block) = self.events_block(stream) else { return Ok(()) };
         let mut events = self.spare.pop().unwrap_or_default();
         let process = &self.processes[self.streams[stream].process];
-        if process.read(&place, &mut self.reader, &mut events)?.is_err() {
-            self.missing.damaged.add(place.range());
+        if process.read(&events_block, &mut self.reader, &mut events)?.is_err() {
+            self.missing.damaged.add(events_block.range());
             self.spare.push(events);
             self.close(stream);
             return Ok(());
@@ -246,9 +248,10 @@ impl TimeOrder {
         Ok(())
     }
 
-    /// Leaves the block behind that `stream` is at.
+    /// Completes the current block of `stream`.
     fn close(&mut self, stream: usize) {
-        let bytes = self.place(stream).map_or(0, |place| place.range().end - place.range().start);
+        let bytes =
+            self.events_block(stream).map_or(0, |events_block| events_block.range().end - events_block.range().start);
         self.bytes_done += bytes;
         let stream = &mut self.streams[stream];
         stream.done += 1;

@@ -1,14 +1,14 @@
-//! A stretch of a source, kept because what is asked for next is likely in it.
+//! A buffer for a part of a source, because successive reads are often close together.
 
 use std::io;
 
-use super::source::Source;
+use super::source::RecordingSource;
 
-/// Bytes of a source from one position on.
+/// Consecutive bytes of a source.
 #[derive(Debug)]
 pub(crate) struct Window {
     at: u64,
-    /// How many bytes of the buffer are the source's.
+    /// The number of valid bytes in the buffer.
     filled: usize,
     buffer: Box<[u8]>,
 }
@@ -18,8 +18,8 @@ impl Window {
         Self { at: 0, filled: 0, buffer: vec![0; len].into() }
     }
 
-    /// `len` bytes from `at` on, or as many as there are; never more than the window is long.
-    pub(crate) fn get(&mut self, source: &dyn Source, at: u64, len: usize) -> io::Result<&[u8]> {
+    /// Returns `len` bytes from `at` on, or fewer at the end of the source; at most the length of the buffer.
+    pub(crate) fn get(&mut self, source: &dyn RecordingSource, at: u64, len: usize) -> io::Result<&[u8]> {
         let len = len.min(self.buffer.len());
         if let Some(offset) = self.offset(at, len) {
             return Ok(&self.buffer[offset..offset + len]);
@@ -30,8 +30,8 @@ impl Window {
         Ok(&self.buffer[..len.min(self.filled)])
     }
 
-    /// As many bytes from `at` on as are at hand, but at least `len`, or as many as there are.
-    pub(crate) fn get_more(&mut self, source: &dyn Source, at: u64, len: usize) -> io::Result<&[u8]> {
+    /// Returns all buffered bytes from `at` on, at least `len` unless the source ends.
+    pub(crate) fn get_more(&mut self, source: &dyn RecordingSource, at: u64, len: usize) -> io::Result<&[u8]> {
         let offset = self.offset(at, len);
         if offset.is_none() {
             self.get(source, at, len)?;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_stretch_is_the_sources() {
+    fn every_window_has_the_bytes_of_the_source() {
         let bytes: Arc<[u8]> = (0..=255).collect();
         let mut window = Window::new(16);
         for (at, len) in

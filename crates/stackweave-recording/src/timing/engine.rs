@@ -1,7 +1,7 @@
-//! Begins and ends: the thread's stack, and the events that say the same.
+//! Pushes and pops: they update the thread's stack and record the corresponding events.
 //!
-//! Hot file: [`begin`] and [`end`] neither allocate nor lock nor call the system on a thread that is warm, but as its
-//! recorder does once in some thousand events.
+//! Hot file: [`begin`] and [`end`] neither allocate nor lock nor make system calls on a warm thread, except where the
+//! recorder does so once in some thousand events.
 
 use std::process;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stackweave_core::{RawFrame, StackId};
 use stackweave_store::label;
 
-use crate::timing::kinds::Kinds;
-use crate::timing::oddities::Counters;
-use crate::timing::open::{Open, with_open_of};
+use crate::timing::anomalies::AnomalyCounters;
+use crate::timing::event_time::{EventTime, Now};
+use crate::timing::open_phases::{OpenPhases, with_open_phases};
+use crate::timing::registered_kinds::TimingKinds;
 use crate::timing::token::{Outcome, Token};
-use crate::timing::when::{Now, When};
-use crate::{Recorder, gaps};
+use crate::{Recorder, gap_count};
 
-/// More bytes of JSON are not recorded with a phase: they would not fit into a buffer, and the phase would be lost with them.
-pub(crate) const MOST_JSON: usize = 60_000;
+/// Longer JSON is replaced by its length: it would not fit into a buffer, and the phase would be lost with it.
+pub(crate) const MAX_JSON_BYTES: usize = 60_000;
 
-/// What all threads share.
+/// The state that all threads share.
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// Unique in the process; never 0.
     pub(crate) key: u64,
     pub(crate) recorder: Recorder,
-    pub(crate) kinds: Kinds,
-    pub(crate) counters: Counters,
+    pub(crate) kinds: TimingKinds,
+    pub(crate) counters: AnomalyCounters,
     unmatched: RawFrame,
 }
 
-/// What is said about a phase that begins.
+/// Optional data of a phase that begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum About<'a> {
+pub(crate) enum PhaseDetails<'a> {
     Nothing,
     Code { bytecode_count: u64, inline_depth: u64 },
     Json(&'a [u8]),
     Run(&'a [u8]),
 }
 
-impl<'a> About<'a> {
+impl<'a> PhaseDetails<'a> {
     pub(crate) fn json(json: &'a [u8]) -> Self {
         if json.is_empty() { Self::Nothing } else { Self::Json(json) }
     }
@@ -49,31 +49,31 @@ impl<'a> About<'a> {
 impl Engine {
     pub(crate) fn new(recorder: Recorder) -> Option<Arc<Self>> {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let kinds = Kinds::register(&recorder)?;
+        let kinds = TimingKinds::register(&recorder)?;
         let unmatched = label("pop without push", "", 0)?;
         let key = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        Some(Arc::new(Self { key, recorder, kinds, counters: Counters::default(), unmatched }))
+        Some(Arc::new(Self { key, recorder, kinds, counters: AnomalyCounters::default(), unmatched }))
     }
 
     #[inline]
-    fn record_begin(&self, when: impl When, frame: RawFrame, about: About<'_>) {
+    fn record_begin(&self, when: impl EventTime, frame: RawFrame, about: PhaseDetails<'_>) {
         let (recorder, kinds, frame) = (&self.recorder, &self.kinds, frame.to_bits());
         match about {
-            About::Nothing => when.record(recorder, kinds.begin, [frame]),
-            About::Code { bytecode_count, inline_depth } => {
+            PhaseDetails::Nothing => when.record(recorder, kinds.begin, [frame]),
+            PhaseDetails::Code { bytecode_count, inline_depth } => {
                 when.record(recorder, kinds.begin_code, [frame, bytecode_count, inline_depth]);
             }
-            About::Json(json) => with_fitting(json, |json| {
+            PhaseDetails::Json(json) => with_fitting(json, |json| {
                 when.record_bytes(recorder, kinds.begin_with, &[frame, 0], json);
             }),
-            About::Run(json) => with_fitting(json, |json| {
+            PhaseDetails::Run(json) => with_fitting(json, |json| {
                 when.record_bytes(recorder, kinds.begin_run, &[frame], json);
             }),
         }
     }
 
     #[inline]
-    fn record_end(&self, when: impl When, outcome: Outcome, json: &[u8]) {
+    fn record_end(&self, when: impl EventTime, outcome: Outcome, json: &[u8]) {
         let (recorder, kinds) = (&self.recorder, &self.kinds);
         match outcome {
             Outcome::Done if json.is_empty() => when.record(recorder, kinds.end, []),
@@ -82,21 +82,21 @@ impl Engine {
         }
     }
 
-    /// Before an event: what is open is known in the recording.
+    /// Before an event: records the open phases again if the recording may have lost them.
     #[inline]
-    fn prepare(&self, open: &mut Open, when: impl When) {
+    fn prepare(&self, open: &mut OpenPhases, when: impl EventTime) {
         if let Some(given) = when.given() {
             open.given = Some(given);
         }
-        if open.gaps != gaps() {
-            self.tell_again(open, when);
+        if open.gaps != gap_count() {
+            self.record_open_again(open, when);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_again(&self, open: &mut Open, when: impl When) {
-        open.gaps = gaps();
+    fn record_open_again(&self, open: &mut OpenPhases, when: impl EventTime) {
+        open.gaps = gap_count();
         let here = process::id();
         let is_new_file = open.process != here;
         open.process = here;
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Ends the innermost `count` phases as left open.
-    fn leave_open(&self, open: &mut Open, count: usize, when: impl When) {
+    fn leave_open(&self, open: &mut OpenPhases, count: usize, when: impl EventTime) {
         for _ in 0..count {
             open.pop();
             when.record(&self.recorder, self.kinds.end_left_open, []);
@@ -119,8 +119,8 @@ impl Engine {
         self.counters.left_open(count);
     }
 
-    /// The thread ends. A forked child that has told nothing does not begin a file for that.
-    pub(crate) fn end_of_thread(&self, open: &mut Open) {
+    /// Ends the phases of a thread that ends. A forked child that has recorded nothing does not create a file for them.
+    pub(crate) fn end_of_thread(&self, open: &mut OpenPhases) {
         let count = open.frames.len();
         if count == 0 || open.process != process::id() {
             return;
@@ -130,7 +130,7 @@ impl Engine {
         self.leave_open(open, count, moment);
     }
 
-    pub(crate) fn unmatched_pop(&self, when: impl When, frame: Option<RawFrame>, stack: Option<StackId>) {
+    pub(crate) fn unmatched_pop(&self, when: impl EventTime, frame: Option<RawFrame>, stack: Option<StackId>) {
         self.counters.unmatched_pop();
         let frame = frame.unwrap_or(self.unmatched).to_bits();
         let stack = stack.map_or(0, |stack| stack.get().into());
@@ -140,8 +140,8 @@ impl Engine {
 
 /// Begins a phase.
 #[inline]
-pub(crate) fn begin(engine: &Arc<Engine>, when: impl When, frame: RawFrame, about: About<'_>) -> Token {
-    let begun = with_open_of(engine, |open| {
+pub(crate) fn begin(engine: &Arc<Engine>, when: impl EventTime, frame: RawFrame, about: PhaseDetails<'_>) -> Token {
+    let begun = with_open_phases(engine, |open| {
         engine.prepare(open, when);
         let token = open.push(frame);
         engine.record_begin(when, frame, about);
@@ -150,10 +150,10 @@ pub(crate) fn begin(engine: &Arc<Engine>, when: impl When, frame: RawFrame, abou
     begun.unwrap_or(Token::NONE)
 }
 
-/// Ends what began last. `false` if nothing is open.
+/// Ends the innermost phase. Returns `false` if none is open.
 #[inline]
-pub(crate) fn end(engine: &Arc<Engine>, when: impl When, outcome: Outcome, json: &[u8]) -> bool {
-    let ended = with_open_of(engine, |open| {
+pub(crate) fn end(engine: &Arc<Engine>, when: impl EventTime, outcome: Outcome, json: &[u8]) -> bool {
+    let ended = with_open_phases(engine, |open| {
         engine.prepare(open, when);
         let is_open = open.pop();
         if is_open {
@@ -161,13 +161,18 @@ pub(crate) fn end(engine: &Arc<Engine>, when: impl When, outcome: Outcome, json:
         }
         is_open
     });
-    // One that was refused has a begin that was refused as well, and both were counted.
+    // A refused end belongs to a begin that was refused as well, and both were counted.
     ended.unwrap_or(true)
 }
 
-/// Ends the phase with this token, and what is open inside it. `false` if it is not open.
-pub(crate) fn close(engine: &Arc<Engine>, when: impl When, token: Token, (outcome, json): (Outcome, &[u8])) -> bool {
-    let closed = with_open_of(engine, |open| {
+/// Ends the phase with this token, and the phases inside it. Returns `false` if it is not open.
+pub(crate) fn close(
+    engine: &Arc<Engine>,
+    when: impl EventTime,
+    token: Token,
+    (outcome, json): (Outcome, &[u8]),
+) -> bool {
+    let closed = with_open_phases(engine, |open| {
         engine.prepare(open, when);
         let inside = open.inside(token)?;
         if inside == 0 {
@@ -188,15 +193,15 @@ pub(crate) fn close(engine: &Arc<Engine>, when: impl When, token: Token, (outcom
     is_closed
 }
 
-/// What is open is told again where it may not be known.
-pub(crate) fn catch_up(engine: &Arc<Engine>, when: impl When) {
-    with_open_of(engine, |open| engine.prepare(open, when));
+/// Records the open phases again if the recording may have lost them.
+pub(crate) fn catch_up(engine: &Arc<Engine>, when: impl EventTime) {
+    with_open_phases(engine, |open| engine.prepare(open, when));
 }
 
-/// The JSON, or what stands for it if it is too long.
+/// Calls `record` with the JSON, or with its length if it is too long.
 #[inline]
 fn with_fitting(json: &[u8], record: impl FnOnce(&[u8])) {
-    if json.len() <= MOST_JSON {
+    if json.len() <= MAX_JSON_BYTES {
         return record(json);
     }
     record(format!("{{\"omitted_bytes\": {}}}", json.len()).as_bytes());

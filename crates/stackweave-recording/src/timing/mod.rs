@@ -1,7 +1,7 @@
-//! The timing recorder: phases that a program tells of, in a recording.
+//! The timing recorder: phases that a program records explicitly.
 //!
-//! For programs that have a notion of functions which are no calls of an interpreter: a compiler that traces code, a planner
-//! of queries, a tool that builds. They say when a phase begins and ends; phases nest on each thread.
+//! It is for programs whose functions are not calls of an interpreter: a compiler that traces code, a query planner, a build
+//! tool. They record when a phase begins and ends; phases nest on each thread.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,10 +26,10 @@
 //! let run = timing.push_run(query, br#"{"query": 17}"#);
 //! timing.push(scan);
 //! timing.pop();
-//! timing.push(scan); // Nobody ends it: it ends with what is around it, and is counted.
+//! timing.push(scan); // It is never popped, so it ends with the enclosing phase, and is counted.
 //! timing.close(run, Outcome::Failed, br#"{"error": "no such table"}"#);
 //!
-//! assert_eq!(timing.oddities().left_open, 1);
+//! assert_eq!(timing.anomalies().left_open, 1);
 //! timing.recorder().stop();
 //! assert_eq!(Recording::open(&path)?.event_count(), 6);
 //! # std::fs::remove_dir_all(folder)?;
@@ -37,19 +37,19 @@
 //! # }
 //! ```
 //!
-//! What is begun here are begins and ends of the recording like any others, so every reader and export knows them. Statistics
-//! are made of them when they are read; here nothing is kept but what is open.
+//! Phases are begin and end events of the recording, so every reader and export supports them. Statistics are computed when a
+//! recording is read; the recorder keeps only what is open.
 
-mod at;
+mod anomalies;
 mod engine;
-mod kinds;
-mod oddities;
-mod open;
+mod event_time;
+mod explicit_time;
+mod open_phases;
 mod recorder;
+mod registered_kinds;
 mod token;
-mod when;
 
-pub use at::TimingAt;
-pub use oddities::Oddities;
+pub use anomalies::Anomalies;
+pub use explicit_time::TimingAt;
 pub use recorder::Timing;
 pub use token::{Outcome, Token};

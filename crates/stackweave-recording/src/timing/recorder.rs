@@ -1,66 +1,66 @@
-//! What programs call.
+//! The functions that programs call.
 //!
-//! Hot file: [`Timing::push`] and [`Timing::pop`] neither allocate nor lock nor call the system on a thread that is warm, but as
-//! the recorder does once in some thousand events.
+//! Hot file: [`Timing::push`] and [`Timing::pop`] neither allocate nor lock nor make system calls on a warm thread, except where
+//! the recorder does so once in some thousand events.
 
 use std::sync::Arc;
 
 use stackweave_core::{RawFrame, StackId};
 
 use crate::Recorder;
-use crate::timing::at::TimingAt;
-use crate::timing::engine::{self, About, Engine};
-use crate::timing::oddities::Oddities;
-use crate::timing::open::with_frames_of;
+use crate::timing::anomalies::Anomalies;
+use crate::timing::engine::{self, Engine, PhaseDetails};
+use crate::timing::event_time::{GivenTime, Now};
+use crate::timing::explicit_time::TimingAt;
+use crate::timing::open_phases::with_open_frames;
 use crate::timing::token::{Outcome, Token};
-use crate::timing::when::{At, Now};
 
-/// Phases of a program, recorded. Each thread has its own stack of open phases in each `Timing`.
+/// Records phases of a program. Each thread has its own stack of open phases in each `Timing`.
 ///
-/// A frame is a label: `stackweave_store::label(name, file, line)`. JSON is an object, or empty for nothing; in place of one of
-/// more than 60,000 bytes its length is recorded.
+/// A frame is a label: `stackweave_store::label(name, file, line)`. JSON is an object or empty; more than 60,000 bytes of it are
+/// replaced by their number.
 ///
-/// Nothing here panics or fails: what does not fit together is counted ([`Timing::oddities`]), and the recording stays in order.
-/// What is open when its thread ends is ended then, as left open. When events are missing in the recording, after a fork, a pause or
-/// where buffers were full, the thread's next event is preceded by what is open.
+/// These functions never panic or fail: mismatches are counted ([`Timing::anomalies`]), and the recording stays consistent.
+/// Phases that are open when their thread ends are ended then, as left open. Where the recording lacks events, after a fork, a
+/// pause or a full buffer, the open phases are recorded again before the thread's next event.
 #[derive(Debug)]
 pub struct Timing(Arc<Engine>);
 
 impl Timing {
-    /// Phases go to this recording, which says about itself what it is if its options have `timing` = `1` among the extras. `None`
-    /// if it has no numbers for kinds of events left.
+    /// Records phases to this recorder. Its options should have `timing` = `1` among the extras, which marks the recording as one
+    /// of phases. Returns `None` if the recording has no numbers for kinds of events left.
     pub fn new(recorder: Recorder) -> Option<Self> {
         Engine::new(recorder).map(Self)
     }
 
-    /// Where phases go to.
+    /// Returns the recorder of the phases.
     pub fn recorder(&self) -> &Recorder {
         &self.0.recorder
     }
 
-    /// A phase begins.
+    /// Begins a phase.
     #[inline]
     pub fn push(&self, frame: RawFrame) -> Token {
-        engine::begin(&self.0, Now, frame, About::Nothing)
+        engine::begin(&self.0, Now, frame, PhaseDetails::Nothing)
     }
 
-    /// A function is looked at that has so much bytecode, inlined so deep.
+    /// Begins a phase for a function that is inspected, with the size of its bytecode and its inlining depth.
     #[inline]
     pub fn push_code(&self, frame: RawFrame, bytecode_count: u64, inline_depth: u64) -> Token {
-        engine::begin(&self.0, Now, frame, About::Code { bytecode_count, inline_depth })
+        engine::begin(&self.0, Now, frame, PhaseDetails::Code { bytecode_count, inline_depth })
     }
 
-    /// A phase begins about which there is more to say.
+    /// Begins a phase with details.
     pub fn push_with(&self, frame: RawFrame, json: &[u8]) -> Token {
-        engine::begin(&self.0, Now, frame, About::json(json))
+        engine::begin(&self.0, Now, frame, PhaseDetails::json(json))
     }
 
-    /// Something begins that is told of in a row of its own: one compilation, one query.
+    /// Begins a run: a phase with a row of its own in reports, as one compilation or one query.
     pub fn push_run(&self, frame: RawFrame, json: &[u8]) -> Token {
-        engine::begin(&self.0, Now, frame, About::Run(json))
+        engine::begin(&self.0, Now, frame, PhaseDetails::Run(json))
     }
 
-    /// What this thread has begun last ends. `false` if nothing is open: that is counted, and recorded.
+    /// Ends the innermost phase of this thread. Returns `false` if none is open, which is counted and recorded.
     #[inline]
     pub fn pop(&self) -> bool {
         let is_open = self.pop_if_open();
@@ -70,7 +70,7 @@ impl Timing {
         is_open
     }
 
-    /// The same, with how it ended and what there is to say about that.
+    /// Does the same, with an outcome and details.
     pub fn pop_with(&self, outcome: Outcome, json: &[u8]) -> bool {
         let is_open = self.pop_if_open_with(outcome, json);
         if !is_open {
@@ -79,59 +79,59 @@ impl Timing {
         is_open
     }
 
-    /// As [`Timing::pop`], for who wants to say more about a pop without a push: then nothing is counted, and
-    /// [`Timing::unmatched_pop`] shall follow.
+    /// Does the same as [`Timing::pop`], but does not count a pop without a push: the caller then reports it with
+    /// [`Timing::unmatched_pop`].
     #[inline]
     pub fn pop_if_open(&self) -> bool {
         engine::end(&self.0, Now, Outcome::Done, &[])
     }
 
-    /// As [`Timing::pop_with`], likewise.
+    /// Does the same as [`Timing::pop_with`], likewise.
     pub fn pop_if_open_with(&self, outcome: Outcome, json: &[u8]) -> bool {
         engine::end(&self.0, Now, outcome, json)
     }
 
-    /// There was a pop without a push, at this place, or one that is not known, and on this stack.
+    /// Counts and records a pop without a push, at this call site (if known) and on this stack.
     #[cold]
-    pub fn unmatched_pop(&self, place: Option<RawFrame>, stack: Option<StackId>) {
-        self.0.unmatched_pop(Now, place, stack);
+    pub fn unmatched_pop(&self, call_site: Option<RawFrame>, stack: Option<StackId>) {
+        self.0.unmatched_pop(Now, call_site, stack);
     }
 
-    /// Ends the phase that has this token, and before it what is open inside it, as left open. `false` if it is not open on this
-    /// thread.
+    /// Ends the phase with this token, after ending the phases inside it as left open. Returns `false` if it is not open on
+    /// this thread.
     pub fn close(&self, token: Token, outcome: Outcome, json: &[u8]) -> bool {
         engine::close(&self.0, Now, token, (outcome, json))
     }
 
-    /// How many phases are open on this thread.
+    /// Returns the number of open phases of this thread.
     pub fn depth(&self) -> usize {
         self.with_open(<[RawFrame]>::len)
     }
 
-    /// What this thread has begun last, and not ended yet.
+    /// Returns the innermost open phase of this thread.
     pub fn current(&self) -> Option<RawFrame> {
         self.with_open(|open| open.last().copied())
     }
 
-    /// Calls `look` with what is open on this thread, outermost first. Phases that it begins and ends itself are refused, and
-    /// counted.
-    pub fn with_open<R>(&self, look: impl FnOnce(&[RawFrame]) -> R) -> R {
-        with_frames_of(&self.0, look)
+    /// Calls `read` with the open phases of this thread, outermost first. Phases that `read` itself begins and ends are refused
+    /// and counted.
+    pub fn with_open<R>(&self, read: impl FnOnce(&[RawFrame]) -> R) -> R {
+        with_open_frames(&self.0, read)
     }
 
-    /// What does not fit together in what was told so far, on all threads.
-    pub fn oddities(&self) -> Oddities {
+    /// Returns the counts of mismatches so far, on all threads.
+    pub fn anomalies(&self) -> Anomalies {
         self.0.counters.read()
     }
 
-    /// In a forked child: what is open on this thread is recorded as open there. Its next event would do the same.
+    /// In a forked child: records the open phases of this thread as open. Its next event would do the same.
     pub fn forked(&self) {
         engine::catch_up(&self.0, Now);
     }
 
-    /// The same functions at a given time: so many nanoseconds after the beginning of a recording that was made with
-    /// [`ClockSource::Monotonic`](crate::clock::ClockSource::Monotonic). The times of a thread should not go back.
+    /// Returns the same functions at a given time: nanoseconds after the beginning of a recording with the clock
+    /// [`ClockSource::Monotonic`](crate::clock::ClockSource::Monotonic). The times of a thread should not decrease.
     pub fn at(&self, nanoseconds: u64) -> TimingAt<'_> {
-        TimingAt { engine: &self.0, at: At::nanoseconds(nanoseconds) }
+        TimingAt { engine: &self.0, at: GivenTime::nanoseconds(nanoseconds) }
     }
 }

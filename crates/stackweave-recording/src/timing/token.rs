@@ -1,6 +1,6 @@
-//! What a phase is known by until it ends.
+//! Tokens that identify open phases.
 
-/// Says which phase was begun: its thread, its place on the thread's stack, and a number that no other phase of the thread has.
+/// Identifies a phase by its thread, its depth, and a number that no other phase of the thread has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     pub(crate) thread: u64,
@@ -9,21 +9,21 @@ pub struct Token {
 }
 
 impl Token {
-    /// Of a phase that was not begun. No stack has the number 0.
+    /// The token of a phase that was refused. No stack has the number 0.
     pub(crate) const NONE: Self = Self { thread: 0, number: 0, depth: 0 };
 
-    /// How many phases were open around it when it began.
+    /// Returns the number of enclosing phases when the phase began.
     pub const fn depth(self) -> usize {
         self.depth as usize
     }
 }
 
-/// How a phase has ended.
+/// The outcome of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// As it should.
+    /// It succeeded.
     #[default]
     Done,
-    /// It has failed.
+    /// It failed.
     Failed,
 }

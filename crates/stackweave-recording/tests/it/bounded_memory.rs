@@ -1,4 +1,4 @@
-//! Nothing is allocated that the bytes present do not justify.
+//! Allocations are justified by the bytes that are present.
 
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, EventBuffer, EventsHead, write_block};
 use stackweave_testkit::counting_allocator::peak_bytes;
@@ -7,12 +7,12 @@ use stackweave_testkit::scale;
 use crate::common::fixed::fixed_section;
 use crate::common::{Random, blocks};
 
-/// Each byte of a payload may cost this much: names and the values of constant columns are the dearest.
-const FOR_EACH_BYTE: usize = 400;
-const ANYWAY: usize = 1 << 14;
+/// The maximum memory for each byte of a payload. Names and the values of constant columns need the most.
+const MAX_PER_BYTE: usize = 400;
+const MAX_FIXED: usize = 1 << 14;
 
 #[test]
-fn random_payloads_cost_no_more_than_their_bytes_justify() {
+fn random_payloads_need_no_more_memory_than_their_bytes_justify() {
     let parts = blocks(&fixed_section()).unwrap();
     let mut random = Random::new(11);
     for round in 0..scale(3_000, 30_000) {
@@ -31,39 +31,39 @@ fn random_payloads_cost_no_more_than_their_bytes_justify() {
             BlockKind::Events => drop(EventBuffer::new().decode(&payload, &Dictionary::default())),
             _ => {}
         });
-        assert!(cost <= payload.len() * FOR_EACH_BYTE + ANYWAY, "round {round}: {cost} for {}", payload.len());
+        assert!(cost <= payload.len() * MAX_PER_BYTE + MAX_FIXED, "round {round}: {cost} for {}", payload.len());
     }
 }
 
 #[test]
-fn a_short_payload_that_claims_much_costs_nothing() {
+fn a_short_payload_that_claims_much_is_cheap() {
     let mut head = Vec::new();
     head.extend(1_u32.to_le_bytes());
     head.extend(u32::MAX.to_le_bytes());
     head.extend([0; EventsHead::LEN - 8]);
     let claims: [&[u8]; 4] = [
-        // One kind with 16 fields, and steps of time that are all the same.
+        // One kind with 16 fields, and a constant column of time steps.
         &[1, 1, 16, 0, 1, 0],
         &[1, 1, 16, 1, 1, 0],
-        // Two kinds, and as many places as there are events.
+        // Two kinds, and too few indices for the events.
         &[2, 1, 0, 2, 0, 0xff, 0xff],
         &[0, 1, 0],
     ];
     for claim in claims {
         let payload = [&head, claim].concat();
         let cost = peak_bytes(|| assert!(EventBuffer::new().decode(&payload, &Dictionary::default()).is_err()));
-        assert!(cost < ANYWAY, "{cost} for {claim:?}");
+        assert!(cost < MAX_FIXED, "{cost} for {claim:?}");
     }
     for tag in 1..=7 {
         let run = [1, 0xff, 0xff, 0xff, 0xff, 0x0f];
         let payload = [&[tag, 6][..], &run].concat();
         let cost = peak_bytes(|| assert!(Dictionary::default().add(&payload).is_err()));
-        assert!(cost < ANYWAY, "{cost} for runs of {tag}");
+        assert!(cost < MAX_FIXED, "{cost} for runs of {tag}");
     }
 }
 
 #[test]
-fn definitions_expand_to_no_more_than_32_times_what_is_stored() {
+fn definitions_expand_to_at_most_32_times_their_stored_length() {
     let mut file = Vec::new();
     write_block(BlockKind::Definitions, 1, &vec![0; 1 << 20], &mut file).unwrap();
     let header = BlockHeader::parse(file.first_chunk().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! What tracers of calls need of a recorder: calls as one word, times of their own, events for other threads, and a word
-//! at the beginning of each buffer.
+//! The features that tracers of calls need: calls as one word, explicit times, events for other threads, and hooks at the
+//! beginning of buffers.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -22,10 +22,10 @@ use stackweave_testkit::counting_allocator::requests;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
-use crate::recorded::{Read, mark, start};
+use crate::recorded::{ReadBack, mark, start};
 
 const CHUNK: usize = 64 * 1024;
-/// Words of a mark, and of a buffer.
+/// The words of a mark, and of a buffer.
 const MARK_WORDS: usize = 3;
 const CHUNK_WORDS: usize = (CHUNK - 64) / 8;
 
@@ -44,20 +44,20 @@ fn this_thread() -> u32 {
     unsafe { libc::gettid() }.unsigned_abs()
 }
 
-/// What a number of a frame in the file stands for.
-fn told(read: &Read, number: u64) -> Option<RecordedFrame> {
+/// Returns the frame with this number in the file.
+fn frame_of(read: &ReadBack, number: u64) -> Option<RecordedFrame> {
     read.dictionary.frame(u32::try_from(number).unwrap()).copied()
 }
 
 #[test]
-fn a_call_becomes_the_two_frames_that_it_is_made_of() {
+fn a_call_is_split_into_its_two_frames() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let call = calls(&recorder, "call", &[]);
     let object = Field::new("object", FieldType::Address);
     let generator = calls(&recorder, "generator", &[object]);
     let mut random = Random::new(11);
-    let mut given = Vec::new();
+    let mut words_in = Vec::new();
     for _ in 0..50_000 {
         let mut number = || u32::from(random.byte_below(40)) + 1;
         let (function, caller, unit, label) = (number(), number(), number(), number());
@@ -69,24 +69,24 @@ fn a_call_becomes_the_two_frames_that_it_is_made_of() {
         } else {
             recorder.record(generator, &[word.to_bits(), 7]);
         }
-        given.push(word);
+        words_in.push(word);
     }
     recorder.record(call, &[0]);
-    let read = Read::whole(&recorder.stop().path);
+    let read = ReadBack::whole(&recorder.stop().path);
     let events = &read.events[&1];
-    assert_eq!(events.len(), given.len() + 1);
-    assert_eq!(events.last().unwrap().words, [0, 0], "no call is no frames");
+    assert_eq!(events.len(), words_in.len() + 1);
+    assert_eq!(events.last().unwrap().words, [0, 0], "no call has no frames");
     let kind = read.dictionary.kinds().find(|(_, kind)| kind.name == "generator").unwrap().1;
     assert_eq!(kind.fields.iter().map(|field| &*field.name).collect::<Vec<_>>(), ["frame", "caller", "object"]);
     let frames: Vec<_> = read.dictionary.frames().map(|(_, frame)| *frame).collect();
-    assert!(frames.iter().all(|frame| frames.iter().filter(|other| *other == frame).count() == 1), "each once");
-    for (event, call) in events.iter().zip(given) {
-        let callee = match told(&read, event.words[0]).unwrap() {
+    assert!(frames.iter().all(|frame| frames.iter().filter(|other| *other == frame).count() == 1), "no duplicates");
+    for (event, call) in events.iter().zip(words_in) {
+        let callee = match frame_of(&read, event.words[0]).unwrap() {
             RecordedFrame::Python { code, .. } => Call::to_code(CodeId::new(code).unwrap()),
             RecordedFrame::Label { label } => Call::to_label(BlobId::new(label).unwrap()),
             other => panic!("{other:?}"),
         };
-        let back = match told(&read, event.words[1]) {
+        let back = match frame_of(&read, event.words[1]) {
             Some(RecordedFrame::Python { code, instruction, .. }) => {
                 callee.unwrap().from(CodeId::new(code).unwrap(), instruction / 2)
             }
@@ -99,7 +99,7 @@ fn a_call_becomes_the_two_frames_that_it_is_made_of() {
 }
 
 #[test]
-fn a_kind_with_two_calls_is_refused() {
+fn a_kind_with_two_calls_is_rejected() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let fields = vec![Field::new("one", FieldType::Call), Field::new("two", FieldType::Call)];
@@ -107,7 +107,7 @@ fn a_kind_with_two_calls_is_refused() {
 }
 
 #[test]
-fn events_have_the_time_they_were_given_and_stay_in_order() {
+fn events_keep_explicit_times_and_their_order() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let mark = mark(&recorder);
@@ -115,63 +115,63 @@ fn events_have_the_time_they_were_given_and_stay_in_order() {
     recorder.record(mark, &[0, 0]);
     let second = recorder.ticks_now();
     let before = requests();
-    for which in 0..20_000 {
-        recorder.record_at(first + which % 7, mark, &[1, which]);
+    for index in 0..20_000 {
+        recorder.record_at(first + index % 7, mark, &[1, index]);
     }
     assert_eq!(requests(), before, "a warm thread does not allocate");
     assert!(first <= second);
-    let read = Read::whole(&recorder.stop().path);
+    let read = ReadBack::whole(&recorder.stop().path);
     let events = &read.events[&1];
-    assert!((first..=second).contains(&events[0].ticks), "the clock is that of events");
-    for (which, event) in (0..).zip(&events[1..]) {
-        assert_eq!((event.ticks, &event.words[..]), (first + which % 7, &[1, which][..]));
+    assert!((first..=second).contains(&events[0].ticks), "the times are of the clock of events");
+    for (index, event) in (0..).zip(&events[1..]) {
+        assert_eq!((event.ticks, &event.words[..]), (first + index % 7, &[1, index][..]));
     }
     assert_eq!(events.len(), 20_001);
 }
 
 #[test]
-fn events_for_another_thread_come_behind_its_own() {
+fn events_for_another_thread_follow_its_own() {
     let folder = Folder::new();
     for ring in [None, Some(Ring::default())] {
         let path = folder.file(if ring.is_some() { "ring.swv" } else { "out.swv" });
         let options = Options { ring, dump_at_exit: true, memory: 2 * CHUNK, ..Options::new(path) };
         let recorder = start(options);
         let mark = mark(&recorder);
-        let (went, go_on) = (Barrier::new(2), Barrier::new(2));
-        let (tell, told) = channel();
+        let (arrived, proceed) = (Barrier::new(2), Barrier::new(2));
+        let (sender, receiver) = channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                tell.send(this_thread()).unwrap();
+                sender.send(this_thread()).unwrap();
                 for round in 0..20 {
-                    went.wait();
-                    go_on.wait();
-                    for which in 0..5_000 * (round % 3) {
-                        recorder.record(mark, &[round, which]);
+                    arrived.wait();
+                    proceed.wait();
+                    for index in 0..5_000 * (round % 3) {
+                        recorder.record(mark, &[round, index]);
                     }
-                    went.wait();
-                    go_on.wait();
+                    arrived.wait();
+                    proceed.wait();
                 }
             });
-            let tid = told.recv().unwrap();
+            let tid = receiver.recv().unwrap();
             for round in 0..20 {
-                went.wait();
+                arrived.wait();
                 let now = recorder.ticks_now();
-                recorder.record_for(tid, &[(now, mark, [100 + round, 0])]);
-                go_on.wait();
-                went.wait();
+                recorder.record_for_thread(tid, &[(now, mark, [100 + round, 0])]);
+                proceed.wait();
+                arrived.wait();
                 let now = recorder.ticks_now();
-                recorder.record_for(tid, &[(now, mark, [200 + round, 0]), (now, mark, [200 + round, 1])]);
-                recorder.record_for::<[u64; 2]>(tid, &[]);
-                go_on.wait();
+                recorder.record_for_thread(tid, &[(now, mark, [200 + round, 0]), (now, mark, [200 + round, 1])]);
+                recorder.record_for_thread::<[u64; 2]>(tid, &[]);
+                proceed.wait();
             }
         });
-        let read = Read::whole(&recorder.stop().path);
+        let read = ReadBack::whole(&recorder.stop().path);
         assert_eq!(read.events.keys().copied().collect::<Vec<_>>(), [1], "one thread has one number");
         let words: Vec<[u64; 2]> = read.events[&1].iter().map(|event| event.words[..].try_into().unwrap()).collect();
         let mut expected = Vec::new();
         for round in 0..20 {
             expected.push([100 + round, 0]);
-            expected.extend((0..5_000 * (round % 3)).map(|which| [round, which]));
+            expected.extend((0..5_000 * (round % 3)).map(|index| [round, index]));
             expected.extend([[200 + round, 0], [200 + round, 1]]);
         }
         assert!(words == expected);
@@ -180,30 +180,30 @@ fn events_for_another_thread_come_behind_its_own() {
 }
 
 #[test]
-fn a_thread_that_never_records_can_be_told_of() {
+fn events_can_be_recorded_for_a_thread_that_never_records() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let mark = mark(&recorder);
-    let (begun, over) = (Barrier::new(2), Barrier::new(2));
-    let (tell, told) = channel();
+    let (begun, done) = (Barrier::new(2), Barrier::new(2));
+    let (sender, receiver) = channel();
     thread::scope(|scope| {
         let named = thread::Builder::new().name("sleeper".to_owned());
         let sleep = || {
-            tell.send(this_thread()).unwrap();
+            sender.send(this_thread()).unwrap();
             begun.wait();
-            over.wait();
+            done.wait();
         };
         named.spawn_scoped(scope, sleep).unwrap();
-        let tid = told.recv().unwrap();
+        let tid = receiver.recv().unwrap();
         begun.wait();
-        recorder.record_for(tid, &[(5, mark, [1, 2])]);
-        recorder.record_for(tid, &[(6, mark, [3, 4])]);
-        recorder.name_other_thread(u32::MAX, "nobody");
+        recorder.record_for_thread(tid, &[(5, mark, [1, 2])]);
+        recorder.record_for_thread(tid, &[(6, mark, [3, 4])]);
+        recorder.name_other_thread(u32::MAX, "no thread");
         recorder.pause();
-        recorder.record_for(tid, &[(7, mark, [5, 6])]);
-        let read = Read::whole(&recorder.stop().path);
-        recorder.record_for(tid, &[(8, mark, [7, 8])]);
-        over.wait();
+        recorder.record_for_thread(tid, &[(7, mark, [5, 6])]);
+        let read = ReadBack::whole(&recorder.stop().path);
+        recorder.record_for_thread(tid, &[(8, mark, [7, 8])]);
+        done.wait();
         let [thread] = &read.dictionary.threads().collect::<Vec<_>>()[..] else { panic!("one thread") };
         assert_eq!((thread.tid, &*thread.name), (tid, "sleeper"));
         let events: Vec<_> = read.events[&thread.number].iter().map(|event| (event.ticks, &event.words[..])).collect();
@@ -212,9 +212,9 @@ fn a_thread_that_never_records_can_be_told_of() {
     });
 }
 
-/// What each thread has open behind its events, by the numbers of labels; all ends must end something.
-fn open_at_the_end(read: &Read) -> BTreeMap<u32, Vec<u32>> {
-    let label = |number: u64| match told(read, number) {
+/// Returns the open spans of each thread after its events, by the numbers of labels. All ends must end a span.
+fn open_at_the_end(read: &ReadBack) -> BTreeMap<u32, Vec<u32>> {
+    let label = |number: u64| match frame_of(read, number) {
         Some(RecordedFrame::Label { label }) => label,
         other => panic!("{other:?} is no label"),
     };
@@ -224,11 +224,11 @@ fn open_at_the_end(read: &Read) -> BTreeMap<u32, Vec<u32>> {
         for event in events {
             match &*event.kind {
                 "begin" | "call" => open.begin(label(event.words[0])),
-                "end" => assert!(matches!(open.end(), Ended::Known(_)), "thread {thread} ends what it has"),
+                "end" => assert!(matches!(open.end(), Ended::Known(_)), "thread {thread} ends an open span"),
                 "open" => {
-                    let (what, depth) = (label(event.words[0]), *event.words.last().unwrap());
-                    if open.open(depth, |known| *known == what) {
-                        open.begin_open(depth, what);
+                    let (span, depth) = (label(event.words[0]), *event.words.last().unwrap());
+                    if open.open(depth, |known| *known == span) {
+                        open.begin_open(depth, span);
                     }
                 }
                 _ => {}
@@ -240,60 +240,60 @@ fn open_at_the_end(read: &Read) -> BTreeMap<u32, Vec<u32>> {
 }
 
 #[test]
-fn a_ring_begins_with_what_was_open() {
+fn a_ring_begins_with_the_open_spans() {
     let folder = Folder::new();
     for seed in 0..6 {
         let mut random = Random::new(seed);
         let ring = Ring { bytes: Some(20_000 + 10_000 * seed), seconds: None };
         let path = folder.file(&format!("{seed}.swv"));
         let recorder = start(Options { ring: Some(ring), flush_every: Duration::from_millis(1), ..Options::new(path) });
-        recorder.at_each_chunk(Some(|_| panic!("a ring needs no help")));
+        recorder.set_chunk_hook(Some(|_| panic!("a ring calls no hook")));
         let call = calls(&recorder, "call", &[]);
         let names: Vec<RawFrame> = (0..8).map(|number| label(&format!("name {number}"), "", 0).unwrap()).collect();
         let number = |frame: RawFrame| match frame.kind() {
             RawFrameKind::Label(label) => label,
             _ => panic!("a label"),
         };
-        let begin = |place: usize| {
-            if place.is_multiple_of(2) {
-                recorder.begin(names[place]);
+        let begin = |name: usize| {
+            if name.is_multiple_of(2) {
+                recorder.begin(names[name]);
             } else {
-                recorder.record(call, &[Call::to_label(number(names[place])).unwrap().to_bits()]);
+                recorder.record(call, &[Call::to_label(number(names[name])).unwrap().to_bits()]);
             }
         };
-        let (went, over) = (Barrier::new(2), Barrier::new(2));
+        let (started, done) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
                 (0..5).for_each(begin);
-                went.wait();
-                over.wait();
+                started.wait();
+                done.wait();
             });
-            went.wait();
+            started.wait();
             let mut open = Vec::new();
             for step in 0..60_000 {
                 if open.len() > 40 || !open.is_empty() && random.below(2) == 0 {
                     open.pop();
                     recorder.end();
                 } else {
-                    let place = random.below(names.len());
-                    begin(place);
-                    open.push(place);
+                    let name = random.below(names.len());
+                    begin(name);
+                    open.push(name);
                 }
                 if step % 20_000 == 0 {
                     recorder.flush().unwrap();
                 }
             }
-            let read = Read::whole(&recorder.dump(None).unwrap());
-            over.wait();
+            let read = ReadBack::whole(&recorder.dump(None).unwrap());
+            done.wait();
             assert!(read.lost(LossReason::Ring) > 0, "seed {seed}");
             assert_eq!(read.end.unwrap().events, read.count());
-            let labels = |places: &[usize]| places.iter().map(|place| number(names[*place]).get()).collect::<Vec<_>>();
-            let found = open_at_the_end(&read);
-            assert_eq!(found.len(), 2, "the one that sleeps is there too");
-            assert!(found.values().any(|stack| *stack == labels(&open)), "seed {seed}");
-            assert!(found.values().any(|stack| *stack == labels(&[0, 1, 2, 3, 4])), "seed {seed}");
+            let labels = |open: &[usize]| open.iter().map(|name| number(names[*name]).get()).collect::<Vec<_>>();
+            let at_end = open_at_the_end(&read);
+            assert_eq!(at_end.len(), 2, "including the sleeping thread");
+            assert!(at_end.values().any(|stack| *stack == labels(&open)), "seed {seed}");
+            assert!(at_end.values().any(|stack| *stack == labels(&[0, 1, 2, 3, 4])), "seed {seed}");
             let sleeper = read.events.values().min_by_key(|events| events.len()).unwrap();
-            assert!(sleeper.last().unwrap().ticks > sleeper[0].ticks, "it is there until the end");
+            assert!(sleeper.last().unwrap().ticks > sleeper[0].ticks, "it exists until the end");
         });
     }
 }
@@ -301,17 +301,17 @@ fn a_ring_begins_with_what_was_open() {
 static CALLED: AtomicU64 = AtomicU64::new(0);
 static KIND: std::sync::OnceLock<KindNumber> = std::sync::OnceLock::new();
 
-/// Says its number, as often as there is room.
-fn say_number(start: &mut ChunkStart<'_>) {
+/// Records the number of the call, as often as it fits.
+fn record_call_number(start: &mut ChunkStart<'_>) {
     let (number, kind) = (CALLED.fetch_add(1, Ordering::Relaxed), *KIND.get().unwrap());
-    let (room, ticks) = (start.room_for(kind), start.ticks());
-    for which in 0..room as u64 {
-        assert!(start.record_at(ticks, kind, &[1_000 + number, which]));
+    let (capacity, ticks) = (start.capacity_for(kind), start.ticks());
+    for index in 0..capacity as u64 {
+        assert!(start.record_at(ticks, kind, &[1_000 + number, index]));
     }
     assert!(!start.record_at(ticks, kind, &[0, 0]));
 }
 
-/// A pipe that takes what is written to it until its reader is dropped.
+/// Creates a pipe that accepts writes until its reader is dropped.
 fn pipe(folder: &Folder) -> (PathBuf, File) {
     let path = folder.file("pipe");
     let name = CString::new(path.as_os_str().as_bytes()).unwrap();
@@ -322,36 +322,36 @@ fn pipe(folder: &Folder) -> (PathBuf, File) {
     (path, reader)
 }
 
-static ASKED_AFTER_FAILURE: AtomicU64 = AtomicU64::new(0);
+static CALLED_AFTER_FAILURE: AtomicU64 = AtomicU64::new(0);
 
 #[test]
-fn buffers_begin_with_what_is_open_once_events_could_not_be_written() {
+fn buffers_begin_with_open_spans_after_a_failed_write() {
     let folder = Folder::new();
     let (path, reader) = pipe(&folder);
     let recorder = start(Options { overwrite: true, flush_every: Duration::from_secs(3_600), ..Options::new(path) });
-    recorder.at_each_chunk(Some(|_| {
-        ASKED_AFTER_FAILURE.fetch_add(1, Ordering::Relaxed);
+    recorder.set_chunk_hook(Some(|_| {
+        CALLED_AFTER_FAILURE.fetch_add(1, Ordering::Relaxed);
     }));
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
     recorder.flush().unwrap();
-    assert_eq!(ASKED_AFTER_FAILURE.load(Ordering::Relaxed), 0, "nothing has failed yet");
+    assert_eq!(CALLED_AFTER_FAILURE.load(Ordering::Relaxed), 0, "nothing has failed yet");
     drop(reader);
     recorder.record(mark, &[0, 1]);
     assert!(recorder.flush().is_err());
-    (0..20_000).for_each(|which| recorder.record(mark, &[0, which]));
-    assert!(ASKED_AFTER_FAILURE.load(Ordering::Relaxed) > 0);
+    (0..20_000).for_each(|index| recorder.record(mark, &[0, index]));
+    assert!(CALLED_AFTER_FAILURE.load(Ordering::Relaxed) > 0);
     assert!(recorder.stop().error.is_some());
 }
 
 #[test]
-fn each_buffer_begins_with_what_the_hook_says() {
+fn each_buffer_begins_with_the_events_of_the_hook() {
     let folder = Folder::new();
     let mut options = Options { memory: CHUNK, ..Options::new(folder.file("out.swv")) };
     let recorder = start(options.clone());
-    recorder.at_each_chunk(Some(|_| panic!("nothing is missing")));
+    recorder.set_chunk_hook(Some(|_| panic!("nothing is missing")));
     let whole = mark(&recorder);
-    (0..20_000).for_each(|which| recorder.record(whole, &[0, which]));
+    (0..20_000).for_each(|index| recorder.record(whole, &[0, index]));
     recorder.stop();
     options.overwrite = true;
     options.when_full = WhenFull::Drop;
@@ -359,17 +359,17 @@ fn each_buffer_begins_with_what_the_hook_says() {
     let recorder = start(options);
     let mark = mark(&recorder);
     KIND.set(mark).unwrap();
-    recorder.at_each_chunk(Some(say_number));
+    recorder.set_chunk_hook(Some(record_call_number));
     recorder.record(mark, &[0, 0]);
     let before = requests();
     let count = 50_000;
-    for which in 1..count {
-        recorder.record(mark, &[0, which]);
+    for index in 1..count {
+        recorder.record(mark, &[0, index]);
     }
-    assert_eq!(requests(), before, "neither does the hook allocate");
-    recorder.at_each_chunk(None);
+    assert_eq!(requests(), before, "the hook does not allocate either");
+    recorder.set_chunk_hook(None);
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
+    let read = ReadBack::whole(&summary.path);
     let lost = summary.lost.get(&LossReason::Full).copied().unwrap_or(0);
     assert_eq!(read.lost(LossReason::Full), lost);
     let events = &read.events[&1];
@@ -378,11 +378,11 @@ fn each_buffer_begins_with_what_the_hook_says() {
         (0..events.len()).filter(|at| events[*at].words[0] >= 1_000 && events[*at].words[1] == 0).collect();
     assert_eq!(starts.len() as u64, CALLED.load(Ordering::Relaxed));
     for (number, at) in (0..).zip(&starts) {
-        for (which, event) in (0..).zip(&events[*at..at + per_start]) {
-            assert_eq!(event.words, [1_000 + number, which], "half a buffer, and no more");
+        for (index, event) in (0..).zip(&events[*at..at + per_start]) {
+            assert_eq!(event.words, [1_000 + number, index], "half a buffer");
         }
         let cause = &events[at + per_start];
-        assert_eq!((cause.words[0], cause.ticks), (0, events[*at].ticks), "before the event that needed it");
+        assert_eq!((cause.words[0], cause.ticks), (0, events[*at].ticks), "before the event that needed the buffer");
     }
     let own: Vec<u64> = events.iter().filter(|event| event.words[0] == 0).map(|event| event.words[1]).collect();
     assert!(own.is_sorted());

@@ -1,34 +1,36 @@
-//! Every event in is every event out, whatever the kinds, the values, the cuts between chunks and the threads.
+//! Events survive encoding and decoding, for all kinds, values, chunk boundaries and threads.
 
-use stackweave_core::{CodeId, FrameKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_core::{CodeId, FrameKind, FrameNames, ModuleList, Position, RawFrame, SourceLocation};
 use stackweave_recording::events;
 use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
 
-use crate::common::{Process, Random, Threads, blocks, random_section, random_word, read, stack_table, tell_events};
+use crate::common::{
+    EventTexts, Process, Random, blocks, describe_events, random_section, random_word, read, stack_table,
+};
 
 #[test]
-fn every_event_in_is_every_event_out() {
+fn every_event_is_decoded_as_it_was_encoded() {
     for seed in 0..80 {
         let (file, recorded) = random_section(seed);
         let (dictionary, events) = read(&file).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let mut threads: Threads = recorded.keys().map(|thread| (*thread, Vec::new())).collect();
+        let mut threads: EventTexts = recorded.keys().map(|thread| (*thread, Vec::new())).collect();
         for buffer in &events {
             assert_eq!(buffer.len(), buffer.iter().count());
             assert!(buffer.iter().all(|event| (buffer.first_ticks()..=buffer.last_ticks()).contains(&event.ticks)));
-            threads.get_mut(&buffer.thread()).unwrap().extend(tell_events(buffer, &dictionary));
+            threads.get_mut(&buffer.thread()).unwrap().extend(describe_events(buffer, &dictionary));
         }
-        for (thread, told) in &recorded {
-            for (place, (out, expected)) in threads[thread].iter().zip(told).enumerate() {
-                assert_eq!(out, expected, "seed {seed}, thread {thread}, event {place}");
+        for (thread, texts) in &recorded {
+            for (index, (out, expected)) in threads[thread].iter().zip(texts).enumerate() {
+                assert_eq!(out, expected, "seed {seed}, thread {thread}, event {index}");
             }
-            assert_eq!(threads[thread].len(), told.len(), "seed {seed}, thread {thread}");
+            assert_eq!(threads[thread].len(), texts.len(), "seed {seed}, thread {thread}");
             assert_eq!(dictionary.thread(*thread).map(|thread| thread.tid), Some(thread + 100));
         }
     }
 }
 
 #[test]
-fn long_input_is_cut_into_blocks() {
+fn long_input_is_split_into_blocks() {
     let stacks = stack_table();
     let mut encoder = Encoder::new(stacks);
     encoder.kind(&events::FREE).unwrap();
@@ -42,7 +44,7 @@ fn long_input_is_cut_into_blocks() {
 }
 
 #[test]
-fn words_that_are_no_events_end_the_block() {
+fn words_that_are_no_event_end_the_encoding() {
     let stacks = stack_table();
     let process = Process::default();
     let mut encoder = Encoder::new(stacks);
@@ -54,19 +56,19 @@ fn words_that_are_no_events_end_the_block() {
         [&[0], &[3], &[1], &[2, 0, 0], &[2, 0, 0, 9, 0], &[2, 0, 0, u64::MAX, 0], &[2, 0, 0, 1 << 60]];
     for bad in garbage {
         let mut out = Encoded::default();
-        let taken = encoder.events(1, &[&good, bad].concat(), &process, &mut out);
-        assert_eq!((taken.events, taken.words), (1, 2), "{bad:x?}");
+        let consumed = encoder.events(1, &[&good, bad].concat(), &process, &mut out);
+        assert_eq!((consumed.events, consumed.words), (1, 2), "{bad:x?}");
     }
     let mut random = Random::new(1);
     for _ in 0..3000 {
         let words: Vec<u64> = (0..random.below(20)).map(|_| random_word(&mut random) & !0xfc).collect();
-        let taken = encoder.events(1, &words, &process, &mut Encoded::default());
-        assert!(taken.words <= words.len());
+        let consumed = encoder.events(1, &words, &process, &mut Encoded::default());
+        assert!(consumed.words <= words.len());
     }
 }
 
 #[test]
-fn stacks_and_frames_that_nobody_knows_are_none() {
+fn unknown_stacks_and_frames_become_none() {
     let stacks = stack_table();
     let mut encoder = Encoder::new(stacks);
     encoder.kind(&events::INSTANT).unwrap();
@@ -80,7 +82,7 @@ fn stacks_and_frames_that_nobody_knows_are_none() {
 }
 
 #[test]
-fn a_thread_that_is_named_last_is_written_before_the_end() {
+fn the_last_name_of_a_thread_is_written_before_the_end() {
     let mut encoder = Encoder::new(stack_table());
     let mut file = Vec::new();
     for name in ["early", "late"] {
@@ -96,7 +98,7 @@ fn a_thread_that_is_named_last_is_written_before_the_end() {
 }
 
 #[test]
-fn what_lies_behind_a_line_is_told_once_somebody_knows() {
+fn source_frames_of_generated_code_are_defined_once_they_are_known() {
     let frame = RawFrame::python(CodeId::new(1).unwrap(), 4, false).to_bits();
     let mut encoder = Encoder::new(stack_table());
     encoder.kind(&events::BEGIN).unwrap();
@@ -111,10 +113,10 @@ fn what_lies_behind_a_line_is_told_once_somebody_knows() {
     assert!(encoder.take_pending().is_empty());
 }
 
-/// A process whose functions have long names, each another.
+/// A process whose functions have distinct long names.
 struct LongNames;
 
-impl Names for LongNames {
+impl FrameNames for LongNames {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let name = format!("{frame:?} {}", "ö".repeat(1 << 20)).into();
         Some(SourceLocation {
@@ -140,7 +142,7 @@ impl Names for LongNames {
 }
 
 #[test]
-fn many_definitions_are_cut_into_blocks_and_long_strings_too() {
+fn many_definitions_are_split_into_blocks_and_long_strings_truncated() {
     let mut encoder = Encoder::new(stack_table());
     encoder.kind(&events::BEGIN).unwrap();
     let frame = |code: u32| RawFrame::python(CodeId::new(code).unwrap(), 0, false);

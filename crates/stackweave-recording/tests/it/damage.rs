@@ -1,4 +1,4 @@
-//! Damage is noticed, and costs what was damaged and nothing else.
+//! Damage is detected, and only the damaged parts are lost.
 
 use stackweave_core::{CodeId, RawFrame};
 use stackweave_recording::clock::ClockPoint;
@@ -11,15 +11,15 @@ use stackweave_testkit::scale;
 
 use crate::common::fixed::fixed_section;
 use crate::common::lines::lines;
-use crate::common::{Process, Random, blocks, read, stack_table, tell_events, tell_words};
+use crate::common::{Process, Random, blocks, describe_events, describe_words, read, stack_table};
 
-/// The headers and payloads of a file, or why it can't be read.
+/// Returns the headers and payloads of a file, or the reason why it can't be read.
 fn content(file: &[u8]) -> Result<Vec<(BlockKind, u32, Vec<u8>)>, BlockError> {
     Ok(blocks(file)?.into_iter().map(|(header, payload)| (header.kind, header.section, payload)).collect())
 }
 
 #[test]
-fn every_changed_byte_is_noticed() {
+fn every_changed_byte_is_detected() {
     let file = fixed_section();
     assert!(content(&file).is_ok());
     for at in 0..file.len() {
@@ -32,7 +32,7 @@ fn every_changed_byte_is_noticed() {
 }
 
 #[test]
-fn every_cut_is_noticed_but_between_blocks() {
+fn every_truncation_is_detected_except_between_blocks() {
     let file = fixed_section();
     let mut borders = vec![0];
     for (header, _) in blocks(&file).unwrap() {
@@ -44,9 +44,9 @@ fn every_cut_is_noticed_but_between_blocks() {
     }
 }
 
-/// What is inside a block whose checksum holds, but that was written by somebody else, or by nobody in good faith.
+/// Covers blocks with a right checksum that another program wrote, possibly a hostile one.
 #[test]
-fn any_payload_is_read_or_refused() {
+fn any_payload_is_read_or_rejected() {
     let parts: Vec<_> = content(&fixed_section()).unwrap();
     let mut dictionary = Dictionary::default();
     for (kind, _, payload) in &parts {
@@ -55,7 +55,7 @@ fn any_payload_is_read_or_refused() {
         }
     }
     let mut random = Random::new(7);
-    let mut refused = 0;
+    let mut rejected = 0;
     let mut events = EventBuffer::new();
     let rounds = scale(4_000, 40_000);
     for round in 0..rounds {
@@ -78,14 +78,14 @@ fn any_payload_is_read_or_refused() {
             BlockKind::End => End::parse(&payload).map(drop),
             BlockKind::Start | BlockKind::Other(_) => Start::parse(&payload).map(drop),
         };
-        refused += usize::from(result.is_err());
+        rejected += usize::from(result.is_err());
         assert_eq!(events.iter().count(), events.len(), "round {round}");
     }
-    assert!(refused > rounds / 4, "{refused} of {rounds}");
+    assert!(rejected > rounds / 4, "{rejected} of {rounds}");
 }
 
 #[test]
-fn a_cut_payload_of_events_is_refused() {
+fn a_truncated_payload_of_events_is_rejected() {
     let (dictionary, _) = read(&fixed_section()).unwrap();
     for (kind, _, payload) in content(&fixed_section()).unwrap() {
         for len in 0..payload.len() {
@@ -99,14 +99,14 @@ fn a_cut_payload_of_events_is_refused() {
 }
 
 #[test]
-fn another_kind_of_block_can_be_passed_over() {
+fn blocks_of_unknown_kinds_can_be_skipped() {
     let mut file = fixed_section();
     write_block(BlockKind::Other(200), 5, b"from the future", &mut file).unwrap();
     let last = content(&file).unwrap().pop().unwrap();
     assert_eq!(last, (BlockKind::Other(200), 5, b"from the future".to_vec()));
 }
 
-/// A header with its own checksum made right again.
+/// Returns a changed header with a corrected checksum.
 fn forged(change: impl Fn(&mut [u8])) -> [u8; BlockHeader::LEN] {
     let mut file = Vec::new();
     write_block(BlockKind::Events, 1, &[0; EventsHead::LEN], &mut file).unwrap();
@@ -118,7 +118,7 @@ fn forged(change: impl Fn(&mut [u8])) -> [u8; BlockHeader::LEN] {
 }
 
 #[test]
-fn a_newer_version_and_too_long_a_block_are_told_apart_from_damage() {
+fn a_newer_version_and_an_excessive_length_are_distinguished_from_damage() {
     assert!(BlockHeader::parse(&forged(|_| ())).is_ok());
     assert_eq!(BlockHeader::parse(&forged(|header| header[9] = 2)), Err(BlockError::NewerVersion));
     assert_eq!(BlockHeader::parse(&forged(|header| header[0] = 0)), Err(BlockError::NoMarker));
@@ -133,7 +133,7 @@ fn a_newer_version_and_too_long_a_block_are_told_apart_from_damage() {
     assert_eq!(compressed.payload(&[0; EventsHead::LEN], &mut Vec::new()), Err(BlockError::BadCompression));
 }
 
-/// Three chunks, each of which needs definitions of its own.
+/// Returns three chunks with distinct definitions.
 fn three_chunks() -> ([Encoded; 3], [Vec<String>; 3]) {
     let stacks = stack_table();
     let process = Process::default();
@@ -147,27 +147,27 @@ fn three_chunks() -> ([Encoded; 3], [Vec<String>; 3]) {
         })
     };
     let words = [0, 1, 2].map(|chunk| words(chunk).collect::<Vec<u64>>());
-    let told = words.each_ref().map(|words| tell_words(words, &[events::INSTANT], stacks, &process));
+    let texts = words.each_ref().map(|words| describe_words(words, &[events::INSTANT], stacks, &process));
     let chunks = words.map(|words| {
         let mut blocks = Encoded::default();
         encoder.events(1, &words, &process, &mut blocks);
         blocks
     });
-    (chunks, told)
+    (chunks, texts)
 }
 
 #[test]
-fn lost_definitions_leave_holes_and_shift_nothing() {
-    let ([first, second, third], told) = three_chunks();
+fn lost_definitions_leave_gaps_and_shift_nothing() {
+    let ([first, second, third], texts) = three_chunks();
     let file = [&first.definitions, &first.events, &second.events, &third.definitions, &third.events];
     let (dictionary, events) = read(&file.map(Vec::as_slice).concat()).unwrap();
-    assert_eq!(tell_events(&events[0], &dictionary), told[0]);
-    assert_eq!(tell_events(&events[2], &dictionary), told[2]);
-    assert!(tell_events(&events[1], &dictionary).iter().all(|event| event.contains("missing")));
+    assert_eq!(describe_events(&events[0], &dictionary), texts[0]);
+    assert_eq!(describe_events(&events[2], &dictionary), texts[2]);
+    assert!(describe_events(&events[1], &dictionary).iter().all(|event| event.contains("missing")));
 }
 
 #[test]
-fn events_of_a_kind_whose_definition_was_lost_are_still_there() {
+fn events_of_a_kind_whose_definition_was_lost_remain() {
     let ([first, second, _], _) = three_chunks();
     let (dictionary, events) = read(&[second.definitions, first.events, second.events].concat()).unwrap();
     assert_eq!(dictionary.kind(1), None);
@@ -176,25 +176,25 @@ fn events_of_a_kind_whose_definition_was_lost_are_still_there() {
 }
 
 #[test]
-fn a_ring_that_drops_old_events_is_a_whole_section() {
-    let ([first, second, third], told) = three_chunks();
+fn a_ring_that_drops_old_events_is_a_complete_section() {
+    let ([first, second, third], texts) = three_chunks();
     let file = [first.definitions, second.definitions, third.definitions, third.events].concat();
     let (dictionary, events) = read(&file).unwrap();
-    assert_eq!(tell_events(&events[0], &dictionary), told[2]);
+    assert_eq!(describe_events(&events[0], &dictionary), texts[2]);
 }
 
 #[test]
-fn the_same_definitions_twice_are_refused_and_change_nothing() {
-    let ([first, ..], told) = three_chunks();
+fn repeated_definitions_are_rejected_and_change_nothing() {
+    let ([first, ..], texts) = three_chunks();
     let (mut dictionary, events) = read(&[&first.definitions[..], &first.events].concat()).unwrap();
     for (_, payload) in blocks(&first.definitions).unwrap() {
         assert_eq!(dictionary.add(&payload), Err(BlockError::Contradiction));
     }
-    assert_eq!(tell_events(&events[0], &dictionary), told[0]);
+    assert_eq!(describe_events(&events[0], &dictionary), texts[0]);
 }
 
 #[test]
-fn a_file_put_behind_another_is_two_sections() {
+fn concatenated_files_are_two_sections() {
     let file = fixed_section();
     let alone = lines(&file).unwrap();
     assert_eq!(lines(&[&file[..], &file].concat()).unwrap(), [&alone[..], &alone].concat());
@@ -203,7 +203,7 @@ fn a_file_put_behind_another_is_two_sections() {
 }
 
 #[test]
-fn the_marker_is_found_only_where_blocks_begin() {
+fn the_marker_occurs_only_at_the_beginning_of_blocks() {
     let file = fixed_section();
     let found = file.windows(SYNC.len()).filter(|window| *window == SYNC).count();
     assert_eq!(found, blocks(&file).unwrap().len());

@@ -1,6 +1,6 @@
-//! The worked example of the document is what is written, and reads as it says.
+//! The worked example in the document matches the encoder, and decodes as the document shows.
 
-use stackweave_core::{CodeId, EventKind, Field, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_core::{CodeId, EventKind, Field, FrameNames, ModuleList, Position, RawFrame, SourceLocation};
 use stackweave_recording::events::fields::{self, DeclaredField};
 use stackweave_recording::events::{self, DeclaredKind};
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, Start};
@@ -11,7 +11,7 @@ use crate::common::stack_table;
 /// A process with one function.
 struct Process;
 
-impl Names for Process {
+impl FrameNames for Process {
     fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
         let position = Position { line: Some(4), ..Position::default() };
         Some(SourceLocation {
@@ -36,7 +36,7 @@ impl Names for Process {
     }
 }
 
-/// The function is called twice.
+/// Returns a recording in which the function is called twice.
 fn example() -> Vec<u8> {
     let frame = RawFrame::python(CodeId::new(1).unwrap(), 6, false).to_bits();
     let mut encoder = Encoder::new(stack_table());
@@ -52,32 +52,32 @@ fn example() -> Vec<u8> {
     file
 }
 
-/// The lines between a fence of this language and its end.
+/// Returns the lines in the fence of this language.
 fn fenced<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}");
     document.lines().skip_while(|line| *line != fence).skip(1).take_while(|line| *line != "```").collect()
 }
 
 #[test]
-fn the_example_is_right() {
+fn the_example_is_correct() {
     let document = include_str!("../../../../docs/reference/format-recording.md");
     let dump = fenced(document, "hex");
     let digits = dump.iter().flat_map(|line| line.split('|').next().unwrap_or_default().split_whitespace());
     let bytes: Vec<u8> = digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    assert_eq!(bytes, example(), "what is written is {:02x?}", example());
+    assert_eq!(bytes, example(), "the encoder writes {:02x?}", example());
     assert_eq!(lines(&bytes).unwrap(), fenced(document, "json"));
 }
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/format-recording.md");
 
-/// The section of the page with every kind and every field, as they are declared.
+/// Returns the section of the page with all declared kinds and fields.
 fn kinds() -> String {
     let mut section = String::from(
-        "## Kinds\n\nA section declares its kinds, so a reader needs no more than their roles and fields. These are the kinds that Stackweave \
-         writes;\nanyone may add others. A test holds this section against the declarations in `crates/stackweave-recording/src/events`.\n",
+        "## Kinds\n\nA section declares its kinds, so a reader needs only their roles and fields. These are the kinds that Stackweave \
+         writes;\nother programs may add more. A test compares this section with the declarations in `crates/stackweave-recording/src/events`.\n",
     );
     for family in events::families() {
-        section += &format!("\n**{}.**\n\n| kind | role | fields | |\n|---|---|---|---|\n", family.name);
+        section += &format!("\n**{}.**\n\n| kind | role | fields | meaning |\n|---|---|---|---|\n", family.name);
         let row = |known: &DeclaredKind| (known.kind.role, fields_in_file(&known.kind), known.about.trim());
         for same in family.kinds.chunk_by(|one, other| row(one) == row(other)) {
             let names: Vec<_> = same.iter().map(|known| format!("`{}`", known.kind.name)).collect();
@@ -85,24 +85,24 @@ fn kinds() -> String {
             section += &format!("| {} | {role} | {} | {about} |\n", names.join(", "), fields.join(", "));
         }
     }
-    section += "\n**Fields.**\n\n| field | type | unit | |\n|---|---|---|---|\n";
+    section += "\n**Fields.**\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
     for known in fields::ALL.iter().filter(|known| known.field != fields::CALL) {
         let DeclaredField { field, unit, about } = known;
-        section += &format!("| `{}` | {} | {unit} | {} |\n", field.name, field.of.as_str(), about.trim());
+        section += &format!("| `{}` | {} | {unit} | {} |\n", field.name, field.field_type.as_str(), about.trim());
     }
     section
 }
 
-/// In a file a call is two frames.
+/// Returns the names of a kind's fields in a file, where a call becomes two frames.
 fn fields_in_file(kind: &EventKind) -> Vec<String> {
     let of =
         |field: &Field| if *field == fields::CALL { vec![fields::FRAME, fields::CALLER] } else { vec![field.clone()] };
     kind.fields.iter().flat_map(of).map(|field| format!("`{}`", field.name)).collect()
 }
 
-/// `STACKWEAVE_BLESS=1` writes the section anew.
+/// `STACKWEAVE_BLESS=1` rewrites the section.
 #[test]
-fn the_page_has_every_kind_and_field_that_is_declared_and_no_other() {
+fn the_page_lists_exactly_the_declared_kinds_and_fields() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let begin = page.find("## Kinds\n").unwrap();
     let end = begin + page[begin..].find("\n## ").unwrap();

@@ -1,4 +1,4 @@
-//! A disk that fails is an error with one sentence; a recording that is damaged is not.
+//! A failing disk is an error with one sentence; a damaged recording is not an error.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -6,25 +6,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stackweave_recording::read::Source;
+use stackweave_recording::read::RecordingSource;
 use stackweave_recording::{OpenError, Recording, merge};
 
-use crate::making::busy;
+use crate::recording_builder::busy;
 
-/// Can be read until it breaks.
+/// A disk that can fail.
 #[derive(Debug)]
-struct Disk {
+struct FailingDisk {
     bytes: Vec<u8>,
     is_broken: AtomicBool,
 }
 
-impl Disk {
+impl FailingDisk {
     fn check(&self) -> io::Result<()> {
         if self.is_broken.load(Ordering::Relaxed) { Err(io::Error::other("broken disk")) } else { Ok(()) }
     }
 }
 
-impl Source for Disk {
+impl RecordingSource for FailingDisk {
     fn size(&self) -> io::Result<u64> {
         self.check().map(|()| self.bytes.len() as u64)
     }
@@ -38,24 +38,24 @@ impl Source for Disk {
     }
 }
 
-fn disk() -> Arc<Disk> {
-    Arc::new(Disk { bytes: busy(7, 1, 2, 9).end().bytes, is_broken: AtomicBool::new(false) })
+fn disk() -> Arc<FailingDisk> {
+    Arc::new(FailingDisk { bytes: busy(7, 1, 2, 9).end().bytes, is_broken: AtomicBool::new(false) })
 }
 
-fn open(disk: &Arc<Disk>) -> Result<Recording, OpenError> {
-    let source: Arc<dyn Source> = Arc::<Disk>::clone(disk);
+fn open(disk: &Arc<FailingDisk>) -> Result<Recording, OpenError> {
+    let source: Arc<dyn RecordingSource> = Arc::<FailingDisk>::clone(disk);
     Recording::from_source(&source, Path::new("a.swv"))
 }
 
 #[test]
-fn opening_says_that_it_can_not_read() {
+fn a_failed_open_reports_the_error() {
     let disk = disk();
     disk.is_broken.store(true, Ordering::Relaxed);
     assert_eq!(open(&disk).unwrap_err().to_string(), "a.swv: it can't be read (broken disk)");
 }
 
 #[test]
-fn reading_says_that_it_can_not_go_on() {
+fn a_failed_read_reports_the_error() {
     let disk = disk();
     let recording = open(&disk).unwrap();
     disk.is_broken.store(true, Ordering::Relaxed);
@@ -71,7 +71,7 @@ fn reading_says_that_it_can_not_go_on() {
 }
 
 #[test]
-fn a_disk_that_works_again_is_read_on() {
+fn reading_continues_after_the_disk_recovers() {
     let disk = disk();
     let recording = open(&disk).unwrap();
     let mut order = recording.in_time_order(None);

@@ -1,19 +1,19 @@
-//! A recording that is followed while it is written is the one that is read at its end.
+//! Following a recording while it is written gives the same as reading it at the end.
 
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::{LossReason, RawEvent};
-use stackweave_recording::read::{Changed, FollowBlocks, FollowOrder, Follower};
+use stackweave_recording::read::{FileChange, FollowBlocks, FollowOrder, Follower};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::growing_file::GrowingFile;
 use stackweave_testkit::random::Random;
 
-use crate::making::{Maker, Steps, busy, open_bytes, steps_of, value_of};
+use crate::recording_builder::{RecordingBuilder, Steps, busy, open_bytes, steps_of, value_of};
 
 fn follow(file: &GrowingFile) -> Follower {
     Follower::open(file.path()).unwrap()
 }
 
-/// Adds the events that are there now.
+/// Adds the events that are available now.
 fn take(blocks: &mut FollowBlocks, process: &ProcessRecording, steps: &mut Steps) {
     while let Some(block) = blocks.next_block(process, u64::MAX).unwrap() {
         let own = steps.entry(block.thread()).or_default();
@@ -22,11 +22,11 @@ fn take(blocks: &mut FollowBlocks, process: &ProcessRecording, steps: &mut Steps
 }
 
 #[test]
-fn pieces_of_any_size_give_what_the_whole_file_gives() {
+fn appending_in_pieces_of_any_size_gives_the_same_as_the_whole_file() {
     for seed in 0..30 {
         let mut random = Random::new(seed);
-        let made: Vec<Maker> = (1..=3).map(|pid| busy(pid, seed + u64::from(pid), 3, 40).end()).collect();
-        let file: Vec<u8> = made.iter().flat_map(|maker| maker.bytes.clone()).collect();
+        let built: Vec<RecordingBuilder> = (1..=3).map(|pid| busy(pid, seed + u64::from(pid), 3, 40).end()).collect();
+        let file: Vec<u8> = built.iter().flat_map(|builder| builder.bytes.clone()).collect();
         let (source, mut rest) = (GrowingFile::new(), &file[..]);
         let mut follower = follow(&source);
         let mut seen: Vec<(FollowBlocks, Steps)> = Vec::new();
@@ -34,7 +34,7 @@ fn pieces_of_any_size_give_what_the_whole_file_gives() {
             let (piece, behind) = rest.split_at(1 + random.below(rest.len().min(1 + file.len() / 9)));
             rest = behind;
             source.add(piece);
-            assert_eq!(follower.look().unwrap().changed, None);
+            assert_eq!(follower.update().unwrap().changed, None);
             seen.resize_with(follower.processes().len(), Default::default);
             for (process, (blocks, steps)) in follower.processes().iter().zip(&mut seen) {
                 take(blocks, process, steps);
@@ -56,42 +56,46 @@ fn pieces_of_any_size_give_what_the_whole_file_gives() {
 }
 
 #[test]
-fn a_block_counts_once_it_is_whole() {
-    let made = busy(7, 1, 2, 4).end();
+fn a_block_counts_once_it_is_complete() {
+    let built = busy(7, 1, 2, 4).end();
     let source = GrowingFile::new();
     let mut follower = follow(&source);
     let (mut blocks, mut steps) = (FollowBlocks::default(), Steps::new());
-    for (cut, byte) in made.bytes.iter().enumerate() {
+    for (cut, byte) in built.bytes.iter().enumerate() {
         source.add(&[*byte]);
-        follower.look().unwrap();
+        follower.update().unwrap();
         if let [process] = follower.processes() {
             take(&mut blocks, process, &mut steps);
-            assert_eq!(process.missing().cut_bytes, 0, "half of a block is waited for");
+            assert_eq!(process.missing().cut_bytes, 0, "an incomplete block is not reported");
         }
-        assert_eq!(steps, made.steps_where(|range| range.end <= cut + 1), "after {} bytes", cut + 1);
+        assert_eq!(steps, built.steps_where(|range| range.end <= cut + 1), "after {} bytes", cut + 1);
     }
     assert!(follower.processes()[0].missing().is_empty());
 }
 
 #[test]
-fn damage_is_passed_over_once_there_is_a_block_behind_it() {
-    let made = busy(7, 3, 2, 20).end();
-    let (broken, _) = made.blocks.iter().find(|(_, block)| matches!(block, crate::making::Made::Events(..))).unwrap();
-    let mut file = made.bytes.clone();
+fn damage_is_skipped_once_a_block_follows() {
+    let built = busy(7, 3, 2, 20).end();
+    let (broken, _) = built
+        .blocks
+        .iter()
+        .find(|(_, block)| matches!(block, crate::recording_builder::BuiltBlock::Events(..)))
+        .unwrap();
+    let mut file = built.bytes.clone();
     file[broken.start..broken.start + 8].fill(0xaa);
     let source = GrowingFile::new();
     let mut follower = follow(&source);
     source.add(&file[..broken.end]);
-    assert_eq!(follower.look().unwrap().new_bytes, broken.start as u64);
+    assert_eq!(follower.update().unwrap().new_bytes, broken.start as u64);
     source.add(&file[broken.end..]);
-    assert_eq!(follower.look().unwrap().new_bytes, (file.len() - broken.start) as u64);
+    assert_eq!(follower.update().unwrap().new_bytes, (file.len() - broken.start) as u64);
     let (mut blocks, mut steps) = (FollowBlocks::default(), Steps::new());
     take(&mut blocks, &follower.processes()[0], &mut steps);
-    assert_eq!(steps, made.steps_where(|range| range != broken));
+    assert_eq!(steps, built.steps_where(|range| range != broken));
     assert_eq!(follower.processes()[0].missing().damaged.bytes(), (broken.end - broken.start) as u64);
 }
 
-/// Ticks of events on several threads, in blocks, with many that are equal.
+/// Returns random blocks of events on several threads, with many equal ticks.
 fn threads_in_blocks(random: &mut Random) -> Vec<(u32, Vec<(u64, u64)>)> {
     let mut now = 0;
     (0..40u64)
@@ -107,38 +111,38 @@ fn threads_in_blocks(random: &mut Random) -> Vec<(u32, Vec<(u64, u64)>)> {
         .collect()
 }
 
-/// Adds the threads and values of the events that are earlier than `until`.
+/// Adds the threads and values of the events before `until`.
 fn see(order: &mut FollowOrder, process: &ProcessRecording, until: u64, seen: &mut Vec<(u32, u64)>) {
     let mut event = |thread: u32, event: &RawEvent<'_>| seen.push((thread, value_of(process, event)));
     order.visit_until(process, until, &mut event).unwrap();
 }
 
 #[test]
-fn the_order_of_time_is_that_of_the_whole_file() {
+fn the_time_order_is_that_of_the_whole_file() {
     for seed in 0..200 {
         let mut random = Random::new(seed);
         let blocks = threads_in_blocks(&mut random);
-        let mut made = Maker::new(7, 0);
+        let mut built = RecordingBuilder::new(7, 0);
         let (mut order, mut seen) = (FollowOrder::default(), Vec::new());
         let (source, mut fed) = (GrowingFile::new(), 0);
         let mut follower = follow(&source);
         for (place, (thread, steps)) in blocks.iter().enumerate() {
-            made.steps(*thread, steps);
+            built.steps(*thread, steps);
             if random.below(3) == 0 {
-                source.add(&made.bytes[fed..]);
-                fed = made.bytes.len();
-                follower.look().unwrap();
-                // Nothing earlier than the earliest event of all blocks that follow will come.
+                source.add(&built.bytes[fed..]);
+                fed = built.bytes.len();
+                follower.update().unwrap();
+                // The following blocks contain no event before this time.
                 let later = blocks[place + 1..].iter().flat_map(|(_, steps)| steps).map(|(ticks, _)| *ticks);
                 let until = later.min().unwrap_or(u64::MAX);
                 see(&mut order, &follower.processes()[0], until, &mut seen);
             }
         }
-        source.add(&made.bytes[fed..]);
-        follower.look().unwrap();
+        source.add(&built.bytes[fed..]);
+        follower.update().unwrap();
         see(&mut order, &follower.processes()[0], u64::MAX, &mut seen);
         let mut expected = Vec::new();
-        let whole = open_bytes(&made.bytes).unwrap();
+        let whole = open_bytes(&built.bytes).unwrap();
         let mut in_order = whole.processes()[0].in_time_order(None, None);
         while let Some(timed) = in_order.next_event().unwrap() {
             expected.push((timed.thread, value_of(timed.process, &timed.event)));
@@ -149,43 +153,43 @@ fn the_order_of_time_is_that_of_the_whole_file() {
 }
 
 #[test]
-fn what_comes_late_is_given_and_counted() {
-    let mut made = Maker::new(7, 0);
-    made.steps(1, &[(10, 1), (20, 2)]);
-    let first = made.bytes.len();
-    made.steps(2, &[(5, 3), (15, 4), (30, 5)]);
+fn late_events_are_returned_and_counted() {
+    let mut built = RecordingBuilder::new(7, 0);
+    built.steps(1, &[(10, 1), (20, 2)]);
+    let first = built.bytes.len();
+    built.steps(2, &[(5, 3), (15, 4), (30, 5)]);
     let source = GrowingFile::new();
     let (mut follower, mut order, mut seen) = (follow(&source), FollowOrder::default(), Vec::new());
-    for (piece, until) in [(&made.bytes[..first], 20), (&made.bytes[first..], u64::MAX)] {
+    for (piece, until) in [(&built.bytes[..first], 20), (&built.bytes[first..], u64::MAX)] {
         source.add(piece);
-        follower.look().unwrap();
+        follower.update().unwrap();
         see(&mut order, &follower.processes()[0], until, &mut seen);
     }
     assert_eq!((seen, order.late()), (vec![(1, 1), (2, 3), (2, 4), (1, 2), (2, 5)], 1));
 }
 
 #[test]
-fn times_that_are_settled_stay() {
-    let mut made = Maker::new(7, 1_000);
-    made.clock(0, 1_000);
-    made.steps(1, &[(100, 1)]);
-    let mut cuts = vec![made.bytes.len()];
+fn settled_times_do_not_change() {
+    let mut built = RecordingBuilder::new(7, 1_000);
+    built.clock(0, 1_000);
+    built.steps(1, &[(100, 1)]);
+    let mut cuts = vec![built.bytes.len()];
     for round in 1..20u64 {
-        // The clock runs at another speed in each round.
-        made.clock(round * 1_000, 1_000 + round * 1_000 + (round % 3) * 37);
-        cuts.push(made.bytes.len());
-        made.steps(1, &[(round * 1_000 + 1, round), (round * 1_000 + 999, round)]);
-        cuts.push(made.bytes.len());
+        // The clock has another rate in each round.
+        built.clock(round * 1_000, 1_000 + round * 1_000 + (round % 3) * 37);
+        cuts.push(built.bytes.len());
+        built.steps(1, &[(round * 1_000 + 1, round), (round * 1_000 + 999, round)]);
+        cuts.push(built.bytes.len());
     }
-    let made = made.end();
-    cuts.push(made.bytes.len());
+    let built = built.end();
+    cuts.push(built.bytes.len());
     let (source, mut fed) = (GrowingFile::new(), 0);
     let (mut follower, mut blocks) = (follow(&source), FollowBlocks::default());
     let (mut seen, mut looks_with_some) = (Vec::new(), 0);
     for cut in cuts {
-        source.add(&made.bytes[fed..cut]);
+        source.add(&built.bytes[fed..cut]);
         fed = cut;
-        follower.look().unwrap();
+        follower.update().unwrap();
         let process = &follower.processes()[0];
         let before = seen.len();
         while let Some(block) = blocks.next_block(process, process.settled_ticks()).unwrap() {
@@ -199,38 +203,38 @@ fn times_that_are_settled_stay() {
 }
 
 #[test]
-fn a_file_that_is_cut_or_replaced_is_noticed() {
+fn a_truncated_or_replaced_file_is_detected() {
     let folder = Folder::new();
     let path = folder.path().join("out.swv");
-    let made = busy(7, 1, 2, 10);
+    let built = busy(7, 1, 2, 10);
     std::fs::write(&path, b"").unwrap();
     let mut follower = Follower::open(&path).unwrap();
-    assert_eq!((follower.look().unwrap().file_bytes, follower.processes().len()), (0, 0));
-    std::fs::write(&path, &made.bytes).unwrap();
-    assert_eq!(follower.look().unwrap().new_bytes, made.bytes.len() as u64);
-    std::fs::write(&path, &made.bytes[..made.bytes.len() - 1]).unwrap();
-    assert_eq!(follower.look().unwrap().changed, Some(Changed::Cut));
+    assert_eq!((follower.update().unwrap().file_bytes, follower.processes().len()), (0, 0));
+    std::fs::write(&path, &built.bytes).unwrap();
+    assert_eq!(follower.update().unwrap().new_bytes, built.bytes.len() as u64);
+    std::fs::write(&path, &built.bytes[..built.bytes.len() - 1]).unwrap();
+    assert_eq!(follower.update().unwrap().changed, Some(FileChange::Cut));
     let other = folder.path().join("other.swv");
-    std::fs::write(&other, &made.bytes).unwrap();
+    std::fs::write(&other, &built.bytes).unwrap();
     std::fs::rename(&other, &path).unwrap();
-    assert_eq!(follower.look().unwrap().changed, Some(Changed::Replaced));
+    assert_eq!(follower.update().unwrap().changed, Some(FileChange::Replaced));
     std::fs::write(&path, "ncalls  tottime").unwrap();
     assert!(Follower::open(&path).unwrap_err().to_string().contains("no recording"));
 }
 
 #[test]
-fn losses_are_known_when_they_are_written() {
-    let mut made = Maker::new(7, 0);
-    made.steps(1, &[(1, 1)]);
+fn losses_are_reported_when_they_are_written() {
+    let mut built = RecordingBuilder::new(7, 0);
+    built.steps(1, &[(1, 1)]);
     let source = GrowingFile::new();
     let mut follower = follow(&source);
-    source.add(&made.bytes);
-    follower.look().unwrap();
+    source.add(&built.bytes);
+    follower.update().unwrap();
     assert_eq!(follower.processes()[0].missing().events_lost(), 0);
-    let before = made.bytes.len();
-    made.lost(LossReason::Full, 12);
-    source.add(&made.bytes[before..]);
+    let before = built.bytes.len();
+    built.lost(LossReason::Full, 12);
+    source.add(&built.bytes[before..]);
     let kept = follower.processes()[0].clone();
-    follower.look().unwrap();
+    follower.update().unwrap();
     assert_eq!((follower.processes()[0].missing().events_lost(), kept.missing().events_lost()), (12, 0));
 }

@@ -1,6 +1,6 @@
-//! Processes that are killed at any moment leave recordings that can be read, up to the last flush.
+//! A process that is killed at any moment leaves a readable recording, up to the last flush.
 //!
-//! `STACKWEAVE_KILLS` sets how many are killed.
+//! `STACKWEAVE_KILLS` sets the number of killed processes.
 
 use std::fs;
 use std::io;
@@ -14,66 +14,66 @@ use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 use stackweave_testkit::{child, scale};
 
-use crate::recorded::{Read, mark, start};
+use crate::recorded::{ReadBack, mark, start};
 
-const NAME: &str = "killing::a_killed_process_leaves_whole_events_in_order";
+const NAME: &str = "killing::a_killed_process_leaves_complete_events_in_order";
 const THREADS: u64 = 3;
 
-/// What thread `who` records as its event `which`: different each time, so that no event can pass for another.
-fn value(who: u64, which: u64) -> u64 {
-    Random::new(who << 32 ^ which).bits()
+/// Returns the value of an event: distinct values, so that no event can be mistaken for another.
+fn value(producer: u64, index: u64) -> u64 {
+    Random::new(producer << 32 ^ index).bits()
 }
 
-/// Records until it is killed, from some threads, of which some end, with a name that is new now and then.
+/// Records until it is killed, on several threads, some of which end, with a new name now and then.
 fn record_for_ever(path: &Path, round: usize) -> ! {
     let flush_every = Duration::from_micros(100 + (round as u64 * 37) % 1_000);
     let recorder = start(Options { flush_every, memory: 256 * 1024, ..Options::new(path) });
     let mark = mark(&recorder);
-    let work = |who: u64, most: u64| {
-        for which in 0..most {
-            recorder.record(mark, &[who, value(who, which)]);
-            if which % 64 == 0 {
-                let name = label("step", "killed.rs", u32::try_from(which).unwrap()).unwrap();
+    let work = |producer: u64, count: u64| {
+        for index in 0..count {
+            recorder.record(mark, &[producer, value(producer, index)]);
+            if index % 64 == 0 {
+                let name = label("step", "killed.rs", u32::try_from(index).unwrap()).unwrap();
                 recorder.instant_with(name, None, b"{}");
             }
         }
     };
     thread::scope(|scope| {
-        for who in 1..THREADS {
-            scope.spawn(move || work(who, u64::MAX));
+        for producer in 1..THREADS {
+            scope.spawn(move || work(producer, u64::MAX));
         }
-        for who in THREADS.. {
-            thread::scope(|inner| drop(inner.spawn(move || work(who, 500))));
+        for producer in THREADS.. {
+            thread::scope(|inner| drop(inner.spawn(move || work(producer, 500))));
         }
     });
     unreachable!("it records until it is killed")
 }
 
-/// Forks children from a small process, one after the other, and kills each after a moment.
+/// Forks children from a small process, one after another, and kills each after a short time.
 fn kill_children(folder: &Path, kills: usize, seed: u64) {
     let mut random = Random::new(seed);
     for round in 0..kills {
         let path = folder.join(format!("{round}.swv"));
-        // SAFETY: this process has one thread, so the child can do everything.
+        // SAFETY: this process has one thread, so the child is unrestricted.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             record_for_ever(&path, round);
         }
-        // A third of them while they begin, a third once there is a file, a third once it has events.
-        let most = match random.below(3) {
+        // A third of them while they start, a third once there is a file, a third once it has events.
+        let max_sleep = match random.below(3) {
             0 => 2_000,
-            wanted => {
+            phase => {
                 let start = grown(&path, 0);
-                if wanted == 2 {
-                    // Longer than the definitions that come before the first events.
+                if phase == 2 {
+                    // Longer than the definitions before the first events.
                     grown(&path, start + 8 * 1024);
                 }
                 6_000
             }
         };
-        thread::sleep(Duration::from_micros(random.below(most) as u64));
+        thread::sleep(Duration::from_micros(random.below(max_sleep) as u64));
         let mut status = 0;
-        // SAFETY: a child of this process, and a place for its status.
+        // SAFETY: a child of this process, and a valid pointer to its status.
         unsafe {
             libc::kill(pid, libc::SIGKILL);
             assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
@@ -83,7 +83,7 @@ fn kill_children(folder: &Path, kills: usize, seed: u64) {
     }
 }
 
-/// Waits until the file is longer than that, and says how long it is.
+/// Waits until the file is longer than `length`, and returns its length.
 fn grown(path: &Path, length: u64) -> u64 {
     loop {
         match fs::metadata(path) {
@@ -93,7 +93,7 @@ fn grown(path: &Path, length: u64) -> u64 {
     }
 }
 
-/// What is in the file is right, and in order from the beginning. Adds nothing to the disk.
+/// Checks that the content of the file is right, and in order from the beginning. Removes the file.
 fn check(path: &Path, round: usize) {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -102,27 +102,27 @@ fn check(path: &Path, round: usize) {
     };
     let opened = Recording::open(path).unwrap();
     fs::remove_file(path).unwrap();
-    let read = Read::bytes(&bytes);
+    let read = ReadBack::bytes(&bytes);
     let [process] = opened.processes() else { panic!("round {round}: one process") };
     let missing = Missing { is_unclosed: true, cut_bytes: read.torn as u64, ..Missing::default() };
     assert_eq!((process.missing(), process.event_count()), (&missing, read.count()), "round {round}");
     assert!(read.end.is_none() && read.lost.is_empty(), "round {round}");
-    for (who, values) in read.marks() {
-        for (which, found) in values.into_iter().enumerate() {
-            assert_eq!(found, value(who, which as u64), "round {round}: event {which} of {who}");
+    for (producer, values) in read.marks() {
+        for (index, found) in values.into_iter().enumerate() {
+            assert_eq!(found, value(producer, index as u64), "round {round}: event {index} of {producer}");
         }
     }
     for events in read.events.values() {
         for event in events.iter().filter(|event| event.kind == "instant-with") {
             let number = u32::try_from(event.words[0]).unwrap();
-            assert!(!read.dictionary.names(number).is_empty(), "round {round}: every frame has its name");
+            assert!(!read.dictionary.names(number).is_empty(), "round {round}: a frame without a name");
         }
     }
     println!("found {} {} {}", read.count(), bytes.len(), read.torn);
 }
 
 #[test]
-fn a_killed_process_leaves_whole_events_in_order() {
+fn a_killed_process_leaves_complete_events_in_order() {
     let kills = std::env::var("STACKWEAVE_KILLS").map_or_else(|_| scale(200, 2_000), |kills| kills.parse().unwrap());
     let seed = std::env::var("STACKWEAVE_SEED").map_or(6, |seed| seed.parse().unwrap());
     if let Some(folder) = child::role() {
@@ -139,10 +139,10 @@ fn a_killed_process_leaves_whole_events_in_order() {
     let events: u64 = counts.iter().map(|[events, ..]| events).sum();
     let without = text.lines().filter(|line| line.ends_with("found none")).count();
     println!(
-        "{kills} killed: {without} before there was a file, {with_events} with events, {torn} torn, {events} events"
+        "{kills} killed: {without} before there was a file, {with_events} with events, {torn} truncated, {events} events"
     );
     assert_eq!(counts.len() + without, kills);
-    assert!(with_events > kills / 5, "{with_events} of {kills} had come to record");
+    assert!(with_events > kills / 5, "{with_events} of {kills} had recorded events");
 }
 
 fn numbers(line: &str) -> Option<[u64; 3]> {

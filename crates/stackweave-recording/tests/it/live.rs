@@ -1,4 +1,4 @@
-//! What is recorded is what is read, whatever the threads, the buffers and the disk do.
+//! Recorded events are read back completely, for all threads, buffers and disks.
 
 use std::cell::RefCell;
 use std::fs;
@@ -20,19 +20,19 @@ use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 use stackweave_testkit::signals::{self, SignalStack, Ticker};
 
-use crate::recorded::{Read, STACKS, mark, start};
+use crate::recorded::{ReadBack, STACKS, mark, start};
 
 const SHORT: Duration = Duration::from_millis(2);
 
 const CHUNK: usize = 64 * 1024;
-/// Some buffers' worth.
+/// Fills several buffers.
 const MANY: u64 = 100_000;
 
 fn all_of(count: u64) -> Vec<u64> {
     (0..count).collect()
 }
 
-fn assert_ended(read: &Read, summary: &Summary) {
+fn assert_ended(read: &ReadBack, summary: &Summary) {
     let end = read.end.unwrap();
     assert_eq!((end.reason, end.events), (EndReason::Stopped, read.count()));
     assert_eq!((summary.events, &summary.error), (read.count(), &None));
@@ -43,34 +43,34 @@ fn assert_ended(read: &Read, summary: &Summary) {
 }
 
 #[test]
-fn every_event_of_every_thread_comes_back_in_order() {
+fn every_event_of_every_thread_is_read_back_in_order() {
     let folder = Folder::new();
-    // Room for hardly any buffers: threads wait all the time.
+    // Few buffers, so that threads wait all the time.
     let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
     let recorder = start(options);
     let mark = mark(&recorder);
     thread::scope(|scope| {
-        for who in 0..6_u64 {
+        for producer in 0..6_u64 {
             let recorder = &recorder;
-            let named = thread::Builder::new().name(format!("worker {who}"));
-            let work = move || (0..MANY).for_each(|which| recorder.record(mark, &[who, which]));
+            let named = thread::Builder::new().name(format!("worker {producer}"));
+            let work = move || (0..MANY).for_each(|index| recorder.record(mark, &[producer, index]));
             named.spawn_scoped(scope, work).unwrap();
         }
     });
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
+    let read = ReadBack::whole(&summary.path);
     assert_ended(&read, &summary);
     assert!(summary.lost.is_empty());
     let marks = read.marks();
     assert_eq!(marks.len(), 6);
-    assert!(marks.values().all(|which| *which == all_of(MANY)));
+    assert!(marks.values().all(|index| *index == all_of(MANY)));
     let names: Vec<&str> = read.dictionary.threads().map(|thread| &*thread.name).collect();
-    assert!((0..6).all(|who| names.contains(&&*format!("worker {who}"))), "{names:?}");
-    assert_eq!(recorder.stop(), summary, "a second time it says the same");
+    assert!((0..6).all(|producer| names.contains(&&*format!("worker {producer}"))), "{names:?}");
+    assert_eq!(recorder.stop(), summary, "a second stop returns the same");
 }
 
 #[test]
-fn values_of_all_kinds_come_back() {
+fn values_of_all_kinds_are_read_back() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let frame = label("load", "train.py", 7).unwrap();
@@ -85,11 +85,11 @@ fn values_of_all_kinds_come_back() {
     recorder.sample(stack, -3);
     recorder.allocate(0x7000, 64, stack);
     recorder.free(0x7000);
-    recorder.name_thread("some one");
+    recorder.name_thread("first name");
     recorder.flush().unwrap();
-    recorder.name_thread("the one");
+    recorder.name_thread("last name");
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
+    let read = ReadBack::whole(&summary.path);
     assert_ended(&read, &summary);
     let events = &read.events[&1];
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
@@ -104,95 +104,97 @@ fn values_of_all_kinds_come_back() {
     assert_eq!(events[7].words[1].cast_signed(), -3);
     assert_eq!(events[8].words[..2], [0x7000, 64]);
     let threads: Vec<_> = read.dictionary.threads().map(|thread| (thread.number, &*thread.name)).collect();
-    assert_eq!(threads, [(1, "the one")]);
+    assert_eq!(threads, [(1, "last name")]);
 }
 
 #[test]
-fn bytes_of_every_length_come_back_and_too_many_are_counted() {
+fn bytes_of_every_length_are_read_back_and_excessive_ones_are_counted() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let frame = label("details", "", 0).unwrap();
     let mut random = Random::new(6);
-    let mut given = Vec::new();
+    let mut inputs = Vec::new();
     for length in (0..70).chain([1_000, 65_000, 65_400, 4_000, 65_440]) {
         let bytes: Vec<u8> = (0..length).map(|_| random.byte_below(255)).collect();
         recorder.instant_with(frame, None, &bytes);
-        given.push(Some(bytes));
+        inputs.push(Some(bytes));
     }
     recorder.instant_with(frame, None, &vec![1; 65_500]);
     recorder.instant_with(frame, None, &vec![1; 1 << 20]);
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
-    let came: Vec<_> = read.events[&1].iter().map(|event| event.bytes.clone()).collect();
-    assert!(came == given, "{} of {}", came.len(), given.len());
+    let read = ReadBack::whole(&summary.path);
+    let found: Vec<_> = read.events[&1].iter().map(|event| event.bytes.clone()).collect();
+    assert!(found == inputs, "{} of {}", found.len(), inputs.len());
     assert_eq!((read.lost(LossReason::TooLarge), summary.lost[&LossReason::TooLarge]), (2, 2));
 }
 
 #[test]
-fn short_threads_lose_nothing_and_leave_no_memory_behind() {
+fn short_threads_lose_no_events_and_leak_no_memory() {
     let folder = Folder::new();
     let recorder = start(Options { memory: 4 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     for round in 0..100_u64 {
         thread::scope(|scope| {
-            for who in 0..8 {
+            for producer in 0..8 {
                 let recorder = &recorder;
-                scope.spawn(move || (0..=who).for_each(|which| recorder.record(mark, &[round * 8 + who, which])));
+                scope.spawn(move || {
+                    (0..=producer).for_each(|index| recorder.record(mark, &[round * 8 + producer, index]));
+                });
             }
         });
     }
     recorder.flush().unwrap();
-    // Threads of one round may still be ending in the next.
+    // Threads of one round may still be ending during the next.
     assert!(recorder.stats().buffer_bytes <= (4 + 3 * 8) * CHUNK, "{:?}", recorder.stats());
     let summary = recorder.stop();
-    let marks = Read::whole(&summary.path).marks();
+    let marks = ReadBack::whole(&summary.path).marks();
     assert_eq!(marks.len(), 800);
-    assert!(marks.into_iter().all(|(who, which)| which == all_of(who % 8 + 1)));
+    assert!(marks.into_iter().all(|(producer, index)| index == all_of(producer % 8 + 1)));
 }
 
 #[test]
-fn what_destructors_of_thread_locals_record_is_there() {
-    struct Last(Recorder, u64);
-    impl Drop for Last {
+fn events_of_destructors_of_thread_locals_are_recorded() {
+    struct RecordsAtDrop(Recorder, u64);
+    impl Drop for RecordsAtDrop {
         fn drop(&mut self) {
             let mark = mark(&self.0);
             self.0.record(mark, &[self.1, 1]);
         }
     }
     thread_local! {
-        static BEFORE: RefCell<Option<Last>> = const { RefCell::new(None) };
+        static BEFORE: RefCell<Option<RecordsAtDrop>> = const { RefCell::new(None) };
     }
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let kind = mark(&recorder);
-    for (who, records_before) in [(0, true), (1, false)] {
+    for (producer, records_before) in [(0, true), (1, false)] {
         let recorder = recorder.clone();
         let work = move || {
             if records_before {
-                recorder.record(kind, &[who, 0]);
+                recorder.record(kind, &[producer, 0]);
             }
-            BEFORE.set(Some(Last(recorder, who)));
+            BEFORE.set(Some(RecordsAtDrop(recorder, producer)));
         };
         thread::spawn(work).join().unwrap();
     }
-    let marks = Read::whole(&recorder.stop().path).marks();
+    let marks = ReadBack::whole(&recorder.stop().path).marks();
     assert_eq!(marks.into_iter().collect::<Vec<_>>(), [(0, vec![0, 1]), (1, vec![1])]);
 }
 
 #[test]
-fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
+fn a_flush_writes_everything_while_recording_continues() {
     let folder = Folder::new();
     let recorder = start(Options { flush_every: Duration::MAX, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
-    for which in 0..50 {
-        recorder.record(mark, &[1, which]);
+    for index in 0..50 {
+        recorder.record(mark, &[1, index]);
         recorder.flush().unwrap();
-        let read = Read::whole(&recorder.path());
-        assert_eq!((read.marks()[&1].clone(), read.end), (all_of(which + 1), None));
+        let read = ReadBack::whole(&recorder.path());
+        assert_eq!((read.marks()[&1].clone(), read.end), (all_of(index + 1), None));
     }
     let length = fs::metadata(recorder.path()).unwrap().len();
     recorder.flush().unwrap();
-    assert_eq!(fs::metadata(recorder.path()).unwrap().len(), length, "nothing new takes no room");
+    assert_eq!(fs::metadata(recorder.path()).unwrap().len(), length, "a flush without events writes nothing");
     recorder.stop();
     assert_eq!(recorder.flush(), Err(FlushError::Stopped));
     recorder.record(mark, &[1, 50]);
@@ -200,19 +202,19 @@ fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
 }
 
 #[test]
-fn several_recorders_at_once_get_their_own_events() {
+fn simultaneous_recorders_get_separate_events() {
     let folder = Folder::new();
     let recorders: Vec<_> = (0..3).map(|number| start(Options::new(folder.file(&format!("{number}.swv"))))).collect();
     let marks: Vec<_> = recorders.iter().map(mark).collect();
     thread::scope(|scope| {
-        for who in 0..3_u64 {
+        for producer in 0..3_u64 {
             let (recorders, marks) = (&recorders, &marks);
             scope.spawn(move || {
-                let mut random = Random::new(who);
+                let mut random = Random::new(producer);
                 let mut next = [0; 3];
                 for _ in 0..30_000 {
                     let to = random.below(3);
-                    recorders[to].record(marks[to], &[who, next[to]]);
+                    recorders[to].record(marks[to], &[producer, next[to]]);
                     next[to] += 1;
                 }
             });
@@ -220,10 +222,10 @@ fn several_recorders_at_once_get_their_own_events() {
     });
     let mut total = 0;
     for recorder in recorders {
-        let read = Read::whole(&recorder.stop().path);
-        for which in read.marks().into_values() {
-            assert_eq!(which, all_of(which.len() as u64));
-            total += which.len();
+        let read = ReadBack::whole(&recorder.stop().path);
+        for index in read.marks().into_values() {
+            assert_eq!(index, all_of(index.len() as u64));
+            total += index.len();
         }
     }
     assert_eq!(total, 90_000);
@@ -243,12 +245,12 @@ fn a_paused_recorder_records_nothing() {
     let summary = recorder.stop();
     recorder.resume();
     recorder.record(mark, &[1, 100]);
-    assert_eq!(Read::whole(&summary.path).marks()[&1], all_of(4));
+    assert_eq!(ReadBack::whole(&summary.path).marks()[&1], all_of(4));
     assert_eq!(recorder.stop(), summary);
 }
 
 #[test]
-fn recorders_come_and_go_while_threads_record() {
+fn recorders_start_and_stop_while_threads_record() {
     let folder = Folder::new();
     let is_over = AtomicBool::new(false);
     let mut random = Random::new(11);
@@ -257,13 +259,13 @@ fn recorders_come_and_go_while_threads_record() {
         is_over.store(false, Ordering::Relaxed);
         let begun = Barrier::new(4);
         thread::scope(|scope| {
-            for who in 0..3_u64 {
+            for producer in 0..3_u64 {
                 let (recorder, is_over, begun) = (recorder.clone(), &is_over, &begun);
                 scope.spawn(move || {
                     let mark = mark(&recorder);
                     begun.wait();
-                    for which in 0.. {
-                        recorder.record(mark, &[who, which]);
+                    for index in 0.. {
+                        recorder.record(mark, &[producer, index]);
                         if is_over.load(Ordering::Relaxed) {
                             break;
                         }
@@ -273,9 +275,9 @@ fn recorders_come_and_go_while_threads_record() {
             begun.wait();
             thread::sleep(Duration::from_micros(random.bits() % 3_000));
             let summary = recorder.stop();
-            let read = Read::whole(&summary.path);
+            let read = ReadBack::whole(&summary.path);
             assert_ended(&read, &summary);
-            assert!(read.marks().into_values().all(|which| which == all_of(which.len() as u64)));
+            assert!(read.marks().into_values().all(|index| index == all_of(index.len() as u64)));
             is_over.store(true, Ordering::Relaxed);
         });
     }
@@ -292,12 +294,12 @@ fn dropping_the_last_handle_ends_the_file() {
     drop(recorder);
     other.record(kind, &[1, 1]);
     drop(other);
-    let read = Read::whole(&path);
+    let read = ReadBack::whole(&path);
     assert_eq!((read.marks()[&1].len(), read.end.map(|end| end.events)), (2, Some(2)));
     let again = start(Options { overwrite: true, ..Options::new(&path) });
     again.record(mark(&again), &[1, 7]);
     drop(again);
-    assert_eq!(Read::whole(&path).marks()[&1], [7], "the same thread records into the next one");
+    assert_eq!(ReadBack::whole(&path).marks()[&1], [7], "the same thread records to the next recording");
 }
 
 #[test]
@@ -319,27 +321,27 @@ fn a_signal_handler_may_record() {
         drop(ticker);
     });
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
+    let read = ReadBack::whole(&summary.path);
     let marks = read.marks();
-    assert_eq!(marks[&1], all_of(count), "what was interrupted is whole");
+    assert_eq!(marks[&1], all_of(count), "interrupted events are complete");
     let from_handler = marks.get(&2).map_or(0, Vec::len) as u64;
-    assert!(marks.get(&2).is_none_or(|which| which.is_sorted()));
+    assert!(marks.get(&2).is_none_or(|index| index.is_sorted()));
     let handled = handled.load(Ordering::Relaxed);
     assert_eq!(from_handler + read.lost(LossReason::Interrupted), handled);
     assert_eq!(summary.lost.get(&LossReason::Interrupted).copied().unwrap_or(0), handled - from_handler);
-    assert!(from_handler > 0 && handled > from_handler, "{from_handler} of {handled}: both ways were taken");
+    assert!(from_handler > 0 && handled > from_handler, "{from_handler} of {handled}: neither all nor none were lost");
 }
 
 #[test]
-fn a_warm_thread_neither_allocates_nor_gives_back() {
+fn a_warm_thread_neither_allocates_nor_frees() {
     let folder = Folder::new();
     let recorder = start(Options { memory: 3 * CHUNK, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
     let frame = label("work", "", 0).unwrap();
     let before = requests();
-    for which in 0..MANY {
-        recorder.record(mark, &[0, which]);
+    for index in 0..MANY {
+        recorder.record(mark, &[0, index]);
         recorder.instant_with(frame, None, b"[]");
     }
     assert_eq!(requests(), before);
@@ -347,7 +349,7 @@ fn a_warm_thread_neither_allocates_nor_gives_back() {
 }
 
 #[test]
-fn threads_can_be_named_late_and_by_others() {
+fn threads_can_be_named_late_and_by_other_threads() {
     let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let (begun, over) = (Barrier::new(2), Barrier::new(2));
@@ -359,18 +361,18 @@ fn threads_can_be_named_late_and_by_others() {
         });
         begun.wait();
         recorder.flush().unwrap();
-        let tid = Read::whole(&recorder.path()).dictionary.threads().next().unwrap().tid;
+        let tid = ReadBack::whole(&recorder.path()).dictionary.threads().next().unwrap().tid;
         recorder.name_other_thread(tid, "given");
-        recorder.name_other_thread(u32::MAX, "nobody");
-        let read = Read::whole(&recorder.stop().path);
+        recorder.name_other_thread(u32::MAX, "no thread");
+        let read = ReadBack::whole(&recorder.stop().path);
         assert_eq!(read.dictionary.threads().map(|thread| &*thread.name).collect::<Vec<_>>(), ["given"]);
         over.wait();
     });
 }
 
 #[test]
-fn the_system_s_clock_can_be_asked_for() {
-    child::in_own_process("live::the_system_s_clock_can_be_asked_for", check_clocks);
+fn the_system_clock_can_be_requested() {
+    child::in_own_process("live::the_system_clock_can_be_requested", check_clocks);
 }
 
 fn check_clocks(folder: &Path) {
@@ -381,7 +383,7 @@ fn check_clocks(folder: &Path) {
         recorder.free(1);
         thread::sleep(Duration::from_millis(20));
         recorder.free(2);
-        let read = Read::whole(&recorder.stop().path);
+        let read = ReadBack::whole(&recorder.stop().path);
         let line = read.timeline();
         let [first, second] = [0, 1].map(|index| line.nanoseconds(read.events[&1][index].ticks));
         assert!(second - first >= 20_000_000, "{first} {second}");
@@ -392,7 +394,7 @@ fn check_clocks(folder: &Path) {
 }
 
 #[test]
-fn what_keeps_a_recording_from_starting_is_one_sentence() {
+fn a_failed_start_is_reported_in_one_sentence() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::write(&path, "precious").unwrap();

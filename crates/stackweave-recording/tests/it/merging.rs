@@ -1,4 +1,4 @@
-//! A merged file holds what its parts hold, process by process.
+//! A merged file has the content of its parts, process by process.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,25 +7,25 @@ use stackweave_files::output::Existing;
 use stackweave_recording::{MergeError, Recording, merge, merge_to};
 use stackweave_testkit::folder::Folder;
 
-use crate::making::{Steps, busy, open_bytes, steps_of, visited};
+use crate::recording_builder::{Steps, busy, open_bytes, steps_of, visited};
 
-/// Pid and events of each process.
+/// Returns the process id and the events of each process.
 fn contents(recording: &Recording) -> Vec<(u32, Steps)> {
     recording.processes().iter().map(|process| (process.start().pid, visited(process).0)).collect()
 }
 
 #[test]
-fn a_merged_file_reads_as_its_parts_do() {
+fn a_merged_file_has_the_content_of_its_parts() {
     let folder = Folder::new();
     for pid in 1..=5 {
-        let made = busy(pid, pid.into(), 3, 12);
-        let made = if pid == 3 { made } else { made.end() };
-        folder.write(&format!("{pid}.swv"), &made.bytes);
+        let built = busy(pid, pid.into(), 3, 12);
+        let built = if pid == 3 { built } else { built.end() };
+        folder.write(&format!("{pid}.swv"), &built.bytes);
     }
     let parts = Recording::open(folder.path()).unwrap();
     let target = folder.path().join("all.swv");
-    let mut told = vec![];
-    let summary = merge_to(&parts, &target, Existing::Keep, &mut |bytes| told.push(bytes)).unwrap();
+    let mut progress = vec![];
+    let summary = merge_to(&parts, &target, Existing::Keep, &mut |bytes| progress.push(bytes)).unwrap();
     let merged = Recording::open(&target).unwrap();
     assert_eq!(contents(&merged), contents(&parts));
     for (a, b) in merged.processes().iter().zip(parts.processes()) {
@@ -33,8 +33,8 @@ fn a_merged_file_reads_as_its_parts_do() {
         assert_eq!((a.time_range(), a.dictionary().frame_count()), (b.time_range(), b.dictionary().frame_count()));
     }
     assert_eq!((summary.processes, summary.bytes, summary.damaged_bytes), (5, parts.bytes(), 0));
-    assert!(told.is_sorted() && told.last() == Some(&parts.bytes()));
-    // Beside its parts it changes nothing, and neither does merging it again.
+    assert!(progress.is_sorted() && progress.last() == Some(&parts.bytes()));
+    // Beside its parts it changes nothing, because each process is read once.
     let again = Recording::open(folder.path()).unwrap();
     let sorted = |recording: &Recording| {
         let mut contents = contents(recording);
@@ -46,12 +46,18 @@ fn a_merged_file_reads_as_its_parts_do() {
 }
 
 #[test]
-fn what_is_damaged_stays_behind() {
-    let made = busy(7, 1, 2, 20).end();
-    let hit = made.blocks.iter().rfind(|block| matches!(block.1, crate::making::Made::Events(..))).unwrap().0.clone();
-    let mut bytes = made.bytes.clone();
+fn damaged_blocks_are_not_merged() {
+    let built = busy(7, 1, 2, 20).end();
+    let hit = built
+        .blocks
+        .iter()
+        .rfind(|block| matches!(block.1, crate::recording_builder::BuiltBlock::Events(..)))
+        .unwrap()
+        .0
+        .clone();
+    let mut bytes = built.bytes.clone();
     bytes[hit.end - 1] ^= 1;
-    let hole = made.blocks[5].0.clone();
+    let hole = built.blocks[5].0.clone();
     bytes[hole.clone()].fill(0);
     let damaged = open_bytes(&bytes).unwrap();
     let mut out = vec![];
@@ -65,9 +71,9 @@ fn what_is_damaged_stays_behind() {
 
 #[test]
 fn an_input_is_never_overwritten() {
-    let made = busy(7, 1, 2, 20).end();
+    let built = busy(7, 1, 2, 20).end();
     let folder = Folder::new();
-    let path = folder.write("a.swv", &made.bytes);
+    let path = folder.write("a.swv", &built.bytes);
     let link = folder.path().join("link.swv");
     std::fs::hard_link(&path, &link).unwrap();
     let recording = Recording::open(&path).unwrap();
@@ -77,21 +83,21 @@ fn an_input_is_never_overwritten() {
         let sentence = "it is one of the recordings to merge, and would be overwritten";
         assert_eq!(error.to_string(), format!("{}: {sentence}", target.display()));
     }
-    assert_eq!(std::fs::read(&path).unwrap(), made.bytes);
+    assert_eq!(std::fs::read(&path).unwrap(), built.bytes);
     assert_eq!(folder.names(), ["a.swv", "link.swv"]);
 }
 
 #[test]
-fn a_merge_that_fails_leaves_nothing_behind() {
-    let made = busy(7, 1, 2, 20).end();
+fn a_failed_merge_leaves_no_files() {
+    let built = busy(7, 1, 2, 20).end();
     let folder = Folder::new();
-    let path = folder.write("a.swv", &made.bytes);
+    let path = folder.write("a.swv", &built.bytes);
     let recording = Recording::open(&path).unwrap();
     let error = merge_to(&recording, &folder.file("no/such/folder.swv"), Existing::Replace, &mut |_| ())
         .unwrap_err()
         .to_string();
     assert!(error.contains("folder.swv: it can't be written ("), "{error}");
-    // A folder can't be replaced by a file: all is written by then.
+    // A folder can't be replaced by a file, which is detected after everything is written.
     std::fs::create_dir(folder.path().join("taken.swv")).unwrap();
     let taken = folder.path().join("taken.swv");
     assert!(
@@ -101,7 +107,7 @@ fn a_merge_that_fails_leaves_nothing_behind() {
     assert_eq!(folder.names(), ["a.swv", "taken.swv"]);
 }
 
-/// Has room for so many bytes.
+/// A disk with space for this many bytes.
 struct FullDisk(usize);
 
 impl Write for FullDisk {
@@ -117,7 +123,7 @@ impl Write for FullDisk {
 }
 
 #[test]
-fn a_full_disk_is_said() {
+fn a_full_disk_is_reported() {
     let recording = open_bytes(&busy(7, 1, 2, 20).end().bytes).unwrap();
     let error = merge(&recording, &mut FullDisk(500), &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "the merged recording can't be written (no storage space)");

@@ -1,4 +1,4 @@
-//! Who observes a recording is told of everything, once and in order, and is never in its way.
+//! An observer receives every event, once and in order, and never blocks the recording.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -9,41 +9,41 @@ use std::time::Duration;
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::events;
 use stackweave_recording::live::{
-    KindNumber, Options, Recorder, Ring, Summary, Unwaiting, never_wait_while, set_waiter,
+    KindNumber, NeverBlock, Options, Recorder, Ring, Summary, never_block_while, set_waiter,
 };
 use stackweave_recording::{MakeObserver, Notes, Observer};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 
-use crate::recorded::{Read, STACKS, mark};
-use crate::watching::{Told, Watching, last_of, start_watched, watched};
+use crate::checking_observer::{CheckingObserver, Received, last_of, make_checking_observer, start_checked};
+use crate::recorded::{ReadBack, STACKS, mark};
 
 const SHORT: Duration = Duration::from_millis(2);
 const CHUNK: usize = 64 * 1024;
-/// Some buffers' worth.
+/// Fills several buffers.
 const MANY: u64 = 60_000;
 
-/// An event of who, which, and when the one before it had been recorded.
+/// Registers an event with a producer, an index, and the time after the producer recorded the previous event.
 fn step(recorder: &Recorder) -> KindNumber {
     let field = |name| Field::new(name, FieldType::Unsigned);
-    let fields = vec![field("who"), field("which"), field("before")];
+    let fields = vec![field("producer"), field("index"), field("before")];
     recorder.register(EventKind { name: "step".into(), role: Role::Instant, fields: fields.into() }).unwrap()
 }
 
 #[test]
-fn everything_is_told_once_and_before_it_is_settled() {
+fn every_event_is_received_once_and_before_it_is_settled() {
     let folder = Folder::new();
-    // Room for hardly any buffers: chunks are handed over all the time.
+    // Few buffers, so that chunks are handed over all the time.
     let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
-    let (recorder, told) = start_watched(options);
+    let (recorder, received) = start_checked(options);
     let kind = step(&recorder).fixed::<3>().unwrap();
     thread::scope(|scope| {
-        for who in 0..5_u64 {
+        for producer in 0..5_u64 {
             let recorder = &recorder;
             scope.spawn(move || {
                 let mut before = 0;
-                for which in 0..MANY {
-                    recorder.record_fixed(kind, [who, which, before]);
+                for index in 0..MANY {
+                    recorder.record_fixed(kind, [producer, index, before]);
                     fence(Ordering::SeqCst);
                     before = recorder.ticks_now();
                 }
@@ -53,58 +53,58 @@ fn everything_is_told_once_and_before_it_is_settled() {
     assert_eq!(last_of(&recorder, 4), Some(MANY - 1));
     let summary = recorder.stop();
     assert_eq!((summary.events, &summary.error), (5 * MANY, &None));
-    let told = told.lock().unwrap();
-    assert_eq!((told.events, told.ended, &*told.wrong), (5 * MANY, true, &[][..]));
-    assert!((0..5).all(|who| told.next[&who] == MANY));
-    assert!(told.settled > 1);
+    let received = received.lock().unwrap();
+    assert_eq!((received.events, received.ended, &*received.wrong), (5 * MANY, true, &[][..]));
+    assert!((0..5).all(|producer| received.next[&producer] == MANY));
+    assert!(received.settled > 1);
 }
 
 #[test]
-fn a_thread_that_records_little_is_told_of_as_often_as_was_asked_for() {
+fn events_of_a_slow_thread_are_received_at_the_requested_interval() {
     let folder = Folder::new();
     let never = Duration::from_secs(3600);
-    let (recorder, told) = start_watched(Options { flush_every: never, ..Options::new(folder.file("out.swv")) });
+    let (recorder, received) = start_checked(Options { flush_every: never, ..Options::new(folder.file("out.swv")) });
     let kind = step(&recorder);
     recorder.record(kind, &[0, 0, 0]);
-    while told.lock().unwrap().events == 0 {
+    while received.lock().unwrap().events == 0 {
         thread::sleep(SHORT);
     }
-    assert_eq!(recorder.stats().events, 0, "a buffer that is not full is not written for that");
+    assert_eq!(recorder.stats().events, 0, "a buffer that is not full is not written for the observer");
     recorder.record(kind, &[0, 1, 0]);
-    recorder.record_for(u32::MAX, &[(recorder.ticks_now(), kind, [7, 0, 0])]);
+    recorder.record_for_thread(u32::MAX, &[(recorder.ticks_now(), kind, [7, 0, 0])]);
     let summary = recorder.stop();
-    assert_eq!((summary.events, told.lock().unwrap().events), (3, 3));
-    let read = Read::whole(&summary.path);
-    let which: Vec<u64> = read.events[&1].iter().map(|event| event.words[1]).collect();
-    assert_eq!(which, [0, 1]);
+    assert_eq!((summary.events, received.lock().unwrap().events), (3, 3));
+    let read = ReadBack::whole(&summary.path);
+    let index: Vec<u64> = read.events[&1].iter().map(|event| event.words[1]).collect();
+    assert_eq!(index, [0, 1]);
 }
 
 #[test]
-fn who_asks_gets_an_answer_about_all_that_was_recorded_before() {
+fn a_query_sees_all_events_recorded_before_it() {
     let folder = Folder::new();
-    let (recorder, _) = start_watched(Options::new(folder.file("out.swv")));
+    let (recorder, _) = start_checked(Options::new(folder.file("out.swv")));
     let kind = step(&recorder);
-    for which in 0..200 {
-        recorder.record(kind, &[3, which, 0]);
-        assert_eq!(last_of(&recorder, 3), Some(which));
+    for index in 0..200 {
+        recorder.record(kind, &[3, index, 0]);
+        assert_eq!(last_of(&recorder, 3), Some(index));
     }
-    assert_eq!(recorder.ask(|_| panic!("the asker's own fault")), None::<()>);
+    assert_eq!(recorder.query_observer(|_| panic!("a query that panics")), None::<()>);
     recorder.record(kind, &[3, 200, 0]);
     let summary = recorder.stop();
     assert_eq!(summary.error, None);
-    assert_eq!(last_of(&recorder, 3), Some(200), "the observer is kept");
-    assert_eq!(recorder.ask_with_notes(|_, _| ()), None, "but nothing can be written any more");
+    assert_eq!(last_of(&recorder, 3), Some(200), "the observer still exists");
+    assert_eq!(recorder.query_observer_with_notes(|_, _| ()), None, "the file is closed");
     drop(recorder);
     let plain = crate::recorded::start(Options::new(folder.file("plain.swv")));
-    assert_eq!(plain.ask(|_| ()), None);
+    assert_eq!(plain.query_observer(|_| ()), None);
     plain.stop();
-    assert_eq!(plain.ask(|_| ()), None);
+    assert_eq!(plain.query_observer(|_| ()), None);
 }
 
 #[test]
-fn the_observer_goes_with_the_recorder_though_threads_remember_the_recording() {
-    struct Alive(Arc<()>);
-    impl Observer for Alive {
+fn the_observer_is_dropped_with_the_recorder_although_threads_have_lanes() {
+    struct ReferenceObserver(Arc<()>);
+    impl Observer for ReferenceObserver {
         fn events(&mut self, _: u32, _: &[u64]) {}
         fn settle(&mut self, _: u64, _: &mut Notes) {}
         fn end(&mut self, _: u64, _: &mut Notes) {}
@@ -119,7 +119,7 @@ fn the_observer_goes_with_the_recorder_though_threads_remember_the_recording() {
     let alive = Arc::new(());
     let make: MakeObserver = {
         let alive = Arc::downgrade(&alive);
-        Arc::new(move || Box::new(Alive(alive.upgrade().unwrap())))
+        Arc::new(move || Box::new(ReferenceObserver(alive.upgrade().unwrap())))
     };
     let options = Options::new(folder.file("out.swv"));
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
@@ -131,23 +131,23 @@ fn the_observer_goes_with_the_recorder_though_threads_remember_the_recording() {
 }
 
 #[test]
-fn notes_are_events_of_a_thread_of_their_own() {
+fn notes_are_events_of_a_separate_thread() {
     let folder = Folder::new();
-    let (recorder, told) = start_watched(Options::new(folder.file("out.swv")));
+    let (recorder, received) = start_checked(Options::new(folder.file("out.swv")));
     let (kind, note) = (step(&recorder), mark(&recorder));
-    told.lock().unwrap().note_at_end = Some(note);
+    received.lock().unwrap().note_at_end = Some(note);
     recorder.record(kind, &[0, 0, 0]);
     let ticks = recorder.ticks_now();
-    let noted = recorder.ask_with_notes(move |_, notes| {
+    let noted = recorder.query_observer_with_notes(move |_, notes| {
         notes.record_at(ticks, note, &[1, 10]);
         notes.record_at(ticks, note, &[1]);
         notes.record_at(ticks, note, &[1, 11]);
     });
     assert_eq!(noted, Some(()));
-    let read = Read::bytes(&std::fs::read(recorder.path()).unwrap());
-    assert_eq!(read.marks()[&1], [10, 11], "they are in the file when the answer comes");
+    let read = ReadBack::bytes(&std::fs::read(recorder.path()).unwrap());
+    assert_eq!(read.marks()[&1], [10, 11], "the notes are in the file when the query returns");
     let summary = recorder.stop();
-    let read = Read::whole(&summary.path);
+    let read = ReadBack::whole(&summary.path);
     assert_eq!((summary.events, read.end.unwrap().events), (4, 4));
     assert_eq!((&read.marks()[&1], &read.marks()[&2]), (&vec![10, 11], &vec![0]));
     let threads: Vec<&str> = read.dictionary.threads().map(|thread| &*thread.name).collect();
@@ -155,57 +155,57 @@ fn notes_are_events_of_a_thread_of_their_own() {
     let known: Vec<_> = recorder.threads().into_iter().map(|thread| (thread.number, thread.name)).collect();
     let read: Vec<_> = read.dictionary.threads().map(|thread| (thread.number, thread.name.clone())).collect();
     assert_eq!(known, read);
-    assert_eq!(told.lock().unwrap().events, 1, "nobody is told of their own notes");
+    assert_eq!(received.lock().unwrap().events, 1, "an observer does not receive its own notes");
 }
 
 #[test]
-fn kinds_that_are_not_written_are_told_of_and_not_in_the_file() {
+fn observer_only_kinds_are_received_and_not_written() {
     let folder = Folder::new();
-    let (recorder, told) = start_watched(Options::new(folder.file("out.swv")));
+    let (recorder, received) = start_checked(Options::new(folder.file("out.swv")));
     let field = |name| Field::new(name, FieldType::Unsigned);
-    let fields = vec![field("who"), field("which"), field("before")];
+    let fields = vec![field("producer"), field("index"), field("before")];
     let kind = EventKind { name: "step".into(), role: Role::Instant, fields: fields.into() };
-    let unwritten = recorder.register_unwritten(kind.clone()).unwrap();
+    let observer_only = recorder.register_observer_only(kind.clone()).unwrap();
     let mark = mark(&recorder);
-    told.lock().unwrap().mark = Some(mark);
-    assert_eq!(recorder.register_unwritten(kind.clone()), Some(unwritten));
-    assert_ne!(recorder.register(kind), Some(unwritten), "the same is another when it is written");
-    for which in 0..MANY {
-        recorder.record(unwritten, &[0, which, 0]);
-        if which % 1_000 == 0 {
-            recorder.record(mark, &[0, which / 1_000]);
+    received.lock().unwrap().mark = Some(mark);
+    assert_eq!(recorder.register_observer_only(kind.clone()), Some(observer_only));
+    assert_ne!(recorder.register(kind), Some(observer_only), "a written kind is distinct");
+    for index in 0..MANY {
+        recorder.record(observer_only, &[0, index, 0]);
+        if index % 1_000 == 0 {
+            recorder.record(mark, &[0, index / 1_000]);
         }
     }
     let summary = recorder.stop();
     assert_eq!((summary.events, summary.lost.len(), summary.error), (MANY / 1_000, 0, None));
-    assert_eq!(told.lock().unwrap().next[&0], MANY);
-    let read = Read::whole(&summary.path);
+    assert_eq!(received.lock().unwrap().next[&0], MANY);
+    let read = ReadBack::whole(&summary.path);
     assert_eq!((read.marks()[&0].len() as u64, read.count()), (MANY / 1_000, MANY / 1_000));
-    assert_eq!(read.dictionary.kind(unwritten.get()), None);
+    assert_eq!(read.dictionary.kind(observer_only.get()), None);
     assert!(read.dictionary.kind(mark.get()).is_some_and(|kind| kind.name == "mark"));
     assert!(summary.bytes_written < 20_000, "{}", summary.bytes_written);
 }
 
 #[test]
-fn an_observer_that_fails_does_not_end_the_recording() {
-    struct Failing(&'static str);
-    impl Failing {
-        fn at(&self, place: &str) {
-            assert!(self.0 != place, "a test of failures");
+fn a_failing_observer_does_not_end_the_recording() {
+    struct FailingObserver(&'static str);
+    impl FailingObserver {
+        fn fail_in(&self, call: &str) {
+            assert!(self.0 != call, "a test of failures");
         }
     }
-    impl Observer for Failing {
+    impl Observer for FailingObserver {
         fn events(&mut self, _: u32, _: &[u64]) {
-            self.at("events");
+            self.fail_in("events");
         }
         fn settle(&mut self, _: u64, _: &mut Notes) {
-            self.at("settle");
+            self.fail_in("settle");
         }
         fn end(&mut self, _: u64, _: &mut Notes) {
-            self.at("end");
+            self.fail_in("end");
         }
         fn interval(&self) -> Duration {
-            self.at("interval");
+            self.fail_in("interval");
             SHORT
         }
         fn as_any(&mut self) -> &mut dyn std::any::Any {
@@ -213,49 +213,49 @@ fn an_observer_that_fails_does_not_end_the_recording() {
         }
     }
     let folder = Folder::new();
-    for place in ["make", "events", "settle", "end", "interval"] {
+    for call in ["make", "events", "settle", "end", "interval"] {
         let make: MakeObserver = Arc::new(move || {
-            assert!(place != "make", "a test of failures");
-            Box::new(Failing(place))
+            assert!(call != "make", "a test of failures");
+            Box::new(FailingObserver(call))
         });
-        let options = Options { flush_every: SHORT, ..Options::new(folder.file(&format!("{place}.swv"))) };
+        let options = Options { flush_every: SHORT, ..Options::new(folder.file(&format!("{call}.swv"))) };
         let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
         let mark = mark(&recorder);
-        (0..MANY).for_each(|which| recorder.record(mark, &[0, which]));
+        (0..MANY).for_each(|index| recorder.record(mark, &[0, index]));
         recorder.flush().unwrap();
-        assert_eq!(recorder.ask(|_| ()).is_some(), place == "end", "{place}");
+        assert_eq!(recorder.query_observer(|_| ()).is_some(), call == "end", "{call}");
         let Summary { events, error, path, .. } = recorder.stop();
-        assert_eq!((events, Read::whole(&path).marks()[&0].len() as u64), (MANY, MANY), "{place}");
-        assert_eq!(error.as_deref(), Some("what observes the recording failed"), "{place}");
+        assert_eq!((events, ReadBack::whole(&path).marks()[&0].len() as u64), (MANY, MANY), "{call}");
+        assert_eq!(error.as_deref(), Some("the observer of the recording failed"), "{call}");
     }
 }
 
 #[test]
-fn in_a_ring_everything_is_told_and_dumps_have_notes_at_their_end() {
+fn a_rings_observer_receives_everything_and_dumps_end_with_its_notes() {
     let folder = Folder::new();
     let ring = Some(Ring { bytes: Some(20_000), seconds: None });
     let options = Options { ring, dump_at_exit: true, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
-    let (recorder, told) = start_watched(options);
+    let (recorder, received) = start_checked(options);
     let (kind, note) = (step(&recorder), mark(&recorder));
-    told.lock().unwrap().note_at_dump = Some(note);
-    (0..MANY).for_each(|which| recorder.record(kind, &[0, which, 0]));
+    received.lock().unwrap().note_at_dump = Some(note);
+    (0..MANY).for_each(|index| recorder.record(kind, &[0, index, 0]));
     for dump in 0..2 {
-        let read = Read::whole(&recorder.dump(Some(&folder.file("dump.swv"))).unwrap());
-        assert_eq!(read.marks()[&3], [dump], "those of an earlier dump are not in it");
+        let read = ReadBack::whole(&recorder.dump(Some(&folder.file("dump.swv"))).unwrap());
+        assert_eq!(read.marks()[&3], [dump], "without the notes of an earlier dump");
         assert!(read.count() < MANY && read.count() == read.end.unwrap().events);
     }
-    told.lock().unwrap().note_at_end = Some(note);
+    received.lock().unwrap().note_at_end = Some(note);
     recorder.record(kind, &[0, MANY, 0]);
     let summary = recorder.stop();
-    let told = told.lock().unwrap();
-    assert_eq!((told.next[&0], &*told.wrong), (MANY + 1, &[][..]));
-    let read = Read::whole(&summary.path);
+    let received = received.lock().unwrap();
+    assert_eq!((received.next[&0], &*received.wrong), (MANY + 1, &[][..]));
+    let read = ReadBack::whole(&summary.path);
     assert_eq!(read.marks().into_iter().collect::<Vec<_>>(), [(2, vec![0])]);
 }
 
 #[test]
-fn a_forked_child_has_an_observer_of_its_own() {
-    let name = "observing::a_forked_child_has_an_observer_of_its_own";
+fn a_forked_child_has_a_separate_observer() {
+    let name = "observing::a_forked_child_has_a_separate_observer";
     if child::role().is_none() {
         let folder = Folder::new();
         let role = folder.path().to_str().unwrap();
@@ -264,25 +264,25 @@ fn a_forked_child_has_an_observer_of_its_own() {
         return;
     }
     let path = std::path::PathBuf::from(child::role().unwrap()).join("out.swv");
-    let (recorder, _) = start_watched(Options::new(path));
+    let (recorder, _) = start_checked(Options::new(path));
     let kind = step(&recorder);
-    (0..10).for_each(|which| recorder.record(kind, &[0, which, 0]));
+    (0..10).for_each(|index| recorder.record(kind, &[0, index, 0]));
     assert_eq!(last_of(&recorder, 0), Some(9));
-    // SAFETY: the child records, asks and ends: glibc lets it allocate.
+    // SAFETY: the child records, queries and ends: glibc lets it allocate.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        let nobody = recorder.ask(|_| ());
+        let before_events = recorder.query_observer(|_| ());
         recorder.record(kind, &[1, 0, 0]);
         let seen = (last_of(&recorder, 0), last_of(&recorder, 1));
         recorder.stop();
-        let is_right = nobody.is_none() && seen == (None, Some(0)) && last_of(&recorder, 1) == Some(0);
+        let is_right = before_events.is_none() && seen == (None, Some(0)) && last_of(&recorder, 1) == Some(0);
         // SAFETY: ends the process.
         unsafe { libc::_exit(i32::from(!is_right)) }
     }
     let mut status = 0;
-    // SAFETY: a child of this process, and a place for its status.
+    // SAFETY: a child of this process, and a valid pointer to its status.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-    assert_eq!(status, 0, "the child saw its own events, and no others");
+    assert_eq!(status, 0, "the child saw only its own events");
     recorder.record(kind, &[0, 10, 0]);
     assert_eq!((last_of(&recorder, 0), last_of(&recorder, 1)), (Some(10), None));
 }
@@ -295,8 +295,8 @@ fn counting_waiter(wait: &mut dyn FnMut()) {
 }
 
 #[test]
-fn who_waits_plainly_waits_without_the_waiter() {
-    let name = "observing::who_waits_plainly_waits_without_the_waiter";
+fn bypass_waiter_waits_without_the_waiter() {
+    let name = "observing::bypass_waiter_waits_without_the_waiter";
     if child::role().is_none() {
         let output = child::run(&mut child::command(&child::own_executable(), name, "waits"));
         assert!(output.status.success(), "{}", child::text(&output));
@@ -304,28 +304,28 @@ fn who_waits_plainly_waits_without_the_waiter() {
     }
     set_waiter(counting_waiter);
     let folder = Folder::new();
-    for waits_plainly in [true, false] {
-        let path = folder.file(&format!("{waits_plainly}.swv"));
-        let (recorder, told) = start_watched(Options { memory: CHUNK, waits_plainly, ..Options::new(path) });
-        told.lock().unwrap().delay = Duration::from_millis(3);
+    for bypass_waiter in [true, false] {
+        let path = folder.file(&format!("{bypass_waiter}.swv"));
+        let (recorder, received) = start_checked(Options { memory: CHUNK, bypass_waiter, ..Options::new(path) });
+        received.lock().unwrap().delay = Duration::from_millis(3);
         let kind = step(&recorder);
-        (0..MANY).for_each(|which| recorder.record(kind, &[0, which, 0]));
+        (0..MANY).for_each(|index| recorder.record(kind, &[0, index, 0]));
         assert_eq!(recorder.stop().events, MANY);
-        assert_eq!(WAITED.load(Ordering::SeqCst) == 0, waits_plainly);
+        assert_eq!(WAITED.load(Ordering::SeqCst) == 0, bypass_waiter);
     }
 }
 
 #[test]
-fn who_must_not_wait_gets_memory_beyond_the_limit() {
-    // Whether threads may wait is asked in the whole process.
-    let name = "observing::who_must_not_wait_gets_memory_beyond_the_limit";
+fn a_thread_that_must_not_block_gets_memory_beyond_the_limit() {
+    // The function that decides whether threads may block applies to the whole process.
+    let name = "observing::a_thread_that_must_not_block_gets_memory_beyond_the_limit";
     child::in_own_process(name, record_without_waiting);
 }
 
 fn record_without_waiting(folder: &Path) {
     static HOLDS: AtomicU64 = AtomicU64::new(1);
-    struct Stuck(Arc<Mutex<()>>, Arc<AtomicU64>);
-    impl Observer for Stuck {
+    struct GatedObserver(Arc<Mutex<()>>, Arc<AtomicU64>);
+    impl Observer for GatedObserver {
         fn events(&mut self, _: u32, words: &[u64]) {
             let _open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             self.1.fetch_add(words.len() as u64 / 3, Ordering::SeqCst);
@@ -339,77 +339,78 @@ fn record_without_waiting(folder: &Path) {
             self
         }
     }
-    let (gate, told) = (Arc::new(Mutex::new(())), Arc::new(AtomicU64::new(0)));
+    let (gate, received) = (Arc::new(Mutex::new(())), Arc::new(AtomicU64::new(0)));
     let make: MakeObserver = {
-        let (gate, told) = (Arc::clone(&gate), Arc::clone(&told));
-        Arc::new(move || Box::new(Stuck(Arc::clone(&gate), Arc::clone(&told))))
+        let (gate, received) = (Arc::clone(&gate), Arc::clone(&received));
+        Arc::new(move || Box::new(GatedObserver(Arc::clone(&gate), Arc::clone(&received))))
     };
     let options = Options { memory: CHUNK, ..Options::new(folder.join("out.swv")) };
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let mark = mark(&recorder);
     let closed = gate.lock().unwrap();
-    let unwaiting = Unwaiting::begin();
-    let nested = Unwaiting::begin();
+    let never_block = NeverBlock::begin();
+    let nested = NeverBlock::begin();
     drop(nested);
-    (0..MANY).for_each(|which| recorder.record(mark, &[0, which]));
+    (0..MANY).for_each(|index| recorder.record(mark, &[0, index]));
     assert!(recorder.stats().buffer_bytes > 10 * CHUNK, "{:?}", recorder.stats());
-    drop(unwaiting);
-    never_wait_while(|| HOLDS.load(Ordering::SeqCst) != 0);
-    (0..MANY).for_each(|which| recorder.record(mark, &[0, which]));
+    drop(never_block);
+    never_block_while(|| HOLDS.load(Ordering::SeqCst) != 0);
+    (0..MANY).for_each(|index| recorder.record(mark, &[0, index]));
     assert!(recorder.stats().buffer_bytes > 20 * CHUNK, "{:?}", recorder.stats());
     HOLDS.store(0, Ordering::SeqCst);
     let waiting = thread::spawn({
         let recorder = recorder.clone();
-        move || (0..MANY).for_each(|which| recorder.record(mark, &[1, which]))
+        move || (0..MANY).for_each(|index| recorder.record(mark, &[1, index]))
     });
     while recorder.stats().threads < 2 {
         thread::yield_now();
     }
-    assert!(!waiting.is_finished(), "who may wait does");
+    assert!(!waiting.is_finished(), "a thread that may block does");
     drop(closed);
     waiting.join().unwrap();
     let summary = recorder.stop();
-    assert_eq!((summary.events, told.load(Ordering::SeqCst), summary.lost.len()), (3 * MANY, 3 * MANY, 0));
-    assert_eq!(Read::whole(&summary.path).marks()[&0].len() as u64, 2 * MANY);
+    assert_eq!((summary.events, received.load(Ordering::SeqCst), summary.lost.len()), (3 * MANY, 3 * MANY, 0));
+    assert_eq!(ReadBack::whole(&summary.path).marks()[&0].len() as u64, 2 * MANY);
 }
 
 #[test]
-fn what_is_told_is_the_same_for_all_who_watch() {
+fn guarantees_hold_for_many_short_threads() {
     let folder = Folder::new();
-    let told: Arc<Mutex<Told>> = Arc::default();
+    let received: Arc<Mutex<Received>> = Arc::default();
     let options = Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
-    let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(watched(&told))).unwrap();
+    let recorder =
+        Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make_checking_observer(&received))).unwrap();
     let kind = step(&recorder);
-    // Many short threads: lanes come and go in the middle of rounds.
+    // Lanes appear and end in the middle of rounds.
     for round in 0..40_u64 {
         thread::scope(|scope| {
-            for who in 0..6 {
+            for producer in 0..6 {
                 let recorder = &recorder;
-                scope.spawn(move || (0..50).for_each(|which| recorder.record(kind, &[round * 6 + who, which, 0])));
+                scope.spawn(move || (0..50).for_each(|index| recorder.record(kind, &[round * 6 + producer, index, 0])));
             }
         });
     }
     recorder.stop();
-    let told = told.lock().unwrap();
-    assert_eq!((told.next.len(), told.events, &*told.wrong), (240, 240 * 50, &[][..]));
-    assert!(recorder.ask(|observer| observer.is::<Watching>()) == Some(true));
+    let received = received.lock().unwrap();
+    assert_eq!((received.next.len(), received.events, &*received.wrong), (240, 240 * 50, &[][..]));
+    assert!(recorder.query_observer(|observer| observer.is::<CheckingObserver>()) == Some(true));
 }
 
-/// Is told of kinds and events, and holds that no event comes before its kind.
+/// Receives kinds and events, and checks that each kind precedes its events.
 #[derive(Default)]
-struct Kinds {
-    told: Vec<(KindNumber, EventKind)>,
+struct KindObserver {
+    received: Vec<(KindNumber, EventKind)>,
     events: u64,
 }
 
-impl Observer for Kinds {
+impl Observer for KindObserver {
     fn kind(&mut self, number: KindNumber, kind: &EventKind) {
-        assert_eq!(usize::from(number.get()), self.told.len() + 1);
-        self.told.push((number, kind.clone()));
+        assert_eq!(usize::from(number.get()), self.received.len() + 1);
+        self.received.push((number, kind.clone()));
     }
 
     fn events(&mut self, _: u32, words: &[u64]) {
-        let (_, kind) = &self.told[usize::from(words[0].to_le_bytes()[0]) - 1];
+        let (_, kind) = &self.received[usize::from(words[0].to_le_bytes()[0]) - 1];
         assert_eq!(words.len() % (kind.words() + 1), 0);
         self.events += 1;
     }
@@ -428,27 +429,30 @@ impl Observer for Kinds {
 }
 
 #[test]
-fn every_kind_is_told_once_and_before_its_events() {
+fn every_kind_is_received_once_and_before_its_events() {
     let folder = Folder::new();
-    let make: MakeObserver = Arc::new(|| Box::new(Kinds::default()));
+    let make: MakeObserver = Arc::new(|| Box::new(KindObserver::default()));
     let options = Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let named = |name: String| EventKind { name: name.into(), role: Role::Instant, fields: vec![].into() };
-    let told_of = |recorder: &Recorder| {
-        recorder.ask(|observer| observer.downcast_mut::<Kinds>().map(|kinds| (kinds.told.clone(), kinds.events)))
+    let received_by = |recorder: &Recorder| {
+        recorder.query_observer(|observer| {
+            observer.downcast_mut::<KindObserver>().map(|kinds| (kinds.received.clone(), kinds.events))
+        })
     };
     for number in 0..100 {
         let kind = named(number.to_string());
-        let number = if number % 2 == 0 { recorder.register(kind) } else { recorder.register_unwritten(kind) }.unwrap();
+        let number =
+            if number % 2 == 0 { recorder.register(kind) } else { recorder.register_observer_only(kind) }.unwrap();
         recorder.record(number, &[]);
         thread::sleep(Duration::from_micros(100));
-        // Who declares one and asks at once is not too early either.
+        // The observer knows a kind when the code that registered it makes a query.
         let unused = recorder.register(named(format!("unused {}", number.get()))).unwrap();
-        let (told, _) = told_of(&recorder).unwrap().unwrap();
-        assert_eq!(told.last(), Some(&(unused, named(format!("unused {}", number.get())))));
+        let (received, _) = received_by(&recorder).unwrap().unwrap();
+        assert_eq!(received.last(), Some(&(unused, named(format!("unused {}", number.get())))));
     }
-    let (told, events) = told_of(&recorder).unwrap().unwrap();
-    assert_eq!((told.len(), events), (events::BUILT_IN.len() + 200, 100));
-    assert_eq!(told[9].1, events::FREE);
+    let (received, events) = received_by(&recorder).unwrap().unwrap();
+    assert_eq!((received.len(), events), (events::BUILT_IN.len() + 200, 100));
+    assert_eq!(received[9].1, events::FREE);
     assert_eq!(recorder.stop().error, None);
 }

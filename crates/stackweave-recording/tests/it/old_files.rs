@@ -1,17 +1,17 @@
-//! Files of this and every earlier version stay readable. They are the seeds of the fuzz target, too.
+//! Files of this and all earlier versions stay readable. They are also seeds of the fuzz target.
 //!
-//! `STACKWEAVE_BLESS=1` writes those of this version that are not there. One that is there is never written again.
+//! `STACKWEAVE_BLESS=1` writes missing files of this version. Existing ones are never rewritten.
 
 use std::path::PathBuf;
 
 use stackweave_recording::Recording;
 use stackweave_recording::file::{BlockKind, LossReason, write_block};
 
-use crate::making::{Maker, Steps, busy, visited};
+use crate::recording_builder::{RecordingBuilder, Steps, busy, visited};
 
-/// The files of version 1, and the processes in them.
-fn version_1() -> Vec<(&'static str, Vec<Maker>)> {
-    let mut details = Maker::new(3, 500);
+/// Returns the files of version 1, and the processes in them.
+fn version_1() -> Vec<(&'static str, Vec<RecordingBuilder>)> {
+    let mut details = RecordingBuilder::new(3, 500);
     details.thread(1, "main");
     details.clock(0, 500);
     details.steps(1, &[(10, 1), (20, u64::MAX), (20, 0), (1 << 50, 7)]);
@@ -29,7 +29,7 @@ fn version_1() -> Vec<(&'static str, Vec<Maker>)> {
         ("details", vec![details.end()]),
         ("unknown-block", vec![with_unknown.end()]),
         ("two", vec![busy(5, 5, 1, 2), busy(6, 6, 2, 3).end()]),
-        ("empty", vec![Maker::new(7, 0).end()]),
+        ("empty", vec![RecordingBuilder::new(7, 0).end()]),
     ]
 }
 
@@ -38,17 +38,17 @@ fn seeds() -> PathBuf {
 }
 
 #[test]
-fn files_of_version_1_hold_what_they_always_held() {
-    for (name, made) in version_1() {
+fn files_of_version_1_keep_their_content() {
+    for (name, built) in version_1() {
         let path = seeds().join(format!("v1-{name}.swv"));
         if std::env::var_os("STACKWEAVE_BLESS").is_some() && !path.exists() {
             std::fs::create_dir_all(seeds()).unwrap();
-            let bytes: Vec<u8> = made.iter().flat_map(|maker| maker.bytes.clone()).collect();
+            let bytes: Vec<u8> = built.iter().flat_map(|builder| builder.bytes.clone()).collect();
             std::fs::write(&path, bytes).unwrap();
         }
         let recording = Recording::open(&path).unwrap();
         let found: Vec<Steps> = recording.processes().iter().map(|process| visited(process).0).collect();
-        let expected: Vec<Steps> = made.iter().map(Maker::all_steps).collect();
+        let expected: Vec<Steps> = built.iter().map(RecordingBuilder::all_steps).collect();
         assert_eq!(found, expected, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Opening what is no recording ends in one clear sentence.
+//! Opening a file that is no recording fails with one clear sentence.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,9 +7,9 @@ use stackweave_recording::file::{BlockHeader, BlockKind, SYNC, write_block};
 use stackweave_recording::{OpenError, Recording};
 use stackweave_testkit::folder::Folder;
 
-use crate::making::{busy, start};
+use crate::recording_builder::{busy, start};
 
-/// What opening `path` says, behind the path.
+/// Returns the error of opening `path`, without the path.
 fn complaint(path: &Path) -> String {
     let error = Recording::open(path).unwrap_err();
     let sentence = error.to_string();
@@ -19,7 +19,7 @@ fn complaint(path: &Path) -> String {
     rest.unwrap_or_else(|| panic!("no path in front: {sentence}")).to_owned()
 }
 
-/// The sentence that opening a file of these bytes ends in.
+/// Returns the error of opening a file with these bytes.
 fn complaint_about(bytes: &[u8]) -> String {
     let folder = Folder::new();
     complaint(&folder.write("file.swv", bytes))
@@ -48,7 +48,7 @@ fn an_empty_file_is_called_empty() {
 }
 
 #[test]
-fn what_is_not_there_is_said_not_to_be() {
+fn a_missing_file_is_reported_as_missing() {
     let folder = Folder::new();
     assert_eq!(complaint(&folder.file("nothing.swv")), "there is no such file or folder");
     assert_eq!(complaint(folder.path()), "the folder holds no recordings (files that end in .swv)");
@@ -61,7 +61,7 @@ fn what_is_not_there_is_said_not_to_be() {
 }
 
 #[test]
-fn a_folder_of_wrong_files_says_what_is_wrong_with_the_first() {
+fn a_folder_of_wrong_files_reports_the_error_of_the_first() {
     let folder = Folder::new();
     let first = folder.write("a.swv", b"");
     let reason = format!("{}: the file is empty, so nothing was recorded to it", first.display());
@@ -74,11 +74,11 @@ fn a_folder_of_wrong_files_says_what_is_wrong_with_the_first() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_says_so() {
+fn a_file_without_permission_is_reported() {
     let folder = Folder::new();
     let path = folder.write("secret.swv", &busy(7, 1, 1, 2).bytes);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser may read it all the same.
+    // The superuser may read it anyway.
     if std::fs::File::open(&path).is_err() {
         assert_eq!(complaint(&path), "you may not read it (permission denied)");
     }
@@ -88,11 +88,11 @@ fn a_file_that_may_not_be_read_says_so() {
     assert_eq!(failed, format!("{}: it can't be read (broken disk)", path.display()));
 }
 
-/// The same bytes with every header of a later version.
+/// Returns the same bytes with every header of a later version.
 fn of_a_later_version(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&SYNC)).collect();
-    for at in places {
+    let offsets: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&SYNC)).collect();
+    for at in offsets {
         bytes[at + 9] += 1;
         let own = crc32fast::hash(&bytes[at..at + BlockHeader::LEN - 4]);
         bytes[at + BlockHeader::LEN - 4..at + BlockHeader::LEN].copy_from_slice(&own.to_le_bytes());
@@ -101,7 +101,7 @@ fn of_a_later_version(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_recording_of_a_later_version_asks_for_an_update() {
+fn a_recording_of_a_later_version_requests_an_update() {
     let later = of_a_later_version(&busy(7, 1, 2, 5).end().bytes);
     let sentence = "a newer Stackweave wrote this recording, and this one can't read it; please update";
     assert_eq!(complaint_about(&later), sentence);
@@ -114,16 +114,16 @@ fn a_recording_of_a_later_version_asks_for_an_update() {
 }
 
 #[test]
-fn a_recording_that_is_cut_inside_its_first_block_says_so() {
-    let made = busy(7, 1, 1, 2);
+fn a_recording_that_is_truncated_in_its_first_block_is_reported() {
+    let built = busy(7, 1, 1, 2);
     let sentence = "it is a recording that is cut or damaged at its start, so nothing of it can be read";
-    for end in 1..made.blocks[0].0.end {
-        assert_eq!(complaint_about(&made.bytes[..end]), sentence, "cut at {end}");
+    for end in 1..built.blocks[0].0.end {
+        assert_eq!(complaint_about(&built.bytes[..end]), sentence, "cut at {end}");
     }
 }
 
 #[test]
-fn blocks_without_a_start_are_a_damaged_recording() {
+fn blocks_without_a_start_are_reported_as_a_damaged_recording() {
     let mut bytes = vec![];
     write_block(BlockKind::Clock, 5, &[0; 4], &mut bytes).unwrap();
     let sentence = "it is a recording that is cut or damaged at its start, so nothing of it can be read";

@@ -1,4 +1,4 @@
-//! Files of recordings: an old one is there until a new one is, and what is not the recording's stays.
+//! Files of recordings: an old file stays until there is a new one, and files of other programs are not touched.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use stackweave_recording::live::{Options, Recorder, Ring};
 use stackweave_recording::read::first_start;
 use stackweave_testkit::folder::Folder;
 
-use crate::recorded::{Read, STACKS, mark, start};
+use crate::recorded::{ReadBack, STACKS, mark, start};
 
 fn later(path: &Path) -> Options {
     Options { overwrite: true, named_later: true, ..Options::new(path) }
@@ -22,14 +22,14 @@ fn ring(path: &Path) -> Options {
 }
 
 fn marks_in(path: &Path) -> Vec<u64> {
-    Read::whole(path).marks().into_keys().collect()
+    ReadBack::whole(path).marks().into_keys().collect()
 }
 
 #[test]
 fn the_old_recording_stays_until_the_new_one_is_published() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let of_run = |recorder: &Recorder, who: u64| recorder.record(mark(recorder), &[who, 0]);
+    let of_run = |recorder: &Recorder, producer: u64| recorder.record(mark(recorder), &[producer, 0]);
     let first = start(Options::new(&path));
     of_run(&first, 1);
     first.stop();
@@ -46,11 +46,11 @@ fn the_old_recording_stays_until_the_new_one_is_published() {
     of_run(&third, 3);
     assert_eq!(third.stop().path, path);
     assert_eq!((marks_in(&path), folder.paths().len()), (vec![3], 1));
-    assert_eq!(Read::whole(&path).count(), 2);
+    assert_eq!(ReadBack::whole(&path).count(), 2);
 }
 
 #[test]
-fn a_start_that_fails_leaves_the_old_recording() {
+fn a_failed_start_keeps_the_old_recording() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::create_dir(&path).unwrap();
@@ -62,15 +62,15 @@ fn a_start_that_fails_leaves_the_old_recording() {
 }
 
 #[test]
-fn a_name_that_was_taken_meanwhile_is_left_alone() {
+fn a_name_that_was_taken_meanwhile_is_not_replaced() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     let recorder = start(Options { overwrite: false, ..later(&path) });
-    fs::write(&path, "theirs").unwrap();
+    fs::write(&path, "foreign").unwrap();
     let error = recorder.publish().unwrap_err().to_string();
     assert!(error.contains("the file exists already"), "{error}");
     recorder.discard();
-    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(fs::read(&path).unwrap(), b"foreign");
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn only_its_own_file_is_discarded() {
     let path = folder.file("out.swv");
     let recorder = start(Options::new(&path));
     fs::rename(&path, folder.file("kept.swv")).unwrap();
-    fs::write(&path, "theirs").unwrap();
+    fs::write(&path, "foreign").unwrap();
     recorder.discard();
-    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(fs::read(&path).unwrap(), b"foreign");
     assert!(folder.file("kept.swv").exists());
     let recorder = start(Options { overwrite: true, ..Options::new(&path) });
     recorder.record(mark(&recorder), &[1, 0]);
@@ -92,31 +92,31 @@ fn only_its_own_file_is_discarded() {
 }
 
 #[test]
-fn two_rings_with_one_path_have_a_file_each() {
+fn two_rings_with_one_path_have_separate_files() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     let rings = [start(ring(&path)), start(ring(&path))];
-    for (who, ring) in (1..).zip(&rings) {
-        ring.record(mark(ring), &[who, 0]);
+    for (producer, ring) in (1..).zip(&rings) {
+        ring.record(mark(ring), &[producer, 0]);
     }
     let second = folder.file("out-2.swv");
     for _ in 0..2 {
-        // What a ring has dumped before it may replace.
+        // A ring may replace its own earlier dump.
         assert_eq!(rings[0].dump(None).unwrap(), path);
         assert_eq!(rings[1].dump(None).unwrap(), second);
     }
     assert_eq!((marks_in(&path), marks_in(&second)), (vec![1], vec![2]));
     let other = folder.file("other.swv");
-    fs::write(&other, "theirs").unwrap();
+    fs::write(&other, "foreign").unwrap();
     assert_eq!(rings[0].dump(Some(&other)).unwrap(), folder.file("other-2.swv"));
-    assert_eq!(fs::read(&other).unwrap(), b"theirs");
+    assert_eq!(fs::read(&other).unwrap(), b"foreign");
     assert_eq!((rings[0].stop().path, rings[1].stop().path), (path.clone(), second.clone()));
     assert_eq!((marks_in(&path), marks_in(&second)), (vec![1], vec![2]));
     assert_eq!(folder.paths().len(), 4);
 }
 
 #[test]
-fn a_ring_that_may_overwrite_does() {
+fn a_ring_that_may_overwrite_replaces_the_old_file() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::write(&path, "old").unwrap();
@@ -128,7 +128,7 @@ fn a_ring_that_may_overwrite_does() {
 }
 
 #[test]
-fn recordings_are_their_owners_only_and_keep_the_rights_of_what_they_replace() {
+fn recordings_are_private_and_keep_the_permissions_of_the_file_that_they_replace() {
     let folder = Folder::new();
     let (path, link) = (folder.file("out.swv"), folder.file("link.swv"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -139,7 +139,7 @@ fn recordings_are_their_owners_only_and_keep_the_rights_of_what_they_replace() {
     let before = first_start(&path).unwrap().run().unwrap().to_owned();
     start(Options { overwrite: true, ..Options::new(&link) }).stop();
     assert_eq!((mode(&path), fs::read_link(&link).unwrap().as_path()), (0o640, Path::new("out.swv")));
-    assert_ne!(first_start(&path).unwrap().run().unwrap(), before, "each run has its own number");
+    assert_ne!(first_start(&path).unwrap().run().unwrap(), before, "each run has a distinct number");
     let dumped = folder.file("ring.swv");
     start(ring(&dumped)).stop();
     assert_eq!(mode(&dumped), 0o600);

@@ -1,4 +1,4 @@
-//! A warm push and a warm pop ask for no memory.
+//! Warm pushes and pops of phases do not allocate.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use stackweave_testkit::folder::Folder;
 
 static STACKS: StackTable = StackTable::new();
 
-/// Several buffers' worth.
+/// Fills several buffers.
 const MANY: usize = 100_000;
 
-fn tell_all(timing: &Timing, depth: usize) {
+fn record_all(timing: &Timing, depth: usize) {
     let work = label("work", "phases.py", 1).unwrap();
     let outer = timing.push(work);
     timing.push_code(work, 12, 1);
@@ -28,19 +28,19 @@ fn tell_all(timing: &Timing, depth: usize) {
 }
 
 #[test]
-fn what_is_warm_asks_for_no_memory() {
+fn warm_pushes_and_pops_do_not_allocate() {
     let folder = Folder::new();
     let [first, second] = ["a.swv", "b.swv"].map(|name| {
         let recorder = Recorder::start(Options::new(folder.file(name)), &STACKS, Arc::new(NoNames)).unwrap();
         Timing::new(recorder).unwrap()
     });
     let depth = 100;
-    tell_all(&first, depth);
-    tell_all(&second, depth);
+    record_all(&first, depth);
+    record_all(&second, depth);
     let before = requests();
     for _ in 0..MANY / depth {
-        tell_all(&first, depth);
-        tell_all(&second, depth);
+        record_all(&first, depth);
+        record_all(&second, depth);
         assert_eq!((first.depth(), second.current()), (0, None));
     }
     assert_eq!(requests() - before, 0);

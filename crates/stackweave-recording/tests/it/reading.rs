@@ -1,4 +1,4 @@
-//! What was recorded comes back: of every thread, of every process, in its order.
+//! Recorded events are read back, of every thread and process, in their order.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -11,27 +11,27 @@ use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
-use crate::making::{Maker, Steps, busy, open_bytes, start, steps_of, value_of};
+use crate::recording_builder::{RecordingBuilder, Steps, busy, open_bytes, start, steps_of, value_of};
 
 #[test]
-fn every_event_comes_back() {
+fn every_event_is_read_back() {
     for seed in 0..20 {
-        let made = busy(7, seed, 5, 60).end();
-        let recording = open_bytes(&made.bytes).unwrap();
+        let built = busy(7, seed, 5, 60).end();
+        let recording = open_bytes(&built.bytes).unwrap();
         let [process] = recording.processes() else { panic!("{recording:?}") };
         assert_eq!(process.start().pid, 7);
-        assert_eq!(steps_of(process), made.all_steps(), "seed {seed}");
-        assert_eq!(process.event_count(), made.all_steps().values().map(|steps| steps.len() as u64).sum::<u64>());
-        assert_eq!((recording.report(), recording.bytes()), (vec![], made.bytes.len() as u64));
+        assert_eq!(steps_of(process), built.all_steps(), "seed {seed}");
+        assert_eq!(process.event_count(), built.all_steps().values().map(|steps| steps.len() as u64).sum::<u64>());
+        assert_eq!((recording.report(), recording.bytes()), (vec![], built.bytes.len() as u64));
     }
 }
 
 #[test]
-fn what_events_refer_to_is_known() {
-    let mut made = Maker::new(7, 0);
-    made.thread(3, "worker");
-    made.note(3, 5, "load", "{\"a\": 1}");
-    let recording = open_bytes(&made.end().bytes).unwrap();
+fn names_and_stacks_of_events_are_read_back() {
+    let mut built = RecordingBuilder::new(7, 0);
+    built.thread(3, "worker");
+    built.note(3, 5, "load", "{\"a\": 1}");
+    let recording = open_bytes(&built.end().bytes).unwrap();
     let process = &recording.processes()[0];
     let dictionary = process.dictionary();
     let mut seen = 0;
@@ -50,51 +50,51 @@ fn what_events_refer_to_is_known() {
 }
 
 #[test]
-fn a_recording_without_events_is_one() {
-    let recording = open_bytes(&Maker::new(7, 0).end().bytes).unwrap();
+fn a_recording_without_events_is_valid() {
+    let recording = open_bytes(&RecordingBuilder::new(7, 0).end().bytes).unwrap();
     let process = &recording.processes()[0];
     assert_eq!((process.event_count(), process.time_range(), recording.time_range()), (0, None, None));
     assert_eq!((steps_of(process), in_time_order(process)), (Steps::new(), vec![]));
 }
 
 #[test]
-fn several_processes_in_one_file_are_told_apart() {
-    let made: Vec<Maker> = (1..=4).map(|pid| busy(pid, pid.into(), 2, 9)).collect();
+fn several_processes_in_one_file_are_distinguished() {
+    let built: Vec<RecordingBuilder> = (1..=4).map(|pid| busy(pid, pid.into(), 2, 9)).collect();
     // The second was killed.
-    let closed = made.into_iter().map(|maker| if maker.bytes.len() % 2 == 0 { maker } else { maker.end() });
-    let made: Vec<Maker> = closed.collect();
-    let file: Vec<u8> = made.iter().flat_map(|maker| maker.bytes.clone()).collect();
+    let closed = built.into_iter().map(|builder| if builder.bytes.len() % 2 == 0 { builder } else { builder.end() });
+    let built: Vec<RecordingBuilder> = closed.collect();
+    let file: Vec<u8> = built.iter().flat_map(|builder| builder.bytes.clone()).collect();
     let recording = open_bytes(&file).unwrap();
     assert_eq!(recording.processes().len(), 4);
-    for (process, maker) in recording.processes().iter().zip(&made) {
-        assert_eq!(steps_of(process), maker.all_steps());
+    for (process, builder) in recording.processes().iter().zip(&built) {
+        assert_eq!(steps_of(process), builder.all_steps());
         assert_eq!(process.missing().is_unclosed, process.end().is_none());
     }
 }
 
 #[test]
-fn a_recording_that_was_not_closed_says_so() {
+fn a_recording_that_was_not_closed_is_reported() {
     let recording = open_bytes(&busy(7, 1, 2, 9).bytes).unwrap();
     assert_eq!(recording.report(), ["The recording was not closed: its program was killed, or still runs."]);
 }
 
 #[test]
-fn what_a_process_writes_behind_its_end_is_its_own() {
-    let mut made = busy(7, 1, 2, 9).end();
-    made.clock(9_999, 99_999);
-    made.steps(1, &[(9_999, 1)]);
-    let recording = open_bytes(&made.bytes).unwrap();
-    assert_eq!(steps_of(&recording.processes()[0]), made.all_steps());
+fn blocks_after_the_end_of_a_process_belong_to_it() {
+    let mut built = busy(7, 1, 2, 9).end();
+    built.clock(9_999, 99_999);
+    built.steps(1, &[(9_999, 1)]);
+    let recording = open_bytes(&built.bytes).unwrap();
+    assert_eq!(steps_of(&recording.processes()[0]), built.all_steps());
     assert_eq!(recording.report(), Vec::<String>::new());
 }
 
 #[test]
 fn lost_events_are_counted_by_reason() {
-    let mut made = Maker::new(7, 0);
-    made.lost(LossReason::Full, 10);
-    made.lost(LossReason::Interrupted, 1);
-    made.lost(LossReason::Full, 5);
-    let recording = open_bytes(&made.end().bytes).unwrap();
+    let mut built = RecordingBuilder::new(7, 0);
+    built.lost(LossReason::Full, 10);
+    built.lost(LossReason::Interrupted, 1);
+    built.lost(LossReason::Full, 5);
+    let recording = open_bytes(&built.end().bytes).unwrap();
     let process = &recording.processes()[0];
     assert_eq!(process.missing().lost, [(LossReason::Full, 15), (LossReason::Interrupted, 1)]);
     assert_eq!((process.missing().events_lost(), process.losses().len()), (16, 3));
@@ -104,31 +104,31 @@ fn lost_events_are_counted_by_reason() {
 }
 
 #[test]
-fn blocks_of_unknown_kinds_are_stepped_over() {
-    let mut made = busy(7, 3, 2, 5);
-    let section = open_bytes(&made.bytes).unwrap().processes()[0].start().payload();
+fn blocks_of_unknown_kinds_are_skipped() {
+    let mut built = busy(7, 3, 2, 5);
+    let section = open_bytes(&built.bytes).unwrap().processes()[0].start().payload();
     let tag = crc32fast::hash(&section);
-    write_block(BlockKind::Other(200), tag, b"what a later version has to say", &mut made.bytes).unwrap();
-    made.steps(1, &[(9_999_999, 4)]);
-    let made = made.end();
-    let recording = open_bytes(&made.bytes).unwrap();
-    assert_eq!(steps_of(&recording.processes()[0]), made.all_steps());
+    write_block(BlockKind::Other(200), tag, b"the content of a later version", &mut built.bytes).unwrap();
+    built.steps(1, &[(9_999_999, 4)]);
+    let built = built.end();
+    let recording = open_bytes(&built.bytes).unwrap();
+    assert_eq!(steps_of(&recording.processes()[0]), built.all_steps());
     assert_eq!(recording.report(), ["A newer Stackweave wrote 1 block of a kind that this one does not know."]);
 }
 
 #[test]
-fn a_visit_can_be_left_and_tells_how_far_it_is() {
-    let made = busy(7, 4, 3, 50).end();
-    let recording = open_bytes(&made.bytes).unwrap();
+fn a_visit_can_be_stopped_and_reports_its_progress() {
+    let built = busy(7, 4, 3, 50).end();
+    let recording = open_bytes(&built.bytes).unwrap();
     let process = &recording.processes()[0];
-    let (mut told, mut blocks) = (vec![], 0);
-    let all = process.visit(None, &mut |bytes| told.push(bytes), &mut |_| {
+    let (mut progress, mut blocks) = (vec![], 0);
+    let all = process.visit(None, &mut |bytes| progress.push(bytes), &mut |_| {
         blocks += 1;
         ControlFlow::Continue(())
     });
     assert!(all.unwrap().is_empty());
-    assert!(told.is_sorted() && told.last() == Some(&process.bytes()), "{told:?}");
-    assert_eq!(blocks + 1, told.len());
+    assert!(progress.is_sorted() && progress.last() == Some(&process.bytes()), "{progress:?}");
+    assert_eq!(blocks + 1, progress.len());
     let mut seen = 0;
     let visit = process.visit(None, &mut |_| (), &mut |_| {
         seen += 1;
@@ -139,12 +139,12 @@ fn a_visit_can_be_left_and_tells_how_far_it_is() {
 }
 
 #[test]
-fn a_range_of_time_leaves_out_blocks_that_lie_outside() {
-    let mut made = Maker::new(7, 0);
+fn a_time_range_skips_blocks_outside_of_it() {
+    let mut built = RecordingBuilder::new(7, 0);
     for block in 0..10 {
-        made.steps(1, &[(block * 100, block), (block * 100 + 50, block)]);
+        built.steps(1, &[(block * 100, block), (block * 100 + 50, block)]);
     }
-    let recording = open_bytes(&made.end().bytes).unwrap();
+    let recording = open_bytes(&built.end().bytes).unwrap();
     let process = &recording.processes()[0];
     assert_eq!((process.time_range(), process.last_ticks(1), process.last_ticks(2)), (Some(0..951), Some(950), None));
     for (range, expected) in
@@ -160,7 +160,7 @@ fn a_range_of_time_leaves_out_blocks_that_lie_outside() {
     }
 }
 
-/// Thread, ticks and value of each event.
+/// Returns the thread, ticks and value of each event.
 fn in_time_order(process: &ProcessRecording) -> Vec<(u32, u64, u64)> {
     let mut seen = vec![];
     let visit = process.visit_in_time_order(None, &mut |_| (), &mut |timed| {
@@ -174,35 +174,35 @@ fn in_time_order(process: &ProcessRecording) -> Vec<(u32, u64, u64)> {
 #[test]
 fn in_time_order_every_event_comes_once_and_the_earliest_first() {
     for seed in 0..20 {
-        let made = busy(7, seed, 6, 80).end();
-        let recording = open_bytes(&made.bytes).unwrap();
+        let built = busy(7, seed, 6, 80).end();
+        let recording = open_bytes(&built.bytes).unwrap();
         let seen = in_time_order(&recording.processes()[0]);
         assert!(seen.is_sorted_by_key(|(_, ticks, _)| *ticks), "seed {seed}");
         let mut steps = Steps::new();
         for (thread, ticks, value) in seen {
             steps.entry(thread).or_default().push((ticks, value));
         }
-        assert_eq!(steps, made.all_steps(), "seed {seed}");
+        assert_eq!(steps, built.all_steps(), "seed {seed}");
     }
 }
 
 #[test]
-fn in_time_order_a_thread_keeps_its_order_even_if_its_clock_does_not() {
-    let mut made = Maker::new(7, 0);
-    made.steps(1, &[(10, 0), (30, 1), (20, 2), (40, 3)]);
-    made.steps(1, &[(35, 4), (5, 5), (60, 6)]);
-    made.steps(2, &[(25, 7), (50, 8)]);
-    // The second block of the first thread begins before its first: it comes when that is done.
-    made.steps(3, &[(70, 9), (1, 10)]);
-    let recording = open_bytes(&made.end().bytes).unwrap();
+fn in_time_order_a_thread_keeps_its_order_even_if_its_clock_goes_back() {
+    let mut built = RecordingBuilder::new(7, 0);
+    built.steps(1, &[(10, 0), (30, 1), (20, 2), (40, 3)]);
+    built.steps(1, &[(35, 4), (5, 5), (60, 6)]);
+    built.steps(2, &[(25, 7), (50, 8)]);
+    // The second block of the first thread begins before its first: it follows when that is complete.
+    built.steps(3, &[(70, 9), (1, 10)]);
+    let recording = open_bytes(&built.end().bytes).unwrap();
     let values: Vec<u64> = in_time_order(&recording.processes()[0]).iter().map(|event| event.2).collect();
     assert_eq!(values, [0, 7, 1, 2, 3, 4, 5, 8, 6, 9, 10]);
 }
 
 #[test]
 fn in_time_order_a_range_and_threads_are_exact() {
-    let made = busy(7, 5, 4, 60).end();
-    let recording = open_bytes(&made.bytes).unwrap();
+    let built = busy(7, 5, 4, 60).end();
+    let recording = open_bytes(&built.bytes).unwrap();
     let process = &recording.processes()[0];
     let all = in_time_order(process);
     let mut random = Random::new(6);
@@ -218,14 +218,14 @@ fn in_time_order_a_range_and_threads_are_exact() {
         }
         let wanted = |event: &&(u32, u64, u64)| threads.contains(&event.0) && range.contains(&event.1);
         let mut expected: Vec<_> = all.iter().filter(wanted).copied().collect();
-        // Threads may take turns at the same moment.
+        // Threads may alternate at the same time.
         expected.sort_by_key(|event| (event.1, event.0));
         seen.sort_by_key(|event| (event.1, event.0));
         assert_eq!(seen, expected, "{range:?} {threads:?}");
     }
 }
 
-/// The times and pids of all events of all processes.
+/// Returns the times and process ids of all events of all processes.
 fn of_all_processes(recording: &Recording) -> Vec<(i64, u32)> {
     let mut seen = vec![];
     let visit = recording.visit_in_time_order(None, &mut |_| (), &mut |timed| {
@@ -240,12 +240,12 @@ fn of_all_processes(recording: &Recording) -> Vec<(i64, u32)> {
 fn processes_of_one_boot_share_the_monotonic_clock() {
     let mut file = vec![];
     for (pid, started_ns) in [(1, 1_000), (2, 1_500)] {
-        // A wall clock that was set back in between must not matter.
+        // A wall clock that was set back in between has no effect.
         let start =
             Start { started_wall_ns: 9_000 - i64::from(pid) * 4_000, started_monotonic_ns: started_ns, ..start(pid) };
-        let mut made = Maker::of(&start);
-        made.steps(1, &[(0, 0), (700, 1)]);
-        file.extend(made.end().bytes);
+        let mut built = RecordingBuilder::of(&start);
+        built.steps(1, &[(0, 0), (700, 1)]);
+        file.extend(built.end().bytes);
     }
     let recording = open_bytes(&file).unwrap();
     assert_eq!((recording.time_axis(), recording.time_range()), (TimeAxis::Monotonic, Some(1_000..2_201)));
@@ -257,9 +257,9 @@ fn processes_of_several_machines_share_the_wall_clock() {
     let mut file = vec![];
     for (pid, started_wall_ns, monotonic_ns) in [(1, 5_000, 77), (2, 5_200, 4)] {
         let start = Start { started_wall_ns, boot_id: format!("boot {pid}"), ..start(pid) };
-        let mut made = Maker::of(&Start { started_monotonic_ns: monotonic_ns, ..start });
-        made.steps(1, &[(0, 0), (300, 1)]);
-        file.extend(made.end().bytes);
+        let mut built = RecordingBuilder::of(&Start { started_monotonic_ns: monotonic_ns, ..start });
+        built.steps(1, &[(0, 0), (300, 1)]);
+        file.extend(built.end().bytes);
     }
     let recording = open_bytes(&file).unwrap();
     assert_eq!(recording.time_axis(), TimeAxis::Wall);
@@ -267,35 +267,35 @@ fn processes_of_several_machines_share_the_wall_clock() {
 }
 
 #[test]
-fn clock_points_decide_what_ticks_are() {
-    let mut made = Maker::new(7, 1_000);
-    made.clock(0, 1_000);
-    made.steps(1, &[(300, 0)]);
-    made.clock(3_000, 2_000);
-    let recording = open_bytes(&made.end().bytes).unwrap();
+fn clock_points_determine_the_times_of_ticks() {
+    let mut built = RecordingBuilder::new(7, 1_000);
+    built.clock(0, 1_000);
+    built.steps(1, &[(300, 0)]);
+    built.clock(3_000, 2_000);
+    let recording = open_bytes(&built.end().bytes).unwrap();
     assert_eq!(recording.processes()[0].time_range(), Some(100..101));
     assert_eq!(recording.time_range(), Some(1_100..1_101));
 }
 
 #[test]
-fn a_file_that_grows_is_read_as_far_as_it_is_whole() {
-    let made = busy(7, 8, 3, 40).end();
+fn a_growing_file_is_read_as_far_as_it_is_complete() {
+    let built = busy(7, 8, 3, 40).end();
     let folder = Folder::new();
     let path = folder.write("growing.swv", &[]);
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     let mut written = 0;
     let mut random = Random::new(9);
     let mut earlier: Vec<(Recording, Steps)> = vec![];
-    while written < made.bytes.len() {
-        let len = (1 + random.below(400)).min(made.bytes.len() - written);
-        file.write_all(&made.bytes[written..written + len]).unwrap();
+    while written < built.bytes.len() {
+        let len = (1 + random.below(400)).min(built.bytes.len() - written);
+        file.write_all(&built.bytes[written..written + len]).unwrap();
         written += len;
         if let Ok(recording) = Recording::open(&path) {
-            let expected = made.steps_where(|block| block.end <= written);
+            let expected = built.steps_where(|block| block.end <= written);
             earlier.push((recording, expected));
         }
     }
-    // What was opened early sees what there was then, however much was added since.
+    // A recording shows what existed when it was opened, whatever was added since.
     assert!(earlier.len() > 10);
     for (recording, expected) in &earlier {
         assert_eq!(steps_of(&recording.processes()[0]), *expected);
@@ -305,31 +305,31 @@ fn a_file_that_grows_is_read_as_far_as_it_is_whole() {
 }
 
 #[test]
-fn a_file_that_was_cut_since_it_was_opened_loses_events_and_nothing_else() {
-    let made = busy(7, 10, 2, 30).end();
+fn a_file_that_is_truncated_after_opening_loses_events_and_nothing_else() {
+    let built = busy(7, 10, 2, 30).end();
     let folder = Folder::new();
-    let path = folder.write("cut.swv", &made.bytes);
+    let path = folder.write("cut.swv", &built.bytes);
     let recording = Recording::open(&path).unwrap();
-    let half = made.bytes.len() / 2;
+    let half = built.bytes.len() / 2;
     File::options().write(true).open(&path).unwrap().set_len(half as u64).unwrap();
-    let (steps, missing) = crate::making::visited(&recording.processes()[0]);
-    assert_eq!(steps, made.steps_where(|block| block.end <= half));
+    let (steps, missing) = crate::recording_builder::visited(&recording.processes()[0]);
+    assert_eq!(steps, built.steps_where(|block| block.end <= half));
     assert!(!missing.damaged.is_empty());
     assert!(missing.to_string().starts_with("The file is damaged: "), "{missing}");
 }
 
 #[test]
-fn a_folder_is_all_recordings_in_it() {
+fn a_folder_contains_all_recordings_in_it() {
     let folder = Folder::new();
     let mut expected = BTreeMap::new();
-    // More than are kept open.
+    // More files than are kept open.
     for pid in 1..=300 {
-        let made = busy(pid, pid.into(), 1, 2).end();
-        let place = if pid % 3 == 0 { format!("sub/below/{pid:03}.swv") } else { format!("{pid:03}.swv") };
-        folder.write(&place, &made.bytes);
-        expected.insert(pid, made.all_steps());
+        let built = busy(pid, pid.into(), 1, 2).end();
+        let name = if pid % 3 == 0 { format!("sub/below/{pid:03}.swv") } else { format!("{pid:03}.swv") };
+        folder.write(&name, &built.bytes);
+        expected.insert(pid, built.all_steps());
     }
-    folder.write("notes.txt", b"no recording, and not called one");
+    folder.write("notes.txt", b"no recording, and without the suffix of one");
     let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.report(), Vec::<String>::new());
     assert!(recording.processes().is_sorted_by_key(|process| process.path().to_owned()));
@@ -342,10 +342,10 @@ fn a_folder_is_all_recordings_in_it() {
 }
 
 #[test]
-fn a_file_in_a_folder_that_is_no_recording_is_left_out() {
+fn a_file_in_a_folder_that_is_no_recording_is_ignored_and_reported() {
     let folder = Folder::new();
-    let made = busy(7, 1, 1, 2).end();
-    folder.write("good.swv", &made.bytes);
+    let built = busy(7, 1, 1, 2).end();
+    folder.write("good.swv", &built.bytes);
     let bad = folder.write("bad.swv", b"hello");
     let gone = folder.path().join("gone.swv");
     symlink(folder.path().join("nowhere"), &gone).unwrap();
@@ -353,62 +353,62 @@ fn a_file_in_a_folder_that_is_no_recording_is_left_out() {
     let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.processes().len(), 1);
     let sentences = [
-        format!("Left out: {}: this is no recording of Stackweave: it looks like text.", bad.display()),
-        format!("Left out: {}: there is no such file or folder.", gone.display()),
+        format!("Ignored: {}: this is no recording of Stackweave: it looks like text.", bad.display()),
+        format!("Ignored: {}: there is no such file or folder.", gone.display()),
     ];
     assert_eq!(recording.report(), sentences);
 }
 
 #[test]
-fn a_process_that_is_there_twice_is_read_once() {
-    let (made, other) = (busy(7, 1, 3, 20).end(), busy(8, 2, 1, 5).end());
+fn a_process_in_two_files_is_read_once() {
+    let (built, other) = (busy(7, 1, 3, 20).end(), busy(8, 2, 1, 5).end());
     let folder = Folder::new();
-    let cut = made.blocks[12].0.end;
-    folder.write("a-cut.swv", &made.bytes[..cut]);
-    let all = folder.write("b-all.swv", &[&made.bytes[..], &other.bytes].concat());
-    let again = folder.write("c-again.swv", &made.bytes);
+    let cut = built.blocks[12].0.end;
+    folder.write("a-cut.swv", &built.bytes[..cut]);
+    let all = folder.write("b-all.swv", &[&built.bytes[..], &other.bytes].concat());
+    let again = folder.write("c-again.swv", &built.bytes);
     let recording = Recording::open(folder.path()).unwrap();
     let [first, second] = recording.processes() else { panic!("{recording:?}") };
-    assert_eq!((steps_of(first), steps_of(second)), (made.all_steps(), other.all_steps()));
+    assert_eq!((steps_of(first), steps_of(second)), (built.all_steps(), other.all_steps()));
     assert_eq!((first.path(), second.path()), (&*all, &*all));
     let sentence =
-        format!("{} holds process 7 once more, which {} holds too: it is read once.", again.display(), all.display());
+        format!("{} contains process 7, which {} contains, too: it is read once.", again.display(), all.display());
     assert_eq!((recording.report().len(), &recording.report()[1]), (2, &sentence));
 }
 
 #[test]
 fn of_two_recordings_with_the_same_events_the_closed_one_is_read() {
-    let made = busy(7, 1, 3, 20);
+    let built = busy(7, 1, 3, 20);
     let folder = Folder::new();
-    folder.write("a-killed.swv", &made.bytes);
-    let closed = folder.write("b-closed.swv", &made.end().bytes);
+    folder.write("a-killed.swv", &built.bytes);
+    let closed = folder.write("b-closed.swv", &built.end().bytes);
     let recording = Recording::open(folder.path()).unwrap();
     let [process] = recording.processes() else { panic!("{recording:?}") };
     assert_eq!((process.path(), process.missing().is_unclosed), (&*closed, false));
 }
 
 #[test]
-fn a_file_that_was_written_anew_since_it_was_opened_gives_nothing_of_another_recording() {
+fn a_file_that_is_rewritten_after_opening_returns_no_events_of_the_new_recording() {
     let with = |steps: &[(u64, u64)]| {
-        let mut made = Maker::new(7, 0);
-        made.steps(1, steps);
-        made.end().bytes
+        let mut built = RecordingBuilder::new(7, 0);
+        built.steps(1, steps);
+        built.end().bytes
     };
     let folder = Folder::new();
     let path = folder.write("a.swv", &with(&[(1, 1), (2, 2)]));
     let recording = Recording::open(&path).unwrap();
-    // The same file, with a longer block where the other was.
+    // The same file, with a longer block at the same offset.
     folder.write("a.swv", &with(&[(1, 3), (2, 4), (3, 5)]));
-    let (steps, missing) = crate::making::visited(&recording.processes()[0]);
+    let (steps, missing) = crate::recording_builder::visited(&recording.processes()[0]);
     assert_eq!((steps, missing.damaged.count()), (Steps::new(), 1));
 }
 
 #[test]
 fn two_dumps_of_one_process_are_both_read() {
     let dump = |ticks: u64| {
-        let mut made = Maker::new(7, 0);
-        made.steps(1, &[(ticks, ticks)]);
-        made.end().bytes
+        let mut built = RecordingBuilder::new(7, 0);
+        built.steps(1, &[(ticks, ticks)]);
+        built.end().bytes
     };
     let folder = Folder::new();
     let first = folder.write("1.swv", &dump(1));
@@ -416,19 +416,19 @@ fn two_dumps_of_one_process_are_both_read() {
     let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.processes().len(), 2);
     let names = format!("{} and {}", first.display(), second.display());
-    let sentence = format!("{names} both tell of process 7, each something of its own: events in both count twice.");
+    let sentence = format!("{names} both contain process 7, each with different events: events in both count twice.");
     assert_eq!(recording.report(), [sentence]);
 }
 
 #[test]
-fn recordings_may_be_read_by_many_threads() {
-    let made = busy(7, 1, 3, 40).end();
-    let recording = open_bytes(&made.bytes).unwrap();
+fn recordings_can_be_read_by_many_threads() {
+    let built = busy(7, 1, 3, 40).end();
+    let recording = open_bytes(&built.bytes).unwrap();
     let process = &recording.processes()[0];
     let order = process.in_time_order(None, None);
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| assert_eq!(steps_of(process), made.all_steps()));
+            scope.spawn(|| assert_eq!(steps_of(process), built.all_steps()));
         }
         scope.spawn(move || {
             let mut order = order;

@@ -1,4 +1,4 @@
-//! Reading takes the memory of a block, however many there are.
+//! Reading needs the memory of one block for each thread, however many blocks there are.
 
 use std::ops::ControlFlow;
 
@@ -6,27 +6,27 @@ use stackweave_recording::{Recording, merge};
 use stackweave_testkit::counting_allocator::peak_bytes;
 use stackweave_testkit::folder::Folder;
 
-use crate::making::Maker;
+use crate::recording_builder::RecordingBuilder;
 
 const THREADS: u32 = 4;
 const IN_A_BLOCK: u64 = 2_000;
 
 fn recording(blocks: u64) -> Vec<u8> {
-    let mut maker = Maker::new(7, 0);
+    let mut builder = RecordingBuilder::new(7, 0);
     for block in 0..blocks {
-        // All threads at the same time, so that a block of each is needed.
+        // All threads record at the same time, so a block of each is needed.
         let (round, thread) = (block / u64::from(THREADS), block % u64::from(THREADS));
         let ticks = |step: u64| (round * IN_A_BLOCK + step) * 16 + thread;
         let value = |step: u64| (block + step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let steps: Vec<(u64, u64)> = (0..IN_A_BLOCK).map(|step| (ticks(step), value(step))).collect();
         let thread = 1 + u32::try_from(thread).unwrap();
-        maker.steps(thread, &steps);
-        maker.blocks.clear();
+        builder.steps(thread, &steps);
+        builder.blocks.clear();
     }
-    maker.end().bytes
+    builder.end().bytes
 }
 
-/// The most memory that opening and reading takes: to visit, to visit in time order, to merge.
+/// Returns the peak memory of opening and visiting, of visiting in time order, and of merging.
 fn peaks(blocks: u64) -> [usize; 3] {
     let folder = Folder::new();
     let path = folder.write("large.swv", &recording(blocks));
@@ -56,13 +56,13 @@ fn peaks(blocks: u64) -> [usize; 3] {
 }
 
 #[test]
-fn ten_times_the_events_take_the_same_memory() {
+fn ten_times_the_events_need_the_same_memory() {
     let (few, many) = (peaks(40), peaks(400));
     println!("peaks in bytes: {few:?} for {} events, {many:?} for ten times as many", 40 * IN_A_BLOCK);
     for (few, many) in few.into_iter().zip(many) {
-        // Some 40 bytes for each block is all that may come on top, and vectors that grow may double that.
-        let index = 360 * 40 * 2;
-        assert!(many <= few + few / 4 + index, "{few} bytes for some, {many} for ten times as many");
+        // Only about 40 bytes for each block may be added, which growing vectors may double.
+        let block_index = 360 * 40 * 2;
+        assert!(many <= few + few / 4 + block_index, "{few} bytes for some, {many} for ten times as many");
     }
     assert!(few[0] >= 16 * 2_000 && few[1] >= few[0] + 3 * 16 * 2_000, "{few:?} bytes can't hold the blocks");
 }

@@ -1,4 +1,4 @@
-//! Whatever happens to a file, what is whole is read, and what is not is told.
+//! From a damaged file everything intact is read, and the rest is reported.
 
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
@@ -8,14 +8,14 @@ use stackweave_recording::file::{BlockHeader, BlockKind, write_block};
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_testkit::random::Random;
 
-use crate::making::{Made, Maker, Steps, busy, open_bytes, visited};
+use crate::recording_builder::{BuiltBlock, RecordingBuilder, Steps, busy, open_bytes, visited};
 
-/// What of `made` lies outside of `damage`.
-fn steps_outside(made: &Maker, damage: &Range<usize>) -> Steps {
-    made.steps_where(|block| block.end <= damage.start || block.start >= damage.end)
+/// Returns the events of `built` outside of `damage`.
+fn steps_outside(built: &RecordingBuilder, damage: &Range<usize>) -> Steps {
+    built.steps_where(|block| block.end <= damage.start || block.start >= damage.end)
 }
 
-/// Everything there is to read, whoever's it is.
+/// Reads all events of all processes, and returns their number.
 fn read_all(recording: &Recording) -> usize {
     let mut events = 0;
     for process in recording.processes() {
@@ -41,51 +41,51 @@ fn only(recording: &Recording) -> &ProcessRecording {
 }
 
 #[test]
-fn cut_anywhere_a_file_holds_all_its_whole_blocks() {
-    let made = busy(7, 1, 3, 12).end();
-    let boundaries: BTreeSet<usize> = made.blocks.iter().map(|block| block.0.end).collect();
-    for cut in made.blocks[0].0.end..made.bytes.len() {
-        let recording = open_bytes(&made.bytes[..cut]).unwrap();
+fn a_truncated_file_keeps_all_its_complete_blocks() {
+    let built = busy(7, 1, 3, 12).end();
+    let boundaries: BTreeSet<usize> = built.blocks.iter().map(|block| block.0.end).collect();
+    for cut in built.blocks[0].0.end..built.bytes.len() {
+        let recording = open_bytes(&built.bytes[..cut]).unwrap();
         let process = only(&recording);
         let (steps, damaged) = visited(process);
-        assert_eq!(steps, made.steps_where(|block| block.end <= cut), "cut at {cut}");
+        assert_eq!(steps, built.steps_where(|block| block.end <= cut), "cut at {cut}");
         let last_whole = boundaries.iter().rev().find(|end| **end <= cut).unwrap();
         let missing = process.missing();
         assert!(missing.is_unclosed && missing.cut_bytes == (cut - last_whole) as u64, "cut at {cut}: {missing:?}");
         assert!(missing.damaged.is_empty() && damaged.is_empty(), "cut at {cut}: {missing:?} {damaged:?}");
-        let tells_cut =
+        let reports_cut =
             recording.report().iter().any(|sentence| sentence.starts_with("The file ends inside a block: "));
-        assert_eq!(tells_cut, !boundaries.contains(&cut), "cut at {cut}: {:?}", recording.report());
+        assert_eq!(reports_cut, !boundaries.contains(&cut), "cut at {cut}: {:?}", recording.report());
     }
 }
 
 #[test]
-fn bytes_that_changed_cost_only_their_blocks() {
-    let made = busy(7, 2, 3, 20).end();
+fn changed_bytes_damage_only_their_blocks() {
+    let built = busy(7, 2, 3, 20).end();
     let mut random = Random::new(3);
     for round in 0..2_000 {
-        let mut bytes = made.bytes.clone();
-        let place = random.below(bytes.len());
-        bytes[place] ^= 1 + random.byte_below(255);
-        let hit = made.blocks.iter().find(|block| block.0.contains(&place)).unwrap();
+        let mut bytes = built.bytes.clone();
+        let offset = random.below(bytes.len());
+        bytes[offset] ^= 1 + random.byte_below(255);
+        let hit = built.blocks.iter().find(|block| block.0.contains(&offset)).unwrap();
         let Ok(recording) = open_bytes(&bytes) else {
-            assert_eq!(hit.1, Made::Start, "round {round}");
+            assert_eq!(hit.1, BuiltBlock::Start, "round {round}");
             continue;
         };
         let (steps, damaged) = visited(only(&recording));
-        // An Events block is its own: nothing else may be gone. Without definitions all events are still there.
-        let expected = made.steps_where(|block| *block != hit.0);
-        let is_definition = hit.1 == Made::Definitions;
-        assert_eq!(steps, if is_definition { made.all_steps() } else { expected }, "round {round} at {place}");
-        let told = recording.report().len() + damaged.sentences().len();
-        assert!(told > 0, "round {round} at {place}: nothing said");
+        // A damaged Events block loses only its events. A damaged Definitions block loses no events.
+        let expected = built.steps_where(|block| *block != hit.0);
+        let is_definition = hit.1 == BuiltBlock::Definitions;
+        assert_eq!(steps, if is_definition { built.all_steps() } else { expected }, "round {round} at {offset}");
+        let reported = recording.report().len() + damaged.sentences().len();
+        assert!(reported > 0, "round {round} at {offset}: nothing is reported");
     }
 }
 
 #[test]
-fn wild_damage_is_survived() {
-    let made = [busy(7, 4, 3, 15).end(), busy(8, 5, 2, 10)];
-    let bytes = made.each_ref().map(|maker| maker.bytes.clone()).concat();
+fn random_damage_is_survived() {
+    let built = [busy(7, 4, 3, 15).end(), busy(8, 5, 2, 10)];
+    let bytes = built.each_ref().map(|builder| builder.bytes.clone()).concat();
     let mut whole = 0;
     for seed in 0..1_500 {
         let mut random = Random::new(seed);
@@ -99,21 +99,21 @@ fn wild_damage_is_survived() {
                 2 => drop(bytes.drain(from..to)),
                 3 => {
                     let copy = bytes[from..to].to_vec();
-                    let place = random.below(bytes.len());
-                    bytes.splice(place..place, copy);
+                    let offset = random.below(bytes.len());
+                    bytes.splice(offset..offset, copy);
                 }
                 _ => bytes.truncate(to.max(1_000)),
             }
         }
         if let Ok(recording) = open_bytes(&bytes) {
             whole += usize::from(read_all(&recording) > 0);
-            let known: Vec<Steps> = made.iter().map(Maker::all_steps).collect();
+            let known: Vec<Steps> = built.iter().map(RecordingBuilder::all_steps).collect();
             for process in recording.processes() {
                 let known = &known[usize::from(process.start().pid != 7)];
                 for (thread, steps) in visited(process).0 {
                     assert!(
                         steps.iter().all(|step| known[&thread].contains(step)),
-                        "seed {seed}: an event that never was"
+                        "seed {seed}: an event that was not recorded"
                     );
                 }
             }
@@ -123,32 +123,32 @@ fn wild_damage_is_survived() {
 }
 
 #[test]
-fn a_hole_in_the_middle_is_told_with_its_place() {
-    let made = busy(7, 6, 2, 30).end();
-    let from = made.blocks[20].0.start + 3;
-    let to = made.blocks[23].0.end - 5;
-    let mut bytes = made.bytes.clone();
+fn a_hole_in_the_middle_is_reported_with_its_range() {
+    let built = busy(7, 6, 2, 30).end();
+    let from = built.blocks[20].0.start + 3;
+    let to = built.blocks[23].0.end - 5;
+    let mut bytes = built.bytes.clone();
     bytes[from..to].fill(0);
     let recording = open_bytes(&bytes).unwrap();
     let process = only(&recording);
-    assert_eq!(visited(process).0, steps_outside(&made, &(from..to)));
+    assert_eq!(visited(process).0, steps_outside(&built, &(from..to)));
     let damaged = &process.missing().damaged;
-    let place = made.blocks[20].0.start as u64..made.blocks[23].0.end as u64;
-    assert_eq!((damaged.ranges(), damaged.bytes()), (slice::from_ref(&place), place.end - place.start));
+    let range = built.blocks[20].0.start as u64..built.blocks[23].0.end as u64;
+    assert_eq!((damaged.ranges(), damaged.bytes()), (slice::from_ref(&range), range.end - range.start));
     let sentence = format!(
         "The file is damaged: {} bytes can't be read (bytes {} to {}).",
-        place.end - place.start,
-        place.start,
-        place.end - 1
+        range.end - range.start,
+        range.start,
+        range.end - 1
     );
     assert_eq!(recording.report(), [sentence]);
 }
 
 #[test]
-fn blocks_behind_a_cut_one_are_found_inside_the_length_it_claims() {
+fn blocks_after_a_truncated_one_are_found_inside_its_claimed_length() {
     let (first, second) = (busy(7, 7, 2, 20), busy(8, 8, 2, 20).end());
-    let cut = first.blocks.iter().rfind(|block| matches!(block.1, Made::Events(..))).unwrap().0.clone();
-    // As by `cat`, or by a writer that could not cut a file back: the header is whole, its payload is not.
+    let cut = first.blocks.iter().rfind(|block| matches!(block.1, BuiltBlock::Events(..))).unwrap().0.clone();
+    // As by `cat`, or by a writer that could not truncate a file: the header is complete, its payload is not.
     for end in [cut.start + BlockHeader::LEN, cut.start + BlockHeader::LEN + 1, cut.end - 1] {
         let bytes = [&first.bytes[..end], &second.bytes].concat();
         let recording = open_bytes(&bytes).unwrap();
@@ -161,21 +161,21 @@ fn blocks_behind_a_cut_one_are_found_inside_the_length_it_claims() {
 }
 
 #[test]
-fn bytes_that_vanished_cost_the_block_they_were_in() {
-    let made = busy(7, 9, 2, 20).end();
-    let hit = made.blocks.iter().filter(|block| matches!(block.1, Made::Events(..))).nth(8).unwrap().0.clone();
-    let mut bytes = made.bytes.clone();
+fn removed_bytes_damage_only_their_block() {
+    let built = busy(7, 9, 2, 20).end();
+    let hit = built.blocks.iter().filter(|block| matches!(block.1, BuiltBlock::Events(..))).nth(8).unwrap().0.clone();
+    let mut bytes = built.bytes.clone();
     bytes.drain(hit.end - 4..hit.end - 1);
     let recording = open_bytes(&bytes).unwrap();
-    assert_eq!(visited(only(&recording)).0, steps_outside(&made, &hit));
+    assert_eq!(visited(only(&recording)).0, steps_outside(&built, &hit));
 }
 
 #[test]
-fn blocks_behind_a_damaged_start_are_nobody_elses() {
-    // The first was killed: nothing but the tag tells that its blocks are at an end.
+fn blocks_after_a_damaged_start_are_not_assigned_to_another_process() {
+    // The first process was killed: only the tag shows that its blocks have ended.
     let (first, second, third) = (busy(7, 10, 2, 8), busy(8, 11, 2, 8).end(), busy(9, 12, 1, 3).end());
     let whole = [&first.bytes[..], &second.bytes, &third.bytes].concat();
-    // Its payload; its header.
+    // Damage in the payload of the Start, and in its header.
     for (damaged, orphans_from) in [(BlockHeader::LEN + 2, 0), (2, second.blocks[0].0.end)] {
         let mut bytes = whole.clone();
         bytes[first.bytes.len() + damaged] ^= 0x40;
@@ -183,61 +183,61 @@ fn blocks_behind_a_damaged_start_are_nobody_elses() {
         let [a, c] = recording.processes() else { panic!("{recording:?}") };
         assert_eq!((visited(a).0, visited(c).0), (first.all_steps(), third.all_steps()));
         let range = first.bytes.len() + orphans_from..first.bytes.len() + second.bytes.len();
-        let place = range.start as u64..range.end as u64;
-        assert_eq!(recording.missing().orphans.ranges(), slice::from_ref(&place));
+        let orphans = range.start as u64..range.end as u64;
+        assert_eq!(recording.missing().orphans.ranges(), slice::from_ref(&orphans));
         let sentence = recording.report().into_iter().find(|sentence| sentence.contains("whose start can't be read"));
         assert!(sentence.unwrap().starts_with(&format!("{} bytes belong to ", range.len())));
     }
 }
 
 #[test]
-fn garbage_in_front_is_stepped_over() {
-    let made = busy(7, 13, 2, 8).end();
-    let bytes = [&vec![0xee; 100_000][..], &made.bytes].concat();
+fn garbage_at_the_beginning_is_skipped() {
+    let built = busy(7, 13, 2, 8).end();
+    let bytes = [&vec![0xee; 100_000][..], &built.bytes].concat();
     let recording = open_bytes(&bytes).unwrap();
-    assert_eq!(visited(only(&recording)).0, made.all_steps());
+    assert_eq!(visited(only(&recording)).0, built.all_steps());
     assert_eq!(recording.missing().damaged.ranges(), slice::from_ref(&(0..100_000)));
 }
 
 #[test]
-fn a_header_is_found_wherever_it_lies_in_what_is_read_at_once() {
-    let made = Maker::new(7, 0);
+fn a_header_is_found_at_any_offset_of_the_read_buffer() {
+    let built = RecordingBuilder::new(7, 0);
     for garbage in (64 << 10) - 2 * BlockHeader::LEN..(64 << 10) + 2 * BlockHeader::LEN {
-        let bytes = [&vec![0xf5; garbage][..], &made.bytes].concat();
-        let recording = open_bytes(&bytes).unwrap_or_else(|error| panic!("behind {garbage} bytes: {error}"));
+        let bytes = [&vec![0xf5; garbage][..], &built.bytes].concat();
+        let recording = open_bytes(&bytes).unwrap_or_else(|error| panic!("after {garbage} bytes: {error}"));
         assert_eq!(recording.missing().damaged.bytes(), garbage as u64);
     }
 }
 
 #[test]
-fn a_block_whose_events_are_damaged_is_told_by_the_visit() {
-    let made = busy(7, 14, 2, 20).end();
-    let hit = made.blocks.iter().filter(|block| matches!(block.1, Made::Events(..))).nth(5).unwrap().0.clone();
-    let mut bytes = made.bytes.clone();
+fn a_block_with_damaged_events_is_reported_by_the_visit() {
+    let built = busy(7, 14, 2, 20).end();
+    let hit = built.blocks.iter().filter(|block| matches!(block.1, BuiltBlock::Events(..))).nth(5).unwrap().0.clone();
+    let mut bytes = built.bytes.clone();
     bytes[hit.end - 1] ^= 1;
     let recording = open_bytes(&bytes).unwrap();
     let process = only(&recording);
-    assert!(process.missing().is_empty(), "payloads of events are not read to open a file");
-    let place = hit.start as u64..hit.end as u64;
+    assert!(process.missing().is_empty(), "opening a file does not read payloads of events");
+    let range = hit.start as u64..hit.end as u64;
     let (steps, missing) = visited(process);
-    assert_eq!((steps, missing.damaged.ranges()), (steps_outside(&made, &hit), slice::from_ref(&place)));
+    assert_eq!((steps, missing.damaged.ranges()), (steps_outside(&built, &hit), slice::from_ref(&range)));
     let in_order = process.visit_in_time_order(None, &mut |_| (), &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(in_order.damaged.ranges(), slice::from_ref(&place));
+    assert_eq!(in_order.damaged.ranges(), slice::from_ref(&range));
 }
 
 #[test]
-fn headers_that_claim_the_same_bytes_over_and_over_cost_little() {
-    // Each header claims all that follows, and its checksum holds; nothing behind it does.
+fn headers_that_repeatedly_claim_the_same_bytes_are_cheap() {
+    // Each header claims all that follows and has a valid checksum; no payload has.
     let mut block = vec![];
     let payload = vec![7; 8 << 20];
     write_block(BlockKind::Other(99), 1, &payload, &mut block).unwrap();
     let header = &block[..BlockHeader::LEN];
-    let made = busy(7, 15, 1, 2);
-    let mut bytes = made.bytes.clone();
+    let built = busy(7, 15, 1, 2);
+    let mut bytes = built.bytes.clone();
     for _ in 0..(1 << 20) / BlockHeader::LEN {
         bytes.extend_from_slice(header);
     }
     bytes.extend_from_slice(&vec![0; 8 << 20]);
     let recording = open_bytes(&bytes).unwrap();
-    assert_eq!(visited(only(&recording)).0, made.all_steps());
+    assert_eq!(visited(only(&recording)).0, built.all_steps());
 }

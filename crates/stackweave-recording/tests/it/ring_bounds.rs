@@ -1,4 +1,4 @@
-//! A flight recorder stays within its bytes, whatever names, frames, stacks and threads come by, and its dumps are whole.
+//! A flight recorder keeps its limit whatever names, frames, stacks and threads it records, and its dumps are complete.
 
 use std::path::Path;
 use std::{fs, thread};
@@ -10,12 +10,12 @@ use stackweave_recording::live::{Options, Recorder, Ring};
 use stackweave_store::label;
 use stackweave_testkit::child;
 
-use crate::recorded::{Read, STACKS, mark, start};
+use crate::recorded::{ReadBack, STACKS, mark, start};
 
-/// What the ring may hold, and what it may hold beyond that.
+/// The limit of the ring, and the size by which definitions may exceed it.
 const BYTES: u64 = 256 << 10;
 const SLACK: u64 = 64 << 10;
-/// What one buffer of events and its definitions take.
+/// The size of one buffer of events with its definitions.
 const BATCH: u64 = 512 << 10;
 const MANY: u64 = 400_000;
 
@@ -24,27 +24,27 @@ fn ring(folder: &Path, bytes: Option<u64>) -> Recorder {
     start(Options { ring, dump_at_exit: true, ..Options::new(folder.join("out.swv")) })
 }
 
-fn frame(which: u64) -> RawFrame {
-    RawFrame::native(CodeAddress::instruction_pointer(0x10_0000 + 16 * which))
+fn frame(index: u64) -> RawFrame {
+    RawFrame::native(CodeAddress::instruction_pointer(0x10_0000 + 16 * index))
 }
 
-/// The memory of this process.
+/// Returns the resident memory of this process.
 fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").unwrap().split(' ').nth(1).unwrap().parse::<u64>().unwrap();
     pages * 4096
 }
 
-/// Checks that a dump is within its bounds, has the last of the instants `0..count`, and says how many others there were. Returns
-/// the first that it has. `is` compares an instant with its number.
-fn check(path: &Path, count: u64, is: impl Fn(&Read, &[u64], u64) -> bool) -> u64 {
+/// Checks that a dump keeps the limit, has the last of the instants `0..count`, and reports how many others there were. Returns the
+/// first instant in it. `is` compares an instant with its number.
+fn check(path: &Path, count: u64, is: impl Fn(&ReadBack, &[u64], u64) -> bool) -> u64 {
     let length = fs::metadata(path).unwrap().len();
     assert!(length <= BYTES + SLACK + BATCH, "{length} bytes");
-    let read = Read::whole(path);
+    let read = ReadBack::whole(path);
     let instants: Vec<_> = read.events.values().flatten().filter(|event| event.kind == "instant").collect();
     let first = count - instants.len() as u64;
     assert!(instants.len() > 1_000, "{} are left", instants.len());
-    for (which, event) in (first..).zip(&instants) {
-        assert!(is(&read, &event.words, which), "{which}: {event:?}");
+    for (index, event) in (first..).zip(&instants) {
+        assert!(is(&read, &event.words, index), "{index}: {event:?}");
     }
     assert_eq!(read.lost(LossReason::Ring), first);
     let opened = Recording::open(path).unwrap();
@@ -53,27 +53,27 @@ fn check(path: &Path, count: u64, is: impl Fn(&Read, &[u64], u64) -> bool) -> u6
     first
 }
 
-fn is_frame(read: &Read, number: u64, which: u64) -> bool {
-    let found = read.dictionary.frame(u32::try_from(number).unwrap());
-    matches!(found, Some(RecordedFrame::Native { address, .. }) if RawFrame::native(*address) == frame(which))
+fn is_frame(read: &ReadBack, number: u64, index: u64) -> bool {
+    let frame_of_number = read.dictionary.frame(u32::try_from(number).unwrap());
+    matches!(frame_of_number, Some(RecordedFrame::Native { address, .. }) if RawFrame::native(*address) == frame(index))
 }
 
 #[test]
-fn frames_without_end_take_no_more_than_the_ring() {
-    let name = "ring_bounds::frames_without_end_take_no_more_than_the_ring";
+fn unlimited_frames_keep_the_limit_of_the_ring() {
+    let name = "ring_bounds::unlimited_frames_keep_the_limit_of_the_ring";
     child::in_own_process(name, |folder| {
         let recorder = ring(folder, Some(BYTES));
         let mut before = 0;
-        for which in 0..MANY {
-            recorder.instant(frame(which), None);
-            if which == MANY / 4 {
+        for index in 0..MANY {
+            recorder.instant(frame(index), None);
+            if index == MANY / 4 {
                 recorder.flush().unwrap();
                 before = resident();
             }
-            // Dumps in between, whose own definitions are nobody else's.
-            if which % (MANY / 8) == MANY / 16 {
+            // Intermediate dumps, whose separate definitions must not be used by later events.
+            if index % (MANY / 8) == MANY / 16 {
                 let path = recorder.dump(None).unwrap();
-                check(&path, which + 1, |read, words, which| is_frame(read, words[0], which));
+                check(&path, index + 1, |read, words, index| is_frame(read, words[0], index));
             }
         }
         recorder.flush().unwrap();
@@ -82,50 +82,50 @@ fn frames_without_end_take_no_more_than_the_ring() {
         let grown = resident().saturating_sub(before);
         assert!(grown < 16 << 20, "the process has grown by {grown} bytes");
         let summary = recorder.stop();
-        check(&summary.path, MANY, |read, words, which| is_frame(read, words[0], which));
+        check(&summary.path, MANY, |read, words, index| is_frame(read, words[0], index));
     });
 }
 
 #[test]
-fn names_and_stacks_without_end_are_those_of_the_events_that_are_left() {
-    let name = "ring_bounds::names_and_stacks_without_end_are_those_of_the_events_that_are_left";
+fn definitions_of_dropped_events_are_dropped_too() {
+    let name = "ring_bounds::definitions_of_dropped_events_are_dropped_too";
     child::in_own_process(name, |folder| {
         let recorder = ring(folder, Some(BYTES));
-        for which in 0..MANY / 4 {
-            let stack = STACKS.intern(&[frame(which), frame(which / 100), frame(0)]);
-            recorder.instant(label(&format!("GET /user/{which}"), "", 0).unwrap(), stack);
+        for index in 0..MANY / 4 {
+            let stack = STACKS.intern(&[frame(index), frame(index / 100), frame(0)]);
+            recorder.instant(label(&format!("GET /user/{index}"), "", 0).unwrap(), stack);
         }
         let summary = recorder.stop();
-        check(&summary.path, MANY / 4, |read, words, which| {
+        check(&summary.path, MANY / 4, |read, words, index| {
             let [name, stack] = [words[0], words[1]].map(|number| u32::try_from(number).unwrap());
-            let said = read.dictionary.names(name).first().and_then(|name| read.dictionary.string(name.name));
+            let found = read.dictionary.names(name).first().and_then(|name| read.dictionary.string(name.name));
             let frames: Vec<u32> = read.dictionary.frames_of(stack).collect();
-            said == Some(&format!("GET /user/{which}"))
+            found == Some(&format!("GET /user/{index}"))
                 && frames.len() == 3
                 && frames
                     .iter()
-                    .zip([which, which / 100, 0])
-                    .all(|(found, which)| is_frame(read, (*found).into(), which))
+                    .zip([index, index / 100, 0])
+                    .all(|(found, index)| is_frame(read, (*found).into(), index))
         });
     });
 }
 
 #[test]
-fn a_ring_that_is_limited_by_time_forgets_definitions_too() {
-    let name = "ring_bounds::a_ring_that_is_limited_by_time_forgets_definitions_too";
+fn a_ring_with_a_limit_on_time_drops_definitions_too() {
+    let name = "ring_bounds::a_ring_with_a_limit_on_time_drops_definitions_too";
     child::in_own_process(name, |folder| {
         let recorder = ring(folder, None);
-        for which in 0..2 * MANY {
-            recorder.instant(frame(which), None);
+        for index in 0..2 * MANY {
+            recorder.instant(frame(index), None);
         }
         recorder.flush().unwrap();
         let stats = recorder.stats();
-        // Two generations of a mebibyte at most, and what came by in a millisecond and one round of the writer.
+        // At most two generations of a mebibyte, and the definitions of a millisecond and of one round of the writer.
         assert!(stats.ring_bytes < 5 << 20, "{stats:?}");
-        // On a busy machine the millisecond may be over before the dump.
+        // On a busy machine the millisecond may have elapsed before the dump.
         let is_kept = (0..1_000).any(|_| {
             recorder.instant(frame(7), None);
-            let read = Read::whole(&recorder.dump(None).unwrap());
+            let read = ReadBack::whole(&recorder.dump(None).unwrap());
             let last = read.events.values().flatten().rfind(|event| event.kind == "instant");
             last.is_some_and(|last| {
                 assert!(is_frame(&read, last.words[0], 7));
@@ -137,28 +137,28 @@ fn a_ring_that_is_limited_by_time_forgets_definitions_too() {
 }
 
 #[test]
-fn threads_that_have_ended_are_forgotten_with_their_events() {
-    let name = "ring_bounds::threads_that_have_ended_are_forgotten_with_their_events";
+fn ended_threads_are_removed_with_their_last_events() {
+    let name = "ring_bounds::ended_threads_are_removed_with_their_last_events";
     child::in_own_process(name, |folder| {
         let recorder = ring(folder, Some(16 << 10));
         let mark = mark(&recorder);
-        for who in 0..600 {
+        for producer in 0..600 {
             let clone = recorder.clone();
             let work = move || {
-                // Left open.
-                clone.begin(frame(who));
-                (0..50).for_each(|which| clone.record(mark, &[who, which]));
+                // A span that is left open.
+                clone.begin(frame(producer));
+                (0..50).for_each(|index| clone.record(mark, &[producer, index]));
             };
             thread::spawn(work).join().unwrap();
-            if who % 50 == 0 {
+            if producer % 50 == 0 {
                 recorder.dump(None).unwrap();
             }
         }
         let path = recorder.stop().path;
-        let read = Read::whole(&path);
+        let read = ReadBack::whole(&path);
         let marks = read.marks();
         assert_eq!(marks[&599].len(), 50);
         let (threads, open) = (read.dictionary.threads().count(), read.events.len());
-        assert!(threads < 500 && open < 500, "{threads} threads are there, {open} with events");
+        assert!(threads < 500 && open < 500, "{threads} threads remain, {open} of them with events");
     });
 }

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGHUP with their default action leave recordings that are whole and closed, and end the process as ever.
+//! SIGTERM and SIGHUP with their default action close recordings properly, and end the process as usual.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,16 +11,16 @@ use stackweave_recording::live::{Options, Recorder, Ring};
 use stackweave_testkit::child;
 use stackweave_testkit::random::Random;
 
-use crate::recorded::{Read, mark, start};
+use crate::recorded::{ReadBack, mark, start};
 
 const ROUNDS: usize = 60;
 const THREADS: u64 = 3;
-/// So long a child may take to end before it is taken for one that hangs.
+/// The time after which a child counts as hanging.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// Forks a child that runs `work`, and returns its number.
+/// Forks a child that runs `work`, and returns its process id.
 fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: this process has one thread, so the child can do everything.
+    // SAFETY: this process has one thread, so the child is unrestricted.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         work();
@@ -35,7 +35,7 @@ fn status_of(pid: libc::pid_t) -> Option<libc::c_int> {
     let mut status = 0;
     let pause = Duration::from_millis(1);
     for _ in 0..LIMIT.as_millis() / pause.as_millis() {
-        // SAFETY: a child of this process, and a place for its status.
+        // SAFETY: a child of this process, and a valid pointer to its status.
         if unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == pid {
             return Some(status);
         }
@@ -50,7 +50,7 @@ fn status_of(pid: libc::pid_t) -> Option<libc::c_int> {
 }
 
 fn send(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: a child of this process that was not waited for.
+    // SAFETY: a child of this process that has not been waited for.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }
 
@@ -60,7 +60,7 @@ fn assert_ended_by(pid: libc::pid_t, signal: libc::c_int) {
     assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == signal, "{status:#x}");
 }
 
-/// Waits until the file is there.
+/// Waits until the file exists.
 fn wait_for(path: &Path) {
     while !path.exists() {
         thread::sleep(Duration::from_micros(50));
@@ -69,16 +69,16 @@ fn wait_for(path: &Path) {
 
 fn churn(recorder: &Recorder) -> ! {
     let mark = mark(recorder);
-    let work = |who: u64| {
-        for which in 0.. {
-            recorder.record(mark, &[who, which]);
-            // The signal may come in the middle of an allocation, with the allocator's lock held.
-            drop(std::hint::black_box(vec![0_u8; 1 + usize::try_from(which * 37 % 5_000).unwrap()]));
+    let work = |producer: u64| {
+        for index in 0.. {
+            recorder.record(mark, &[producer, index]);
+            // The signal may interrupt an allocation, while the allocator's lock is held.
+            drop(std::hint::black_box(vec![0_u8; 1 + usize::try_from(index * 37 % 5_000).unwrap()]));
         }
     };
     thread::scope(|scope| {
-        for who in 1..THREADS {
-            scope.spawn(move || work(who));
+        for producer in 1..THREADS {
+            scope.spawn(move || work(producer));
         }
         work(THREADS);
     });
@@ -102,12 +102,12 @@ fn terminate_at_any_moment(folder: &Path) {
         thread::sleep(Duration::from_micros(random.below(8_000) as u64));
         send(pid, signal);
         assert_ended_by(pid, signal);
-        let read = Read::whole(&path);
+        let read = ReadBack::whole(&path);
         let reason = if signal == libc::SIGTERM { EndReason::Terminated } else { EndReason::HungUp };
         assert_eq!(read.end.map(|end| end.reason), Some(reason), "round {round}");
-        for (who, values) in read.marks() {
+        for (producer, values) in read.marks() {
             let first = if ring.is_some() { values[0] } else { 0 };
-            assert!((first..).zip(&values).all(|(expected, found)| expected == *found), "round {round}: {who}");
+            assert!((first..).zip(&values).all(|(expected, found)| expected == *found), "round {round}: {producer}");
         }
         fs::remove_file(&path).unwrap();
     }
@@ -119,9 +119,9 @@ fn a_process_that_is_terminated_at_any_moment_closes_its_recording() {
     child::in_own_process(name, terminate_at_any_moment);
 }
 
-/// What a signal does now.
+/// Returns the current action of a signal.
 fn handler_of(signal: libc::c_int) -> libc::sighandler_t {
-    // SAFETY: an all-zero action is a place for one.
+    // SAFETY: zeros are a valid action, and the pointer is valid for writes.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, ptr::null(), &raw mut action);
@@ -140,20 +140,20 @@ fn check_handlers(folder: &Path) {
     let second = start(Options::new(folder.join("second.swv")));
     assert_ne!(handler_of(libc::SIGTERM), libc::SIG_DFL);
     first.stop();
-    assert_ne!(handler_of(libc::SIGHUP), libc::SIG_DFL, "another recording needs it");
+    assert_ne!(handler_of(libc::SIGHUP), libc::SIG_DFL, "another recording still needs it");
     second.stop();
     assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [libc::SIG_DFL; 2]);
-    // Handlers of the program's stay, whenever they are installed.
-    let ours = leave as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    // SAFETY: a handler that only ends the process, and one that ignores.
+    // Handlers of the program are not replaced, whenever they are installed.
+    let own = leave as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: a handler that only ends the process, and an ignored signal.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let recorder = start(Options::new(folder.join("third.swv")));
     // SAFETY: as above.
-    unsafe { libc::signal(libc::SIGTERM, ours) };
+    unsafe { libc::signal(libc::SIGTERM, own) };
     recorder.flush().unwrap();
-    assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [ours, libc::SIG_IGN]);
+    assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [own, libc::SIG_IGN]);
     recorder.stop();
-    assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [ours, libc::SIG_IGN]);
+    assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [own, libc::SIG_IGN]);
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
     let off = start(Options { handle_signals: false, ..Options::new(folder.join("off.swv")) });
@@ -162,8 +162,11 @@ fn check_handlers(folder: &Path) {
 }
 
 #[test]
-fn handlers_of_the_program_stay_and_the_default_comes_back() {
-    child::in_own_process("terminating::handlers_of_the_program_stay_and_the_default_comes_back", check_handlers);
+fn handlers_of_the_program_stay_and_the_default_action_is_restored() {
+    child::in_own_process(
+        "terminating::handlers_of_the_program_stay_and_the_default_action_is_restored",
+        check_handlers,
+    );
 }
 
 fn check_processes(folder: &Path) {
@@ -182,10 +185,10 @@ fn check_processes(folder: &Path) {
     send(pid, libc::SIGTERM);
     assert_ended_by(pid, libc::SIGTERM);
     for name in ["one.swv", "two.swv"] {
-        let read = Read::whole(&folder.join(name));
+        let read = ReadBack::whole(&folder.join(name));
         assert_eq!(read.end.map(|end| end.reason), Some(EndReason::Terminated), "{name}");
     }
-    // A child that has recorded nothing, and one that does not record, end at once and leave nothing.
+    // A child that has recorded nothing, and one that does not record, end immediately and leave no files.
     let recorder = start(Options { follow_forks: false, ..Options::new(folder.join("parent.swv")) });
     let pid = fork(|| thread::sleep(LIMIT));
     send(pid, libc::SIGHUP);
@@ -198,7 +201,7 @@ fn recordings_and_children_of_a_process_end_with_it() {
     child::in_own_process("terminating::recordings_and_children_of_a_process_end_with_it", check_processes);
 }
 
-/// Whether a pipe takes more now.
+/// Returns whether the pipe accepts more bytes.
 fn has_room(pipe: libc::c_int) -> bool {
     let mut poll = libc::pollfd { fd: pipe, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one whole entry.
@@ -206,14 +209,14 @@ fn has_room(pipe: libc::c_int) -> bool {
 }
 
 #[test]
-fn a_writer_that_is_stuck_does_not_keep_the_process() {
-    let name = "terminating::a_writer_that_is_stuck_does_not_keep_the_process";
+fn a_blocked_writer_does_not_keep_the_process_alive() {
+    let name = "terminating::a_blocked_writer_does_not_keep_the_process_alive";
     child::in_own_process(name, |folder| {
         let path = folder.join("pipe");
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();
         // SAFETY: a valid name.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-        // SAFETY: as above; open for both, so that nobody waits for the other end.
+        // SAFETY: as above; open for both directions, so that no open waits for the other end.
         let pipe = unsafe { libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
         assert!(pipe >= 0);
         let ready = folder.join("ready");

@@ -1,7 +1,7 @@
-//! Every kind that is declared, and kinds that nobody has declared, mean what a reader written from the page says.
+//! All declared kinds, and undeclared ones, have the meaning that an independent reader, written from the page, finds.
 
 use stackweave_core::{BlobId, Call, EventKind, Field, FieldType, RawFrame, Role};
-use stackweave_recording::events::{self, Decoder, Ending, Event, Memory, Region, fields};
+use stackweave_recording::events::{self, Decoder, Ending, Event, MemoryEvent, Region, fields};
 use stackweave_recording::file::{Encoded, Encoder};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::symbols::tool::Tool;
@@ -10,7 +10,7 @@ use crate::common::fixed::fixed_start;
 use crate::common::{Process, random_section, read, stack_table};
 use crate::versions::{assert_same, read_by_python};
 
-/// Three events of every kind that is declared, with values that tell the fields apart.
+/// Returns a section with three events of every declared kind, with values that distinguish the fields.
 fn every_kind(seed: u64) -> Vec<u8> {
     let stacks = stack_table();
     let stack = stacks.intern(&[RawFrame::script(1, 2)]).unwrap();
@@ -24,7 +24,7 @@ fn every_kind(seed: u64) -> Vec<u8> {
             ticks += 1;
             words.push(ticks << 8 | number);
             for field in kind.fields.iter() {
-                match field.of {
+                match field.field_type {
                     FieldType::Stack => words.push([0, stack.get().into()][random.below(2)]),
                     FieldType::Frame => words.push(RawFrame::script(1, random.below(9) as u64).to_bits()),
                     FieldType::Call => {
@@ -45,7 +45,7 @@ fn every_kind(seed: u64) -> Vec<u8> {
     file
 }
 
-/// What our decoder says, as the independent reader prints it.
+/// Returns the meanings of events by the decoder, as the independent reader prints them.
 fn meanings(file: &[u8]) -> Vec<String> {
     let (dictionary, buffers) = read(file).unwrap();
     let decoder = Decoder::of(&dictionary);
@@ -85,34 +85,34 @@ fn meaning(event: &Event<'_>) -> String {
     }
 }
 
-fn of_memory(what: &str, memory: &Memory) -> String {
+fn of_memory(action: &str, memory: &MemoryEvent) -> String {
     let region = match memory.region {
         Region::Block(_) => "block",
         Region::Mapping => "mapping",
         Region::Segment(_) => "segment",
     };
     let device = memory.region.device();
-    format!("\"{what}\",\"{region}\",{device},{},{},{}", memory.address, memory.size, memory.stack)
+    format!("\"{action}\",\"{region}\",{device},{},{},{}", memory.address, memory.size, memory.stack)
 }
 
 #[test]
-fn events_mean_what_a_reader_written_from_the_page_says() {
+fn events_have_the_meaning_that_an_independent_reader_finds() {
     let python = match Tool::find(&["python3"]) {
         Ok(python) => python,
         Err(missing) => return println!("skipped: {missing}"),
     };
     for seed in 0..4 {
-        for (what, file) in [("declared", every_kind(seed)), ("random", random_section(seed).0)] {
-            let name = format!("{what}-{seed}");
+        for (content, file) in [("declared", every_kind(seed)), ("random", random_section(seed).0)] {
+            let name = format!("{content}-{seed}");
             let theirs = read_by_python(&python, &file, (&name, "--meaning"));
-            assert!(what == "random" || !theirs.is_empty(), "{name}");
+            assert!(content == "random" || !theirs.is_empty(), "{name}");
             assert_same(&meanings(&file), &theirs, &name);
         }
     }
 }
 
 #[test]
-fn every_declared_kind_is_laid_out_by_its_fields() {
+fn the_layout_of_every_declared_kind_follows_from_its_fields() {
     let (dictionary, _) = read(&every_kind(1)).unwrap();
     let decoder = Decoder::of(&dictionary);
     for (number, kind) in dictionary.kinds() {
@@ -128,7 +128,7 @@ fn is_heap_role(kind: &EventKind) -> bool {
     ["allocate", "free", "map", "unmap", "keep", "tag"].contains(&kind.role.as_str())
 }
 
-/// The kinds of a recorder of waits, which nothing here declares.
+/// Returns the kinds of a recorder of waits, which this crate does not declare.
 fn waits() -> [EventKind; 3] {
     let thread = Field::new("woken_by", FieldType::Unsigned);
     let fields = |more: &[Field]| [&[fields::FRAME, fields::STACK], more].concat().into();
@@ -154,7 +154,7 @@ fn a_family_of_waits() {
     let mut seen = Vec::new();
     for raw in buffers.iter().flatten() {
         let (kind, layout) = (dictionary.kind(raw.kind).unwrap(), decoder.layout(raw.kind).unwrap());
-        let details = kind.fields.iter().enumerate().filter(|(place, _)| !layout.is_of_role(*place));
+        let details = kind.fields.iter().enumerate().filter(|(index, _)| !layout.is_of_role(*index));
         seen.push((meaning(&decoder.decode(&raw)), details.map(|(_, field)| &*field.name).collect::<Vec<_>>()));
     }
     let expected = [

@@ -1,4 +1,4 @@
-//! Old recordings stay readable, by us and by a reader that knows only the document.
+//! Old recordings stay readable, by this crate and by a reader that was written from the document alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// What the independent reader prints for this file, with this option.
+/// Returns the output of the independent reader for this file, with this option.
 pub fn read_by_python(python: &Tool, file: &[u8], (name, option): (&str, &str)) -> Vec<String> {
     let path = std::env::temp_dir().join(format!("stackweave-{name}-{}.swv", std::process::id()));
     fs::write(&path, file).unwrap();
@@ -25,18 +25,18 @@ pub fn read_by_python(python: &Tool, file: &[u8], (name, option): (&str, &str)) 
     let arguments: Vec<&str> = [&*reader, option, &*path].into_iter().filter(|argument| !argument.is_empty()).collect();
     let printed = python.run(Path::new("/"), arguments);
     fs::remove_file(&*path).unwrap();
-    printed.expect("the reader reads it").lines().map(str::to_owned).collect()
+    printed.expect("the reader succeeds").lines().map(str::to_owned).collect()
 }
 
-pub fn assert_same(ours: &[String], theirs: &[String], what: &str) {
+pub fn assert_same(ours: &[String], theirs: &[String], name: &str) {
     for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-        assert_eq!(ours, theirs, "{what}, line {line}");
+        assert_eq!(ours, theirs, "{name}, line {line}");
     }
-    assert_eq!(ours.len(), theirs.len(), "{what}");
+    assert_eq!(ours.len(), theirs.len(), "{name}");
 }
 
 #[test]
-fn version_1_reads_as_it_always_did() {
+fn version_1_reads_as_before() {
     let file = fs::read(data("version-1.swv")).unwrap();
     let expected = fs::read_to_string(data("version-1.jsonl")).unwrap();
     let expected: Vec<String> = expected.lines().map(str::to_owned).collect();
@@ -44,19 +44,19 @@ fn version_1_reads_as_it_always_did() {
     assert_same(&lines(&file).unwrap(), &expected, "version 1");
 }
 
-/// Run it once for a new version, with `--ignored`. What is there is never changed.
+/// Writes the files of a new version. Run it once, with `--ignored`. Existing files are never changed.
 #[test]
-#[ignore = "makes the files of a new version"]
+#[ignore = "writes the files of a new version"]
 fn write_this_version() {
     let file = fixed_section();
     for (ending, content) in [("swv", file.clone()), ("jsonl", (lines(&file).unwrap().join("\n") + "\n").into())] {
         let path = data(&format!("version-{VERSION}.{ending}"));
-        assert!(!path.exists(), "{} is there already", path.display());
+        assert!(!path.exists(), "{} exists already", path.display());
         fs::write(path, content).unwrap();
     }
 }
 
-/// Calls, with their callers, of code objects and of labels.
+/// Returns a section with calls of code objects and of labels, with and without callers.
 fn calls() -> Vec<u8> {
     let (mut encoder, mut bytes, mut blocks) = (Encoder::new(stack_table()), Vec::new(), Encoded::default());
     encoder.start(&fixed_start(), &mut bytes);
@@ -66,15 +66,15 @@ fn calls() -> Vec<u8> {
     let label = Call::to_label(BlobId::new(3).unwrap()).unwrap();
     let words = [plain, plain.from(code(2), 9), label.from(code(2), 9), label].map(Call::to_bits);
     let events: Vec<u64> = (10..).zip(words).flat_map(|(ticks, call)| [ticks << 8 | 1, call, 64 * ticks]).collect();
-    let taken = encoder.events(1, &events, &NoNames, &mut blocks);
-    assert_eq!((taken.events, taken.words), (4, events.len()));
+    let consumed = encoder.events(1, &events, &NoNames, &mut blocks);
+    assert_eq!((consumed.events, consumed.words), (4, events.len()));
     bytes.extend(blocks.definitions);
     bytes.extend(blocks.events);
     bytes
 }
 
 #[test]
-fn a_reader_written_from_the_document_reads_the_same() {
+fn an_independent_reader_reads_the_same() {
     let python = match Tool::find(&["python3"]) {
         Ok(python) => python,
         Err(missing) => return println!("skipped: {missing}"),

@@ -1,4 +1,4 @@
-//! Dictionaries and attributes. What is not as it should be has no value.
+//! Dictionaries and attributes. Malformed objects have no values.
 
 use std::collections::HashMap;
 
@@ -6,34 +6,34 @@ use stackweave_cpython::layout::{InstanceLayout, KeysLayout, is_plausible};
 
 use super::objects::Objects;
 
-/// In a type, in all versions: `tp_basicsize`, `tp_flags`, `tp_dictoffset`.
+/// Offsets in a type, in all versions: `tp_basicsize`, `tp_flags`, `tp_dictoffset`.
 const TYPE_SIZE: usize = 32;
 const TYPE_FLAGS: usize = 168;
 const TYPE_DICTIONARY: usize = 288;
-/// Of the flags, from 3.13 on: values are behind the object.
+/// A type flag, from 3.13 on: values are behind the object.
 const INLINE_VALUES: u64 = 1 << 2;
-/// Of the flags, from 3.11 on: what leads to its attributes is before the object.
+/// A type flag, from 3.11 on: the pointer to its attributes is before the object.
 const MANAGED_DICTIONARY: u64 = 1 << 4;
-/// In a dictionary, in all versions: `ma_keys`, `ma_values`.
+/// Offsets in a dictionary, in all versions: `ma_keys`, `ma_values`.
 const KEYS: usize = 32;
 const VALUES: usize = 40;
-/// No object is larger.
-const LARGEST_OBJECT: u64 = 1 << 20;
-/// No dictionary that is read here has more entries.
-const MOST_ENTRIES: u64 = 1 << 16;
-const LARGEST_INDEX: u64 = 1 << 20;
+/// The maximum size of an object.
+const MAX_OBJECT_SIZE: u64 = 1 << 20;
+/// The maximum number of entries of a dictionary that is read here.
+const MAX_ENTRIES: u64 = 1 << 16;
+const MAX_INDEX_SIZE: u64 = 1 << 20;
 const WORD: u64 = 8;
 
 /// The entries of a dictionary.
-struct Entries {
+struct DictionaryEntries {
     start: u64,
     count: u64,
     /// Whether an entry begins with the hash of its key.
     have_hash: bool,
 }
 
-impl Entries {
-    /// Where an entry has its key, which its value follows.
+impl DictionaryEntries {
+    /// Returns the address of an entry's key. Its value follows.
     fn key(&self, index: u64) -> Option<u64> {
         let (size, key) = if self.have_hash { (3 * WORD, WORD) } else { (2 * WORD, 0) };
         self.start.checked_add(index.checked_mul(size)?)?.checked_add(key)
@@ -41,20 +41,21 @@ impl Entries {
 }
 
 impl Objects<'_> {
-    /// What a dictionary has for this text.
+    /// Returns the value that a dictionary has for this text.
     pub(super) fn item(&self, dictionary: u64, name: &str) -> Option<u64> {
         let (keys, values) = self.tables(dictionary)?;
         self.value(keys, values, name)
     }
 
-    /// What a dictionary has for numbers. They are smaller than 2^61 - 1, and such numbers are their own hash.
+    /// Returns the entries of a dictionary whose keys are numbers. They are smaller than 2^61 - 1, and such
+    /// numbers are their own hash.
     pub(super) fn items_of_numbers(&self, dictionary: u64) -> Option<HashMap<u64, u64>> {
         let (keys, None) = self.tables(dictionary)? else { return None };
         let entries = self.entries(keys).filter(|entries| entries.have_hash)?;
         let mut items = HashMap::new();
         for index in 0..entries.count {
             let key = entries.key(index)?;
-            // An entry that was deleted has no key.
+            // A deleted entry has no key.
             if self.word(key)? != 0 {
                 items.insert(self.word(key.checked_sub(WORD)?)?, self.word(key.checked_add(WORD)?)?);
             }
@@ -62,7 +63,7 @@ impl Objects<'_> {
         Some(items)
     }
 
-    /// An attribute that an instance has itself.
+    /// Returns an attribute of the instance itself.
     pub(super) fn attribute(&self, object: u64, name: &str) -> Option<u64> {
         let of_type = self.type_of(object)?;
         let flags = self.snapshot.word(of_type, TYPE_FLAGS)?;
@@ -88,7 +89,7 @@ impl Objects<'_> {
                 if dictionary != 0 {
                     return self.item(dictionary, name);
                 }
-                let size = self.snapshot.word(of_type, TYPE_SIZE).filter(|size| *size <= LARGEST_OBJECT)?;
+                let size = self.snapshot.word(of_type, TYPE_SIZE).filter(|size| *size <= MAX_OBJECT_SIZE)?;
                 let values = object.checked_add(size)?;
                 let is_used = flags & INLINE_VALUES != 0 && self.byte(values, is_valid)? == 1;
                 let first = values.checked_add(first_value as u64)?;
@@ -98,11 +99,11 @@ impl Objects<'_> {
     }
 
     fn attribute_as_of_others(&self, object: u64, of_type: u64, name: &str) -> Option<u64> {
-        let offset = self.snapshot.word(of_type, TYPE_DICTIONARY).filter(|at| (WORD..LARGEST_OBJECT).contains(at))?;
+        let offset = self.snapshot.word(of_type, TYPE_DICTIONARY).filter(|at| (WORD..MAX_OBJECT_SIZE).contains(at))?;
         self.item(self.word(object.checked_add(offset)?)?, name)
     }
 
-    /// The keys of a dictionary, and where its values are if they are not among them.
+    /// Returns the keys of a dictionary, and its separate values, if it has them.
     fn tables(&self, dictionary: u64) -> Option<(u64, Option<u64>)> {
         if !self.is_a(dictionary, b"dict\0") {
             return None;
@@ -118,12 +119,12 @@ impl Objects<'_> {
         }
     }
 
-    /// The value that belongs to the key of this text.
+    /// Returns the value for the key with this text.
     fn value(&self, keys: u64, values: Option<u64>, name: &str) -> Option<u64> {
         let entries = self.entries(keys)?;
         for index in 0..entries.count {
             let key = entries.key(index)?;
-            if self.says(self.word(key)?, name) {
+            if self.equals(self.word(key)?, name) {
                 let place = match values {
                     Some(values) => values.checked_add(index * WORD)?,
                     None => key.checked_add(WORD)?,
@@ -134,7 +135,7 @@ impl Objects<'_> {
         None
     }
 
-    fn entries(&self, keys: u64) -> Option<Entries> {
+    fn entries(&self, keys: u64) -> Option<DictionaryEntries> {
         if !is_plausible(keys) {
             return None;
         }
@@ -153,9 +154,9 @@ impl Objects<'_> {
                 (index, bytes, count, self.byte(keys, kind)? == 0)
             }
         };
-        let count = self.snapshot.word(keys, count).filter(|count| *count <= MOST_ENTRIES)?;
+        let count = self.snapshot.word(keys, count).filter(|count| *count <= MAX_ENTRIES)?;
         let start = keys.checked_add(index as u64)?.checked_add(index_bytes)?;
-        (index_bytes <= LARGEST_INDEX).then_some(Entries { start, count, have_hash })
+        (index_bytes <= MAX_INDEX_SIZE).then_some(DictionaryEntries { start, count, have_hash })
     }
 
     fn word(&self, address: u64) -> Option<u64> {

@@ -1,27 +1,27 @@
 //! The frames of a thread state, innermost first.
 //!
-//! As [`stackweave_cpython::Interpreter::walk`] does it in the own process, with nothing taken for granted.
+//! This does what [`stackweave_cpython::Interpreter::walk`] does in its own process, but trusts nothing.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use stackweave_core::StackPointer;
-use stackweave_cpython::layout::{Chain, Layout, Place, SHIM, TAG, is_plausible};
+use stackweave_cpython::layout::{Chain, CodePosition, Layout, SHIM, TAG, is_plausible};
 
 use super::PythonFrame;
 use super::codes::{Code, Codes};
 use super::problem::Problem;
 use super::snapshot::Snapshot;
 
-/// No chain is longer.
-const LONGEST_CHAIN: usize = 1 << 20;
-/// The fixed fields of a frame of 3.11 or later take no more bytes.
-const LARGEST_FRAME: usize = 80;
+/// The maximum length of a chain.
+const MAX_CHAIN: usize = 1 << 20;
+/// The maximum size of the fixed fields of a frame of 3.11 or later.
+const MAX_FRAME_SIZE: usize = 80;
 
-/// What is needed to read frames.
+/// Reads the frames of thread states.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct FrameReader<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
     pub(super) layout: &'a Layout,
     pub(super) codes: &'a Codes<'a>,
@@ -30,34 +30,34 @@ pub(super) struct Reader<'a> {
 
 /// The frames that were found, and why there are not more.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
+pub(super) struct WalkedFrames {
     pub(super) frames: Vec<PythonFrame>,
     pub(super) problem: Option<Problem>,
 }
 
 /// A frame of 3.11 or later.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawFrame {
+pub(super) struct InterpreterFrame {
     pub(super) previous: u64,
     code: u64,
     instruction: u64,
     owner: u8,
-    /// Whether it is the last of its eval loop.
+    /// Whether it is the last one of its eval loop.
     pub(super) ends_loop: bool,
 }
 
-/// What a frame is.
-pub(super) enum What {
-    /// One that runs Python, and the offset of its instruction.
+/// A classified frame.
+pub(super) enum ChainFrame {
+    /// A frame that runs Python, and the offset of its instruction.
     Frame(Rc<Code>, u32),
-    /// One that is being made, or runs no Python.
+    /// A frame that is not complete yet, or runs no Python.
     Hidden,
 }
 
-impl Reader<'_> {
-    /// The frames of a thread state, at most so many.
-    pub(super) fn walk(&self, state: u64, most: usize) -> Walked {
-        let mut walked = Walked::default();
+impl FrameReader<'_> {
+    /// Returns the frames of a thread state, up to a maximum.
+    pub(super) fn walk(&self, state: u64, most: usize) -> WalkedFrames {
+        let mut walked = WalkedFrames::default();
         walked.problem = self.walk_into(state, &mut walked.frames).err();
         if walked.frames.len() > most {
             walked.frames.truncate(most);
@@ -78,18 +78,18 @@ impl Reader<'_> {
         }
     }
 
-    /// 3.11: each entry frame is the last of the loop of the next `_PyCFrame`.
+    /// Walks frames of 3.11: each entry frame is the last of the loop of the next `_PyCFrame`.
     fn walk_entries(&self, top: u64, top_loop: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
         let Chain::EntryFlags { previous_c_frame, .. } = self.layout.thread.chain else {
             return Err(Problem::NotAFrame);
         };
         let mut c_frame = top_loop;
-        let mut steps = Steps::default();
+        let mut steps = VisitedFrames::default();
         let mut frame = top;
         while frame != 0 {
             steps.visit(frame)?;
             let raw = self.frame(frame)?;
-            if let What::Frame(code, instruction) = self.what(raw)? {
+            if let ChainFrame::Frame(code, instruction) = self.classify(raw)? {
                 frames.push(self.named(&code, instruction, c_frame));
             }
             if raw.ends_loop {
@@ -100,9 +100,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// 3.12 and later: a shim on the C stack ends the frames of each eval loop.
+    /// Walks frames of 3.12 and later: a shim on the C stack ends the frames of each eval loop.
     fn walk_shims(&self, top: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
-        let mut steps = Steps::default();
+        let mut steps = VisitedFrames::default();
         let mut frame = top;
         let mut open = 0;
         while frame != 0 {
@@ -113,7 +113,7 @@ impl Reader<'_> {
                     inside.activation = StackPointer(frame);
                 }
                 open = frames.len();
-            } else if let What::Frame(code, instruction) = self.what(raw)? {
+            } else if let ChainFrame::Frame(code, instruction) = self.classify(raw)? {
                 frames.push(self.named(&code, instruction, 0));
             }
             frame = raw.previous;
@@ -121,10 +121,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The frame at an address, read at once: the fixed fields end where the local variables begin.
-    pub(super) fn frame(&self, address: u64) -> Result<RawFrame, Problem> {
+    /// Reads the frame at an address with one read: its fixed fields end where the local variables begin.
+    pub(super) fn frame(&self, address: u64) -> Result<InterpreterFrame, Problem> {
         let layout = &self.layout.frame;
-        let mut bytes = [0; LARGEST_FRAME];
+        let mut bytes = [0; MAX_FRAME_SIZE];
         let fields = bytes.get_mut(..layout.locals).ok_or(Problem::Unreadable)?;
         self.snapshot.read(address, fields).ok_or(Problem::Unreadable)?;
         let word = |at: usize| {
@@ -136,7 +136,7 @@ impl Reader<'_> {
             Chain::EntryFlags { is_entry, .. } => bytes[is_entry] != 0,
             _ => owner == SHIM,
         };
-        Ok(RawFrame {
+        Ok(InterpreterFrame {
             previous: word(layout.previous)?,
             code: word(layout.code)? & !TAG,
             instruction: word(layout.instruction)?,
@@ -145,17 +145,19 @@ impl Reader<'_> {
         })
     }
 
-    /// What a frame is. Not for shims.
-    pub(super) fn what(&self, raw: RawFrame) -> Result<What, Problem> {
+    /// Classifies a frame, which must not be a shim.
+    pub(super) fn classify(&self, raw: InterpreterFrame) -> Result<ChainFrame, Problem> {
         if raw.owner >= SHIM {
-            return Ok(What::Hidden);
+            return Ok(ChainFrame::Hidden);
         }
         let code = self.codes.at(raw.code).ok_or(Problem::NotAFrame)?;
-        match self.layout.place(raw.code, raw.instruction, raw.owner, || code.first_traceable) {
-            Place::At(instruction) | Place::InGenerator(instruction) if u64::from(instruction) < code.length => {
-                Ok(What::Frame(code, instruction))
+        match self.layout.code_position(raw.code, raw.instruction, raw.owner, || code.first_traceable) {
+            CodePosition::At(instruction) | CodePosition::InGenerator(instruction)
+                if u64::from(instruction) < code.length =>
+            {
+                Ok(ChainFrame::Frame(code, instruction))
             }
-            Place::NotBegun => Ok(What::Hidden),
+            CodePosition::NotBegun => Ok(ChainFrame::Hidden),
             _ => Err(Problem::NotAFrame),
         }
     }
@@ -176,18 +178,18 @@ impl Reader<'_> {
     }
 }
 
-/// Keeps a walk from going on for ever.
+/// The visited frames, which end a walk in a cycle.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(super) struct VisitedFrames {
     seen: HashSet<u64>,
 }
 
-impl Steps {
+impl VisitedFrames {
     pub(super) fn visit(&mut self, frame: u64) -> Result<(), Problem> {
         if !is_plausible(frame) {
             return Err(Problem::NotAFrame);
         }
-        if self.seen.len() >= LONGEST_CHAIN {
+        if self.seen.len() >= MAX_CHAIN {
             return Err(Problem::TooMany);
         }
         if self.seen.insert(frame) { Ok(()) } else { Err(Problem::Circle) }

@@ -10,10 +10,10 @@ use stackweave_cpython::{LineTable, PythonFrame};
 
 use super::objects::Objects;
 
-/// Where a code object has its size.
+/// The offset of an object's size.
 const OBJECT_SIZE: usize = 16;
 
-/// What a code object says of itself.
+/// The contents of a code object.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) name: Arc<str>,
@@ -21,13 +21,13 @@ pub(super) struct Code {
     pub(super) filename: Arc<str>,
     first_line: i32,
     line_table: Vec<u8>,
-    /// How many bytes of code there are; not on 3.10.
+    /// The length of the code in bytes; 0 on 3.10.
     pub(super) length: u64,
     pub(super) first_traceable: u32,
     positions: RefCell<HashMap<u32, Position>>,
 }
 
-/// The code objects that were met.
+/// The code objects that were read.
 pub(super) struct Codes<'a> {
     objects: &'a Objects<'a>,
     known: RefCell<HashMap<u64, Option<Rc<Code>>>>,
@@ -38,7 +38,7 @@ impl<'a> Codes<'a> {
         Self { objects, known: RefCell::default() }
     }
 
-    /// The code object at an address; `None` if there is none.
+    /// Returns the code object at an address; `None` if there is none.
     pub(super) fn at(&self, address: u64) -> Option<Rc<Code>> {
         if let Some(known) = self.known.borrow().get(&address) {
             return known.clone();
@@ -69,7 +69,7 @@ impl<'a> Codes<'a> {
         })
     }
 
-    /// Where an instruction comes from: the first line for a frame that has not begun.
+    /// Returns the position of an instruction: the first line for a frame that has not begun.
     pub(super) fn position(&self, code: &Code, instruction: u32) -> Position {
         if instruction == PythonFrame::NOT_BEGUN {
             let line = code.first_line();

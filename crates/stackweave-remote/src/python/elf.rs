@@ -1,4 +1,4 @@
-//! Where the symbols of a mapped file are.
+//! The addresses of a mapped file's symbols.
 
 use std::fs::File;
 
@@ -15,16 +15,16 @@ type Symbols<'a> = SymbolTable<'a, Header, Data<'a>>;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// A file that a process runs code of.
+/// A file whose code a process runs.
 pub(super) struct ElfFile<'a> {
     data: Data<'a>,
     sections: Sections<'a>,
-    /// What is added to the addresses of the file.
+    /// The difference between addresses in memory and in the file.
     bias: u64,
 }
 
 impl<'a> ElfFile<'a> {
-    /// `None` if it is no such file, or not the one that is mapped.
+    /// Parses the file. `None` if it is not an ELF file, or not the mapped one.
     pub(super) fn parse(data: Data<'a>, mapping: &Mapping) -> Option<Self> {
         let header = Header::parse(data).ok()?;
         let segments = header.program_headers(ENDIAN, data).ok()?;
@@ -40,7 +40,7 @@ impl<'a> ElfFile<'a> {
         Some(Self { data, sections: header.sections(ENDIAN, data).ok()?, bias })
     }
 
-    /// Where each symbol is in that process, if the file exports the first.
+    /// Returns the addresses of the symbols in that process, if the file exports the first of them.
     pub(super) fn exported<const N: usize>(&self, names: [&str; N]) -> Option<[Option<u64>; N]> {
         let symbols = self.sections.symbols(ENDIAN, self.data, elf::SHT_DYNSYM).ok()?;
         let Some((table, _)) = self.sections.gnu_hash(ENDIAN, self.data).ok()? else {
@@ -52,12 +52,12 @@ impl<'a> ElfFile<'a> {
             let (_, symbol) = table.find(ENDIAN, name.as_bytes(), hash, None, &symbols, &versions)?;
             self.address(symbol)
         };
-        // Without the first the others are not looked for: most files are no interpreter.
+        // Skip the others if the first is missing: most files are not interpreters.
         find(names.first()?)?;
         Some(names.map(find))
     }
 
-    /// The same among all its symbols, if it has a table of them.
+    /// Returns the addresses among all symbols, if the file has a table of them.
     pub(super) fn all<const N: usize>(&self, names: [&str; N]) -> Option<[Option<u64>; N]> {
         self.among(&self.sections.symbols(ENDIAN, self.data, elf::SHT_SYMTAB).ok()?, names)
     }
@@ -78,7 +78,7 @@ impl<'a> ElfFile<'a> {
         is_defined.then(|| symbol.st_value(ENDIAN).wrapping_add(self.bias))
     }
 
-    /// What cannot be written: where texts are.
+    /// Returns the read-only data, which contains texts.
     pub(super) fn constants(&self) -> Option<&'a [u8]> {
         let (_, section) = self.sections.section_by_name(ENDIAN, b".rodata")?;
         section.data(ENDIAN, self.data).ok()

@@ -1,4 +1,4 @@
-//! A process made of bytes, with an interpreter of any version in it: for tests.
+//! A simulated process with an interpreter of any version, for tests.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use super::runtime::Runtime;
 use super::snapshot::Memory;
 use super::version::Version;
 
-/// Where its memory begins.
+/// The start of its memory.
 pub(super) const BASE: u64 = 0x7000_0000_0000;
-/// What the threads have: so many activations, and from 3.11 on two frames in each.
+/// The contents of each thread: this number of activations, with two frames in each from 3.11 on.
 pub(super) const ACTIVATIONS: usize = 3;
 pub(super) const THREADS: u32 = 2;
-/// The line that frames stand at, and that their function begins at.
+/// The line of each frame, and the first line of its function.
 pub(super) const LINE: u32 = 11;
 pub(super) const FIRST_LINE: u32 = 10;
 const UNITS: u64 = 100;
@@ -31,7 +31,7 @@ pub(super) struct FakeProcess {
     /// The frames of the last thread, innermost first.
     pub(super) frames: Vec<u64>,
     pub(super) interpreter: u64,
-    /// By name.
+    /// Types by name.
     pub(super) types: HashMap<&'static str, u64>,
     pub(super) threading: FakeThreading,
 }
@@ -77,7 +77,7 @@ impl FakeProcess {
         BASE + start as u64
     }
 
-    /// Memory is read by pages.
+    /// Extends the memory to full pages, because it is read by pages.
     pub(super) fn fill_page(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4096), 0);
     }
@@ -110,7 +110,7 @@ impl FakeProcess {
         object
     }
 
-    /// A `str`, of ASCII.
+    /// Creates a `str` of ASCII characters.
     pub(super) fn make_text(&mut self, characters: &str) -> u64 {
         let text = self.layout.text;
         let object = self.make_object("str", 128);
@@ -186,7 +186,7 @@ impl FakeProcess {
         }
     }
 
-    /// The list of `_PyCFrame`s: innermost first, each further up.
+    /// Creates the list of `_PyCFrame`s: innermost first, each further up the stack.
     fn make_loops(&mut self, last: u64, previous: usize) -> Vec<u64> {
         let loops: Vec<u64> = (0..ACTIVATIONS).map(|_| self.allocate(32)).collect();
         for (index, c_frame) in loops.iter().enumerate() {
@@ -201,7 +201,7 @@ impl FakeProcess {
         }
     }
 
-    /// So many frames in each activation, the shims among them.
+    /// Creates this number of frames in each activation, including shims.
     fn make_frames(&mut self, each: usize) {
         let layout = self.layout;
         let frames: Vec<u64> = (0..ACTIVATIONS * each).map(|_| self.allocate(128)).collect();

@@ -1,15 +1,15 @@
-//! The `threading` of a [`FakeProcess`]: what leads to the names of its threads.
+//! The `threading` module of a [`FakeProcess`], with the objects that lead to the names of its threads.
 
 use stackweave_cpython::layout::{InstanceLayout, KeysLayout};
 
 use super::fake_process::{FakeProcess, THREADS};
 
-/// What a thread is called.
+/// Returns the name of a thread.
 pub(super) fn name(task: u32) -> String {
     format!("worker {task}")
 }
 
-/// The objects of it.
+/// The addresses of its objects.
 #[derive(Clone, Default)]
 pub(super) struct FakeThreading {
     /// `sys.modules`, the module and its dictionary, `threading._active`.
@@ -24,15 +24,15 @@ pub(super) struct FakeThreading {
     pub(super) names: Vec<u64>,
 }
 
-/// Entries of a dictionary, and whether they have hashes.
+/// Entries of a dictionary, with or without hashes.
 enum Items<'a> {
     Texts(&'a [(&'a str, u64)]),
     Numbers(&'a [(u64, u64)]),
 }
 
-/// Words before an object.
+/// The number of words before an object.
 const BEFORE: usize = 32;
-/// In a type: its size and flags, and where an instance of 3.10 has its dictionary.
+/// Offsets in a type: its size and flags, and the offset of the dictionary in an instance of 3.10.
 const SIZE: usize = 32;
 const FLAGS: usize = 168;
 const DICTIONARY: usize = 288;
@@ -91,13 +91,13 @@ impl FakeProcess {
         thread
     }
 
-    /// The dictionary of a thread of that name.
+    /// Creates the dictionary of a thread with this name.
     pub(super) fn make_attributes(&mut self, name: &str) -> u64 {
         let name = self.make_text(name);
         self.make_dictionary(&Items::Texts(&[("_name", name)]))
     }
 
-    /// A dictionary whose values are those that the thread has behind it, where a version does so.
+    /// Creates a dictionary whose values are those behind the thread, in versions that have these.
     pub(super) fn make_shared_attributes(&mut self, thread: u64) -> Option<u64> {
         let InstanceLayout::Inline { .. } = self.layout.attributes.instance else { return None };
         let dictionary = self.make_dictionary(&Items::Texts(&[("_target", 0), ("_name", 0)]));
@@ -105,7 +105,7 @@ impl FakeProcess {
         Some(dictionary)
     }
 
-    /// A `sys.modules`.
+    /// Creates a `sys.modules` without `threading`.
     pub(super) fn make_modules_without_threading(&mut self) -> u64 {
         self.make_dictionary(&Items::Texts(&[("sys", self.threading.class), ("time", self.threading.class)]))
     }

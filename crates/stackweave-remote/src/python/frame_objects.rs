@@ -1,25 +1,26 @@
-//! Frames of 3.10: objects, each run by an eval loop of its own.
+//! Frames of 3.10: objects, each run by its own eval loop.
 
 use stackweave_core::StackPointer;
 use stackweave_cpython::PythonFrame as Raw;
 use stackweave_cpython::layout::{Chain, UNIT, is_plausible};
 
 use super::PythonFrame;
-use super::chain::{Reader, Steps};
-use super::loops::Loops;
+use super::chain::{FrameReader, VisitedFrames};
+use super::loops::EvalLoops;
 use super::problem::Problem;
 
-impl Reader<'_> {
-    /// The list of `CFrame`s goes in step with the frames. Where it can't be followed, frames get no activation.
+impl FrameReader<'_> {
+    /// Walks the frames and the list of `CFrame`s together. If the list cannot be followed, frames have no
+    /// activation.
     pub(super) fn walk_objects(&self, state: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
         let Chain::FrameObjects { frame, c_frame, previous_c_frame, last_c_frame } = self.layout.thread.chain else {
             return Err(Problem::NotAFrame);
         };
-        let loops = Loops { reader: self, state, current_frame: 0, previous: previous_c_frame };
+        let loops = EvalLoops { reader: self, state, current_frame: 0, previous: previous_c_frame };
         let last = state.wrapping_add(last_c_frame as u64);
         let first = self.word(state, c_frame)?;
         let mut running = Some(first).filter(|first| *first != last && loops.after(*first).is_some());
-        let mut steps = Steps::default();
+        let mut steps = VisitedFrames::default();
         let mut frame = self.word(state, frame)?;
         while frame != 0 {
             steps.visit(frame)?;
@@ -28,7 +29,7 @@ impl Reader<'_> {
             running = running.filter(|next| *next != last && is_plausible(*next));
             frame = self.word(frame, self.layout.frame.previous)?;
         }
-        // A loop that has no frame yet. (A greenlet has one more, which never gets one.)
+        // A loop that has no frame yet. (A greenlet has one more loop, which never has a frame.)
         if let Some(outermost) = running.filter(|_| !self.has_greenlets) {
             enter_one_loop_fewer(frames, outermost);
         }
@@ -47,7 +48,7 @@ impl Reader<'_> {
     }
 }
 
-/// Each activation is one further out, up to this one.
+/// Moves each activation one loop outward, up to this one.
 fn enter_one_loop_fewer(frames: &mut [PythonFrame], outermost: u64) {
     let mut activation = StackPointer(outermost);
     for frame in frames.iter_mut().rev() {

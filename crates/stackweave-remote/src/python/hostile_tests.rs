@@ -1,4 +1,4 @@
-//! Memory that is not what it should be: reading ends, and says what is wrong.
+//! Reading corrupted memory ends, and reports the problem.
 
 use stackweave_cpython::layout::{Chain, Layout};
 use stackweave_testkit::random::Random;
@@ -12,7 +12,7 @@ use super::snapshot::{Memory, Snapshot};
 use super::tasks::Tasks;
 
 const SEED: u64 = 12;
-/// Enough for the process as it was made.
+/// Enough work for the unchanged process.
 const WORK: u64 = 1 << 20;
 
 pub(super) fn threads(memory: &dyn Memory, runtime: &Runtime) -> Vec<PythonThread> {
@@ -28,7 +28,7 @@ pub(super) fn minors() -> impl Iterator<Item = u8> {
 }
 
 #[test]
-fn a_process_as_it_should_be_is_read() {
+fn an_unchanged_process_is_read() {
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
         let found = threads(&process, &runtime);
@@ -54,7 +54,7 @@ fn a_process_as_it_should_be_is_read() {
 }
 
 #[test]
-fn any_change_is_read_to_an_end() {
+fn reading_ends_after_any_change() {
     println!("seed {SEED}");
     let mut random = Random::new(SEED);
     for minor in minors() {
@@ -76,7 +76,7 @@ fn any_change_is_read_to_an_end() {
     }
 }
 
-/// Another word in place of one that is not zero: anything, near, small, or another of its words.
+/// Replaces a word that is not zero: by a random, a similar or a small one, or by another word of the memory.
 fn change(bytes: &mut [u8], random: &mut Random) {
     let words = bytes.len() / 8;
     let word = |bytes: &[u8], index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap());
@@ -99,13 +99,13 @@ fn change(bytes: &mut [u8], random: &mut Random) {
 }
 
 #[test]
-fn circles_of_frames_are_told() {
+fn cycles_of_frames_are_reported() {
     for minor in minors() {
         let (mut process, runtime) = FakeProcess::new(minor);
         let (first, last) = (process.frames[0], *process.frames.last().unwrap());
         process.put(last, runtime.layout.frame.previous, first);
         let found = threads(&process, &runtime);
-        // Where the lists of loops and of frames must fit, that is found first.
+        // Where the lists of loops and of frames must match, the mismatch is found first.
         let has_lists =
             matches!(runtime.layout.thread.chain, Chain::EntryFlags { .. } | Chain::ShimsBehindCFrame { .. });
         let expected = if has_lists { Problem::BetweenLoops } else { Problem::Circle };
@@ -116,7 +116,7 @@ fn circles_of_frames_are_told() {
 }
 
 #[test]
-fn circles_of_threads_and_interpreters_are_told() {
+fn cycles_of_threads_and_interpreters_are_reported() {
     for minor in minors() {
         let (mut process, runtime) = FakeProcess::new(minor);
         let (first, last) = (process.states[0], *process.states.last().unwrap());
@@ -135,7 +135,7 @@ fn circles_of_threads_and_interpreters_are_told() {
 }
 
 #[test]
-fn an_innermost_loop_that_is_not_filled_in_is_left_out() {
+fn an_uninitialised_innermost_loop_is_omitted() {
     for minor in [11, 12] {
         let (mut process, runtime) = FakeProcess::new(minor);
         let (Chain::EntryFlags { c_frame, current_frame, previous_c_frame, .. }
@@ -157,7 +157,7 @@ fn an_innermost_loop_that_is_not_filled_in_is_left_out() {
     }
 }
 
-/// Frames without an end, behind a process as it should be.
+/// Endless frames, behind an unchanged process.
 struct Endless(FakeProcess);
 
 const ENDLESS: u64 = BASE + (1 << 40);
@@ -181,7 +181,7 @@ impl Memory for Endless {
 }
 
 #[test]
-fn frames_without_an_end_end() {
+fn walks_of_endless_frames_end() {
     for minor in 13..=Layout::NEWEST {
         let (mut process, runtime) = FakeProcess::new(minor);
         let last = *process.frames.last().unwrap();

@@ -1,7 +1,7 @@
 //! The Python frames of another process, read from outside.
 //!
-//! Nothing runs in that process and nothing of it is trusted: each word is read by the kernel, and what does not fit
-//! together ends the walk with a `problem`. The layouts are those of [`stackweave_cpython::layout`].
+//! No code runs in that process, and none of its data is trusted: the kernel reads each word, and inconsistent
+//! data ends the walk with a `problem`. The layouts are those of [`stackweave_cpython::layout`].
 
 mod attributes;
 mod chain;
@@ -50,20 +50,20 @@ pub struct PythonProcess {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPython(pub String);
 
-/// A thread that the interpreter knows.
+/// A thread of the interpreter.
 #[derive(Clone, Debug)]
 pub struct PythonThread {
-    /// What `pthread_self()` is there: the base of its thread-local memory. 0 where only the problem is known.
+    /// Its `pthread_self()`: the base of its thread-local memory. 0 if only the problem is known.
     pub pthread: u64,
-    /// The kernel's number, where the interpreter knows it, as this process sees it.
+    /// Its id as this process sees it, if the interpreter knows it.
     pub task: Option<u32>,
-    /// The name that `threading` gives it: `MainThread`.
+    /// Its name in `threading`, such as `MainThread`.
     pub name: Option<Arc<str>>,
     /// Whether it holds the GIL.
     pub has_gil: bool,
-    /// Innermost first. Those of all interpreters that the thread is in.
+    /// Its frames, innermost first, of all interpreters that it has entered.
     pub frames: Vec<PythonFrame>,
-    /// Why outer frames are missing, if they are.
+    /// Why outer frames are missing.
     pub problem: Option<String>,
 }
 
@@ -74,31 +74,31 @@ pub struct PythonFrame {
     pub name: Arc<str>,
     /// The function with the classes and functions around it, from 3.11 on.
     pub qualname: Option<Arc<str>>,
-    /// As the interpreter was given it.
+    /// The file, as the interpreter received it.
     pub filename: Arc<str>,
     /// The line that the function begins on.
     pub first_line: Option<u32>,
-    /// The place in the file.
+    /// The position in the file.
     pub position: Position,
-    /// An address on the C stack that belongs to the native frame which runs it; 0 where that is not known.
+    /// An address on the C stack that belongs to the native frame which runs it; 0 if it is not known.
     pub activation: StackPointer,
 }
 
 impl PythonProcess {
-    /// The interpreter of a process, which need not be stopped.
+    /// Finds the interpreter of a process, which need not be stopped.
     pub fn find(process: u32) -> Result<Self, NoPython> {
         let memory = ProcessMemory::of(process);
         let runtime = runtime::find(process, &memory).map_err(NoPython)?;
         Ok(Self { process, memory, runtime })
     }
 
-    /// As `sys.version` begins: `3.12.1`.
+    /// Returns the version as in `sys.version`: `3.12.1`.
     pub fn version(&self) -> String {
         self.runtime.version.to_string()
     }
 
-    /// Its threads, of all interpreters, which should be stopped: what is read of threads that run may not fit together,
-    /// and then ends in a problem, or may miss what has just changed.
+    /// Returns its threads, of all interpreters. They should be stopped: data of running threads may be
+    /// inconsistent, which leads to a problem, or may miss recent changes.
     pub fn threads(&self) -> Vec<PythonThread> {
         threads::read(&Snapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
     }

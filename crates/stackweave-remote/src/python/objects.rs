@@ -8,23 +8,23 @@ use stackweave_cpython::layout::{Characters, Layout, Text, is_plausible};
 
 use super::snapshot::Snapshot;
 
-/// Where every object has its type.
+/// The offset of an object's type.
 const OBJECT_TYPE: usize = 8;
-/// Where a type has its name.
+/// The offset of a type's name.
 const TYPE_NAME: usize = 24;
-/// Of a type's name, so many bytes are read: enough for those that are asked for.
+/// The number of bytes that are read of a type's name: enough for the types that are compared.
 const TYPE_NAME_LENGTH: usize = 5;
-/// Of longer texts, so many bytes are shown.
-const LONGEST_TEXT: usize = 1 << 14;
-/// No line table is longer.
-const LONGEST_BYTES: u64 = 1 << 24;
+/// The maximum length of a text; longer ones are cut.
+const MAX_TEXT: usize = 1 << 14;
+/// The maximum length of a line table.
+const MAX_BYTES: u64 = 1 << 24;
 
 /// Reads objects.
 pub(super) struct Objects<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
     pub(super) layout: &'a Layout,
     texts: RefCell<HashMap<u64, Option<Arc<str>>>>,
-    /// What the names of types begin with.
+    /// The beginnings of the names of types.
     types: RefCell<HashMap<u64, Option<[u8; TYPE_NAME_LENGTH]>>>,
 }
 
@@ -33,13 +33,13 @@ impl<'a> Objects<'a> {
         Self { snapshot, layout, texts: RefCell::default(), types: RefCell::default() }
     }
 
-    /// The type of an object.
+    /// Returns the type of an object.
     pub(super) fn type_of(&self, object: u64) -> Option<u64> {
         is_plausible(object).then(|| self.snapshot.word(object, OBJECT_TYPE)).flatten().filter(|at| is_plausible(*at))
     }
 
-    /// Whether an object is of the type of that name, which ends in a zero byte. By its name: which address the type has
-    /// need not be told by symbols.
+    /// Returns whether an object's type has this name, which ends in a zero byte. Comparing names avoids looking
+    /// up the addresses of types by symbols.
     pub(super) fn is_a(&self, object: u64, name: &[u8]) -> bool {
         let Some(address) = self.type_of(object) else { return false };
         let read = || {
@@ -51,7 +51,7 @@ impl<'a> Objects<'a> {
         known.is_some_and(|known| known.starts_with(name))
     }
 
-    /// A `str`.
+    /// Reads a `str`.
     pub(super) fn text(&self, address: u64) -> Option<Arc<str>> {
         if let Some(known) = self.texts.borrow().get(&address) {
             return known.clone();
@@ -63,7 +63,7 @@ impl<'a> Objects<'a> {
 
     fn read_text(&self, address: u64) -> Option<String> {
         let characters = self.characters(address)?;
-        let mut bytes = vec![0; characters.length.min(LONGEST_TEXT)];
+        let mut bytes = vec![0; characters.length.min(MAX_TEXT)];
         self.snapshot.read(self.start_of(address, &characters)?, &mut bytes)?;
         let mut text = Text { width: characters.width, bytes: &bytes }.decode();
         if bytes.len() < characters.length {
@@ -72,8 +72,8 @@ impl<'a> Objects<'a> {
         Some(text)
     }
 
-    /// Whether a `str` says this, in ASCII.
-    pub(super) fn says(&self, address: u64, text: &str) -> bool {
+    /// Returns whether a `str` equals this ASCII text.
+    pub(super) fn equals(&self, address: u64, text: &str) -> bool {
         let read = || {
             let characters = self.characters(address).filter(|found| found.width == 1 && found.length == text.len())?;
             let mut bytes = vec![0; text.len()];
@@ -98,11 +98,11 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// A `bytes` object.
+    /// Reads a `bytes` object.
     pub(super) fn bytes(&self, address: u64) -> Option<Vec<u8>> {
         let layout = &self.layout.text;
         let length = is_plausible(address).then(|| self.snapshot.word(address, layout.bytes_length)).flatten()?;
-        if length > LONGEST_BYTES {
+        if length > MAX_BYTES {
             return None;
         }
         let mut bytes = vec![0; usize::try_from(length).ok()?];

@@ -1,15 +1,15 @@
-//! The memory of a process as it was when first looked at, page by page.
+//! The memory of a process at the time of the first access, page by page.
 //!
-//! What is read, and what is done with it, is counted: memory that leads on for ever ends there.
+//! Counts how much is read and processed, so that endless data structures end there.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use crate::memory::ProcessMemory;
 
-/// Where the pages come from.
+/// The source of the pages.
 pub(super) trait Memory {
-    /// Fills `into` with what is at `address`: all of it, or nothing.
+    /// Fills `into` with the memory at `address`: all of it, or nothing.
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()>;
 }
 
@@ -20,13 +20,13 @@ impl Memory for ProcessMemory {
 }
 
 const PAGE: usize = 4096;
-/// A million frames need a tenth of it.
-const MOST_PAGES: usize = 1 << 16;
-/// Bytes that may be read or decoded. A read counts for [`READ`] bytes more.
-const MOST_WORK: u64 = 1 << 30;
+/// A million frames need a tenth of this.
+const MAX_PAGES: usize = 1 << 16;
+/// The number of bytes that may be read or decoded. Each read counts as [`READ`] additional bytes.
+const MAX_WORK: u64 = 1 << 30;
 const READ: u64 = 8;
 
-/// Each page is read once, so that what is read of a stopped process costs few calls of the kernel.
+/// Each page is read once, so that reading a stopped process needs few system calls.
 pub(super) struct Snapshot<'a> {
     memory: &'a dyn Memory,
     pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
@@ -35,16 +35,16 @@ pub(super) struct Snapshot<'a> {
 
 impl<'a> Snapshot<'a> {
     pub(super) fn new(memory: &'a dyn Memory) -> Self {
-        Self { memory, pages: RefCell::default(), work: Cell::new(MOST_WORK) }
+        Self { memory, pages: RefCell::default(), work: Cell::new(MAX_WORK) }
     }
 
-    /// The same with less work.
+    /// Creates a snapshot with a smaller limit of work.
     #[cfg(test)]
     pub(super) fn with_work(memory: &'a dyn Memory, work: u64) -> Self {
         Self { work: Cell::new(work), ..Self::new(memory) }
     }
 
-    /// Fills `into` with what is at `address`: all of it, or nothing.
+    /// Fills `into` with the memory at `address`: all of it, or nothing.
     pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         self.charge(into.len() as u64 + READ)?;
         address.checked_add(into.len() as u64)?;
@@ -62,7 +62,7 @@ impl<'a> Snapshot<'a> {
 
     fn read_in_page(&self, page: u64, start: usize, into: &mut [u8]) -> Option<()> {
         let mut pages = self.pages.borrow_mut();
-        if pages.len() >= MOST_PAGES && !pages.contains_key(&page) {
+        if pages.len() >= MAX_PAGES && !pages.contains_key(&page) {
             return None;
         }
         let bytes = pages.entry(page).or_insert_with(|| {
@@ -73,7 +73,7 @@ impl<'a> Snapshot<'a> {
         Some(())
     }
 
-    /// Counts work with that many bytes; nothing when there has been too much.
+    /// Counts work on this number of bytes; `None` if there has been too much.
     pub(super) fn charge(&self, bytes: u64) -> Option<()> {
         self.work.set(self.work.get().checked_sub(bytes)?);
         Some(())
@@ -98,7 +98,7 @@ impl<'a> Snapshot<'a> {
 mod tests {
     use super::*;
 
-    /// Two pages of rising bytes, at 8192.
+    /// Two pages of increasing bytes, at 8192.
     struct TwoPages(Cell<usize>);
 
     impl Memory for TwoPages {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_read_once_and_crossed() {
+    fn pages_are_read_once_and_reads_may_cross_them() {
         let memory = TwoPages(Cell::new(0));
         let snapshot = Snapshot::new(&memory);
         for _ in 0..3 {
@@ -128,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn work_ends() {
+    fn work_is_limited() {
         let memory = TwoPages(Cell::new(0));
         let snapshot = Snapshot::new(&memory);
-        assert_eq!(snapshot.charge(MOST_WORK - 16), Some(()));
+        assert_eq!(snapshot.charge(MAX_WORK - 16), Some(()));
         assert!(snapshot.word(8192, 0).is_some());
         assert!(snapshot.word(8192, 0).is_none());
     }

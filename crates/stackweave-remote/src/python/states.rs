@@ -10,42 +10,42 @@ use super::snapshot::Snapshot;
 
 /// A thread state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct ThreadState {
     pub(super) address: u64,
     pub(super) interpreter: u64,
     pub(super) pthread: u64,
-    /// As the process itself sees it; 0 where it is not known.
+    /// The thread id as the process itself sees it; 0 if it is not known.
     pub(super) task: u64,
     pub(super) has_gil: bool,
 }
 
-/// All states that can be found, the newest interpreters first, and what kept others from being found.
+/// All states that can be found, the newest interpreters first, and the problem that hid others.
 #[derive(Debug, Default)]
-pub(super) struct States {
-    pub(super) states: Vec<State>,
+pub(super) struct ThreadStates {
+    pub(super) states: Vec<ThreadState>,
     pub(super) problem: Option<Problem>,
 }
 
-/// No process has more threads.
-const MOST_STATES: usize = 1 << 20;
+/// The maximum number of states.
+const MAX_STATES: usize = 1 << 20;
 
-impl States {
+impl ThreadStates {
     pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime) -> Self {
         let mut found = Self::default();
-        found.problem = Search { snapshot, runtime, seen: HashSet::new() }.all(&mut found.states).err();
+        found.problem = StateSearch { snapshot, runtime, seen: HashSet::new() }.all(&mut found.states).err();
         found
     }
 }
 
-struct Search<'a> {
+struct StateSearch<'a> {
     snapshot: &'a Snapshot<'a>,
     runtime: &'a Runtime,
-    /// The addresses of interpreters and states.
+    /// The visited addresses of interpreters and states.
     seen: HashSet<u64>,
 }
 
-impl Search<'_> {
-    fn all(&mut self, states: &mut Vec<State>) -> Result<(), Problem> {
+impl StateSearch<'_> {
+    fn all(&mut self, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let mut interpreter = self.word(self.runtime.address, lists.interpreters)?;
         while interpreter != 0 {
@@ -56,7 +56,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<State>) -> Result<(), Problem> {
+    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let holder = self.holder(interpreter);
         let mut state = self.word(interpreter, lists.threads)?;
@@ -65,7 +65,7 @@ impl Search<'_> {
             if self.word(state, lists.interpreter)? != interpreter {
                 return Err(Problem::Lists);
             }
-            states.push(State {
+            states.push(ThreadState {
                 address: state,
                 interpreter,
                 pthread: self.word(state, self.runtime.layout.thread.thread_id)?,
@@ -77,7 +77,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The state that holds the GIL of an interpreter, which others may share.
+    /// Returns the state that holds the GIL of an interpreter, which other interpreters may share.
     fn holder(&self, interpreter: u64) -> Option<u64> {
         match self.runtime.lists.gil {
             GilLayout::OfRuntime { holder } => self.snapshot.word(self.runtime.address, holder),
@@ -91,7 +91,7 @@ impl Search<'_> {
     }
 
     fn visit(&mut self, address: u64) -> Result<(), Problem> {
-        let is_new = is_plausible(address) && self.seen.len() < MOST_STATES && self.seen.insert(address);
+        let is_new = is_plausible(address) && self.seen.len() < MAX_STATES && self.seen.insert(address);
         if is_new { Ok(()) } else { Err(Problem::Lists) }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-/// The threads of a process, by the numbers that it knows them by itself. In a container those are other numbers.
+/// The threads of a process, by the ids that the process itself sees. In a container these are different.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     by_own_number: HashMap<u64, u32>,
@@ -23,13 +23,13 @@ impl Tasks {
         Self { by_own_number: numbers.into_iter().map(|number| (number.into(), number)).collect() }
     }
 
-    /// The number that a thread has here.
+    /// Returns the id that a thread has in this namespace.
     pub(super) fn number_of(&self, own_number: u64) -> Option<u32> {
         self.by_own_number.get(&own_number).copied()
     }
 }
 
-/// What a thread's number is to itself.
+/// Returns the id that a thread has in its own namespace.
 fn own_number(process: u32, task: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/task/{task}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_thread_is_found() {
+    fn the_current_thread_is_found() {
         let process = std::process::id();
         let tasks = Tasks::of(process);
         assert_eq!(tasks.number_of(process.into()), Some(process));

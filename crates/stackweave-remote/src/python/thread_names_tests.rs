@@ -1,4 +1,4 @@
-//! Where the memory of `threading` is not what it should be, names are missing, and nothing else.
+//! If the memory of `threading` is corrupted, only names are missing.
 
 use stackweave_cpython::layout::{InstanceLayout, KeysLayout};
 
@@ -7,7 +7,7 @@ use super::fake_threading::name;
 use super::hostile_tests::{frames_of, minors, threads};
 use super::runtime::Runtime;
 
-/// The names of the threads, whose frames are all there.
+/// Returns the names of the threads, and checks that all frames are there.
 fn names(process: &FakeProcess, runtime: &Runtime) -> Vec<Option<String>> {
     let found = threads(process, runtime);
     assert_eq!(found.len(), THREADS as usize);
@@ -17,15 +17,15 @@ fn names(process: &FakeProcess, runtime: &Runtime) -> Vec<Option<String>> {
     found.into_iter().map(|thread| thread.name.map(|name| name.to_string())).collect()
 }
 
-fn nobody() -> Vec<Option<String>> {
+fn no_names() -> Vec<Option<String>> {
     vec![None; THREADS as usize]
 }
 
-/// No object is there, or none that can be read.
+/// Addresses without an object, or with an unreadable one.
 const NOWHERE: [u64; 7] = [0, 1, 7, 8, 4096, BASE + (1 << 40), u64::MAX];
 
 #[test]
-fn pointers_that_lead_nowhere_give_no_name() {
+fn invalid_pointers_give_no_name() {
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
         let threading = &process.threading;
@@ -39,7 +39,7 @@ fn pointers_that_lead_nowhere_give_no_name() {
                 let mut changed = process.clone();
                 changed.put(address, offset, word);
                 let expected =
-                    if changed.bytes == process.bytes { vec![Some(name(1)), Some(name(2))] } else { nobody() };
+                    if changed.bytes == process.bytes { vec![Some(name(1)), Some(name(2))] } else { no_names() };
                 assert_eq!(names(&changed, &runtime), expected, "3.{minor} {word:#x} at {offset}");
             }
         }
@@ -47,7 +47,7 @@ fn pointers_that_lead_nowhere_give_no_name() {
 }
 
 #[test]
-fn tables_of_any_size_end() {
+fn tables_of_any_size_can_be_read() {
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
         let (KeysLayout::OneKind { count, .. } | KeysLayout::Kinds { count, .. }) = runtime.layout.attributes.keys;
@@ -73,12 +73,12 @@ fn tables_of_any_size_end() {
         }
         let mut changed = process.clone();
         process.threading.keys.iter().for_each(|keys| changed.put(*keys, count, u64::MAX));
-        assert_eq!(names(&changed, &runtime), nobody(), "3.{minor}");
+        assert_eq!(names(&changed, &runtime), no_names(), "3.{minor}");
     }
 }
 
 #[test]
-fn a_name_that_is_no_text_is_none() {
+fn a_name_that_is_not_text_is_omitted() {
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
         let (first, text) = (process.threading.names[0], runtime.layout.text);
@@ -91,7 +91,7 @@ fn a_name_that_is_no_text_is_none() {
 }
 
 #[test]
-fn a_thread_that_leads_nowhere_has_no_name() {
+fn a_thread_with_invalid_pointers_has_no_name() {
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
         let first = process.threading.threads[0];
@@ -106,14 +106,14 @@ fn a_thread_that_leads_nowhere_has_no_name() {
                 InstanceLayout::Tagged { word_before, .. } => first - word_before as u64,
                 InstanceLayout::Inline { .. } => first + 64,
             };
-            // Values behind the object have a byte that says that they are valid.
+            // Values behind the object have a byte that says whether they are valid.
             changed.put(values, 0, word & !0xff00_0000);
             assert_eq!(names(&changed, &runtime), [None, Some(name(2))], "3.{minor} {word:#x}");
         }
     }
 }
 
-/// As after `vars(thread)`, and on later versions with its values where they were.
+/// Simulates the state after `vars(thread)`, and on later versions with its values still behind the object.
 #[test]
 fn a_thread_with_a_dictionary_has_its_name() {
     for minor in minors() {
@@ -141,7 +141,7 @@ fn a_thread_with_a_dictionary_has_its_name() {
 }
 
 #[test]
-fn without_threading_the_first_thread_is_the_main_one() {
+fn without_threading_the_first_thread_is_the_main_thread() {
     for minor in minors() {
         let (mut process, runtime) = FakeProcess::new(minor);
         let modules = process.make_modules_without_threading();

@@ -5,31 +5,31 @@ use std::sync::Arc;
 
 use stackweave_core::StackPointer;
 
-use super::chain::Reader;
+use super::chain::FrameReader;
 use super::codes::Codes;
 use super::objects::Objects;
 use super::runtime::Runtime;
 use super::snapshot::Snapshot;
-use super::states::{State, States};
+use super::states::{ThreadState, ThreadStates};
 use super::tasks::Tasks;
 use super::thread_names::ThreadNames;
 use super::{PythonFrame, PythonThread};
 
-/// Frames of all threads together.
-const MOST_FRAMES: usize = 1 << 21;
+/// The maximum number of frames of all threads together.
+const MAX_FRAMES: usize = 1 << 21;
 
 pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime, tasks: &Tasks) -> Vec<PythonThread> {
     let objects = Objects::new(snapshot, runtime.layout);
     let codes = Codes::new(&objects);
-    let reader = Reader { snapshot, layout: runtime.layout, codes: &codes, has_greenlets: runtime.has_greenlets };
-    let found = States::read(snapshot, runtime);
+    let reader = FrameReader { snapshot, layout: runtime.layout, codes: &codes, has_greenlets: runtime.has_greenlets };
+    let found = ThreadStates::read(snapshot, runtime);
     let mut threads: Vec<PythonThread> = Vec::new();
     let mut by_pthread: HashMap<u64, usize> = HashMap::new();
-    let mut room = MOST_FRAMES;
+    let mut remaining = MAX_FRAMES;
     for state in &found.states {
-        let thread = read_one(&reader, *state, tasks, &mut room);
+        let thread = read_one(&reader, *state, tasks, &mut remaining);
         if state.pthread == 0 && thread.frames.is_empty() {
-            // No thread has begun to use it.
+            // A state that no thread has begun to use.
             continue;
         }
         let same = by_pthread.get(&state.pthread).and_then(|index| threads.get_mut(*index));
@@ -52,10 +52,10 @@ pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime, tasks: &Tasks) ->
     threads
 }
 
-fn read_one(reader: &Reader<'_>, state: State, tasks: &Tasks, room: &mut usize) -> PythonThread {
-    let State { address, pthread, task, has_gil, .. } = state;
-    let walked = reader.walk(address, *room);
-    *room -= walked.frames.len();
+fn read_one(reader: &FrameReader<'_>, state: ThreadState, tasks: &Tasks, remaining: &mut usize) -> PythonThread {
+    let ThreadState { address, pthread, task, has_gil, .. } = state;
+    let walked = reader.walk(address, *remaining);
+    *remaining -= walked.frames.len();
     PythonThread {
         pthread,
         task: tasks.number_of(task),
@@ -66,11 +66,11 @@ fn read_one(reader: &Reader<'_>, state: State, tasks: &Tasks, room: &mut usize) 
     }
 }
 
-/// After all frames are read: those are worth more, if what may be read does not suffice.
+/// Sets the names after all frames are read: those are more important if the limit of work is reached.
 fn name_threads(
     threads: &mut [PythonThread],
     by_pthread: &HashMap<u64, usize>,
-    found: &States,
+    found: &ThreadStates,
     mut names: ThreadNames<'_>,
 ) {
     let mut give = |pthread: u64, name: Option<Arc<str>>| {
@@ -79,7 +79,7 @@ fn name_threads(
             thread.name = Some(name);
         }
     };
-    // The older interpreters come last, and have the last word.
+    // The older interpreters come last, and override the names.
     for state in &found.states {
         give(state.pthread, names.of(state.interpreter, state.pthread));
     }
@@ -88,8 +88,8 @@ fn name_threads(
     }
 }
 
-/// A thread that has gone from one interpreter into another has a state in each. The newer interpreters come first, and
-/// are the inner ones if the stack does not say it better.
+/// Joins the frames of a thread that has entered another interpreter, and so has a state in each. The newer
+/// interpreters come first, and are the inner ones unless the activations show otherwise.
 fn join(thread: &mut PythonThread, other: PythonThread) {
     thread.task = thread.task.or(other.task);
     thread.has_gil |= other.has_gil;

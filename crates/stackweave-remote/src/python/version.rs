@@ -8,20 +8,20 @@ pub(super) struct Version {
     pub(super) major: u8,
     pub(super) minor: u8,
     pub(super) micro: Option<u8>,
-    /// As in `sys.hexversion`: the stage of the release and the number in it; 0xf0 for a final one.
+    /// The stage of the release and its serial number, as in `sys.hexversion`; 0xf0 for a final release.
     release: u8,
 }
 
 const FINAL: u8 = 0xf0;
 
 impl Version {
-    /// From `Py_Version`, which is as `sys.hexversion`.
+    /// Converts the word `Py_Version`, which has the format of `sys.hexversion`.
     pub(super) fn of_word(word: u64) -> Option<Self> {
         let [major, minor, micro, release] = u32::try_from(word).ok()?.to_be_bytes();
         (major == 3).then_some(Self { major, minor, micro: Some(micro), release })
     }
 
-    /// 3.10, whose word is not exported, from the texts of its file.
+    /// Finds the version of 3.10, whose word is not exported, in the texts of its file.
     pub(super) fn of_3_10(texts: &[u8]) -> Self {
         const START: &[u8] = b"\x003.10.";
         let starts = texts.windows(START.len()).enumerate().filter(|(_, window)| *window == START);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_told_as_the_interpreter_does() {
+    fn versions_are_formatted_as_the_interpreter_does() {
         let of_word = |word| Version::of_word(word).map(|version| version.to_string());
         assert_eq!(of_word(0x030c_01f0).as_deref(), Some("3.12.1"));
         assert_eq!(of_word(0x030f_00b2).as_deref(), Some("3.15.0b2"));

@@ -1,94 +1,94 @@
-//! Stacks that a process writes down itself: one that has Stackweave loaded, where ptrace is not allowed.
+//! Stacks that a process reports itself: one that has loaded Stackweave, where ptrace is not allowed.
 //!
-//! `stackweave_capture::question` says how a question is put. A process that would not understand it is never sent a signal,
-//! which would end it.
+//! `stackweave_capture::stack_query` describes the protocol. A process that does not support it is never sent a
+//! signal, which would end it.
 
-mod reading;
+mod reply_parser;
 mod report;
 mod report_file;
 mod reporter;
+mod signal_status;
 mod stacks;
-mod status;
 
 use std::time::{Duration, Instant};
 
 pub use report::{ReportedFrame, ReportedThread, SelfReport};
 
-use reading::Read;
+use reply_parser::ParsedReply;
 use report_file::ReportFile;
 use reporter::Reporter;
 pub(crate) use stacks::stacks_of;
 
-/// Why a process has not said where its threads are.
+/// Why a process has not reported its stacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoReport {
+pub enum ReportError {
     /// There is no such process.
     #[error("there is no such process")]
     NoProcess,
     /// Its `/proc` can't be read: it belongs to another user.
     #[error("it belongs to another user")]
     NotAllowed,
-    /// It has not loaded Stackweave, or was told not to answer.
+    /// It has not loaded Stackweave, or was configured not to reply.
     #[error("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0")]
     NotLoaded,
-    /// It has put another handler in the place of ours, or none.
-    #[error("it no longer handles signal {0}, by which it could be asked")]
+    /// Another handler, or none, has replaced Stackweave's.
+    #[error("it no longer handles signal {0}, which requests its stacks")]
     NoHandler(i32),
-    /// It can't see who asks.
-    #[error("it is in another PID namespace: ask from inside its container")]
+    /// It can't see the querying process.
+    #[error("it is in another PID namespace: run the command inside its container")]
     OtherNamespace,
     /// It is stopped, by a debugger or by Ctrl-Z.
     #[error("it is stopped")]
     Stopped,
     /// The signal can't reach any of its threads.
-    #[error("all its threads block signal {0}, by which it could be asked")]
+    #[error("all its threads block signal {0}, which requests its stacks")]
     Blocked(i32),
-    /// The question could not be put: the error number.
-    #[error("it can't be asked: {}", std::io::Error::from_raw_os_error(*.0))]
+    /// The query could not be sent: the error number.
+    #[error("it can't be queried: {}", std::io::Error::from_raw_os_error(*.0))]
     NotSent(i32),
-    /// There was no answer in that time to this signal.
-    #[error("it has not answered within {1:?}: it may have a handler of its own for signal {0} by now")]
+    /// The process has not replied to this signal in that time.
+    #[error("it has not answered within {1:?}: it may have replaced the handler of signal {0}")]
     Silent(i32, Duration),
-    /// The process says why it gives none.
-    #[error("it gives no answer: {0}")]
+    /// The process reports why it does not reply.
+    #[error("it refused: {0}")]
     Refused(String),
-    /// It was not understood.
-    #[error("its answer is not understood: {0}")]
+    /// The reply is malformed.
+    #[error("its reply is malformed: {0}")]
     Unreadable(String),
 }
 
-impl NoReport {
-    /// Whether the process is none that could be asked.
+impl ReportError {
+    /// Returns whether the process does not support queries.
     pub(crate) fn is_of_others(&self) -> bool {
         matches!(self, Self::NoProcess | Self::NotAllowed | Self::NotLoaded)
     }
 }
 
-/// Asks a process of this user that has Stackweave loaded where its threads are, and waits for the answer.
+/// Queries a process of this user that has loaded Stackweave for its stacks, and waits for the reply.
 ///
-/// Its threads are interrupted by a signal: system calls go on, or end with `EINTR` where the kernel never restarts them
-/// (`nanosleep`, `poll`, `epoll_wait`), which Python's own functions try again.
-pub fn request_report(process: u32, timeout: Duration) -> Result<SelfReport, NoReport> {
+/// A signal interrupts its threads: system calls continue, or end with `EINTR` where the kernel never restarts
+/// them (`nanosleep`, `poll`, `epoll_wait`); Python's own functions retry them.
+pub fn request_report(process: u32, timeout: Duration) -> Result<SelfReport, ReportError> {
     let end = Instant::now() + timeout;
-    let asked = Reporter::find(process)?;
+    let reporter = Reporter::find(process)?;
     loop {
         let file = ReportFile::new(process)?;
-        let states = asked.states();
-        asked.send(&file)?;
+        let states = reporter.states();
+        reporter.send(&file)?;
         match wait(&file, end) {
-            Read::Whole(mut answer) if answer.process == process => {
-                answer.know(process, &states);
-                return Ok(answer);
+            ParsedReply::Complete(mut reply) if reply.process == process => {
+                reply.add_states(process, &states);
+                return Ok(reply);
             }
-            Read::Whole(answer) => {
-                return Err(NoReport::Unreadable(format!("it speaks of process {}", answer.process)));
+            ParsedReply::Complete(reply) => {
+                return Err(ReportError::Unreadable(format!("it is about process {}", reply.process)));
             }
-            // Somebody else asks, or it dumps its threads just now.
-            Read::Refused(_) if Instant::now() < end => std::thread::sleep(FIRST_PAUSE),
-            Read::Refused(reason) => return Err(NoReport::Refused(reason)),
-            Read::Unreadable(what) => return Err(NoReport::Unreadable(what)),
-            Read::Partial => return Err(asked.why_silent(timeout)),
+            // Another process queries it, or it is dumping its threads.
+            ParsedReply::Refused(_) if Instant::now() < end => std::thread::sleep(FIRST_PAUSE),
+            ParsedReply::Refused(reason) => return Err(ReportError::Refused(reason)),
+            ParsedReply::Unreadable(what) => return Err(ReportError::Unreadable(what)),
+            ParsedReply::Partial => return Err(reporter.silence_reason(timeout)),
         }
     }
 }
@@ -96,12 +96,12 @@ pub fn request_report(process: u32, timeout: Duration) -> Result<SelfReport, NoR
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// Waits until the answer is whole. A file in memory can't be waited for, so it is looked at.
-fn wait(file: &ReportFile, end: Instant) -> Read {
+/// Waits until the reply is complete, by polling: there is no way to wait for a memory file.
+fn wait(file: &ReportFile, end: Instant) -> ParsedReply {
     let mut pause = FIRST_PAUSE;
     loop {
-        let read = reading::read(&file.text());
-        if !matches!(read, Read::Partial) || Instant::now() >= end {
+        let read = reply_parser::read(&file.text());
+        if !matches!(read, ParsedReply::Partial) || Instant::now() >= end {
             return read;
         }
         std::thread::sleep(pause);

@@ -1,51 +1,51 @@
-//! What a process has said about its threads.
+//! The stacks that a process has reported.
 
 use std::collections::BTreeMap;
 
 use stackweave_core::{CodeAddress, SourceLocation};
 
-/// Where the threads of a process are, with native frames that are not named yet.
+/// The threads of a process, with native frames that are not named yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelfReport {
     /// The process.
     pub process: u32,
-    /// The main thread first, then by number.
+    /// The main thread first, then by id.
     pub threads: Vec<ReportedThread>,
-    /// How many threads it has beyond those that it has asked.
+    /// Number of threads beyond those that were signalled.
     pub more: usize,
 }
 
-/// Where a thread is.
+/// A thread and its frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedThread {
-    /// The kernel's number of it.
+    /// Its id.
     pub task: u32,
-    /// As the kernel knows it.
+    /// Its name in the kernel.
     pub name: String,
-    /// What it did just before it was asked, as `/proc` has it.
+    /// Its state in `/proc` just before the query.
     pub state: char,
-    /// Innermost first.
+    /// Its frames, innermost first.
     pub frames: Vec<ReportedFrame>,
-    /// Why frames are missing, if they are.
+    /// Why frames are missing.
     pub problem: Option<String>,
 }
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportedFrame {
-    /// A place in machine code of that process.
+    /// A location in machine code of that process.
     Native(CodeAddress),
-    /// A place in Python code; without columns.
+    /// A location in Python code, without columns.
     Python(SourceLocation),
-    /// A frame of another interpreter, as it writes it.
+    /// A frame of another interpreter, as text.
     Script(String),
-    /// A name that somebody gave to what happens.
+    /// A name that the user gave to a part of the program.
     Label(String),
 }
 
 impl SelfReport {
-    /// Adds what was seen from outside, and sorts the threads.
-    pub(super) fn know(&mut self, process: u32, states: &BTreeMap<u32, char>) {
+    /// Adds the states that were read from outside, and sorts the threads.
+    pub(super) fn add_states(&mut self, process: u32, states: &BTreeMap<u32, char>) {
         for thread in &mut self.threads {
             thread.state = states.get(&thread.task).copied().unwrap_or(thread.state);
         }

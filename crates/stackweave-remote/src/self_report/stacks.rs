@@ -1,4 +1,4 @@
-//! An answer as the stacks of a process.
+//! Converts a reply to the stacks of a process.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,39 +7,39 @@ use stackweave_core::{CodeAddress, Position, SourceLocation};
 use stackweave_profile::{Frame, FrameKind};
 
 use super::report::{ReportedFrame, ReportedThread, SelfReport};
-use super::{NoReport, request_report};
+use super::{ReportError, request_report};
 use crate::Options;
 use crate::modules::Modules;
-use crate::names::{self, Named};
+use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
-/// How long a process has: it gives its threads a second.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait for a process, which waits a second for its threads.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The stacks that a process tells itself.
-pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, NoReport> {
-    let mut answer = request_report(process.number, PATIENCE)?;
-    answer.keep(options);
+/// Returns the stacks that a process reports itself.
+pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, ReportError> {
+    let mut reply = request_report(process.number, TIMEOUT)?;
+    reply.keep(options);
     let modules = Modules::of(process);
-    let addresses = answer.addresses();
-    let found = names::name(&addresses, &modules, process, options.symbolize.clone());
-    let names: HashMap<CodeAddress, Named> = addresses.into_iter().zip(found).collect();
-    let mut remarks = vec!["it may not be traced here, so it was asked, and tells this itself".to_owned()];
-    remarks.extend((answer.more > 0).then(|| format!("there are {} more threads", answer.more)));
+    let addresses = reply.addresses();
+    let found = native_names::name(&addresses, &modules, process, options.symbolize.clone());
+    let names: HashMap<CodeAddress, NamedFrames> = addresses.into_iter().zip(found).collect();
+    let mut remarks = vec!["it may not be traced here, so it reported its stacks itself".to_owned()];
+    remarks.extend((reply.more > 0).then(|| format!("there are {} more threads", reply.more)));
     Ok(ProcessStacks {
         process: process.number,
         command_line: process.command_line(),
         python: None,
         stopped_for: None,
-        threads: answer.threads.into_iter().map(|thread| named_thread(thread, &names)).collect(),
+        threads: reply.threads.into_iter().map(|thread| named_thread(thread, &names)).collect(),
         modules: modules.as_slice().iter().map(|module| module.module.clone()).collect(),
         remarks,
     })
 }
 
 impl SelfReport {
-    /// Forgets the frames that are not wanted.
+    /// Removes the frames that were not requested.
     fn keep(&mut self, options: &Options) {
         let is_wanted = |frame: &ReportedFrame| match frame {
             ReportedFrame::Native(_) => options.native,
@@ -48,7 +48,7 @@ impl SelfReport {
         self.threads.iter_mut().for_each(|thread| thread.frames.retain(is_wanted));
     }
 
-    /// Those of its native frames, each once.
+    /// Returns the addresses of its native frames, each once.
     fn addresses(&self) -> Vec<CodeAddress> {
         let frames = self.threads.iter().flat_map(|thread| &thread.frames);
         let mut addresses: Vec<CodeAddress> = frames
@@ -60,7 +60,7 @@ impl SelfReport {
     }
 }
 
-fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, Named>) -> ThreadStack {
+fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, NamedFrames>) -> ThreadStack {
     let mut frames = Vec::with_capacity(thread.frames.len());
     for frame in thread.frames {
         match frame {

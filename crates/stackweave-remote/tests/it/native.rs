@@ -1,14 +1,14 @@
-//! Native stacks of another process, against gdb and against what the program is known to do.
+//! Compares native stacks of another process with gdb's, and with what the program is known to do.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use stackweave_testkit::child;
 
-use crate::patient::{Program, names, thread_in};
+use crate::target::{Program, names, thread_in};
 
-/// Prints, for each thread, the addresses of its frames as they are on the stack: without those that gdb makes up for
-/// inlined calls and for calls in the place of a return.
+/// Prints, for each thread, the addresses of its frames on the stack: without the frames that gdb adds for inlined
+/// calls and for tail calls.
 const GDB: &str = "python
 import gdb
 for thread in gdb.selected_inferior().threads():
@@ -43,9 +43,9 @@ fn gdbs_frames(process: u32) -> Option<BTreeMap<u32, Vec<u64>>> {
 #[test]
 fn frames_are_those_of_gdb() {
     let program = Program::build();
-    let patient = program.start("places").settled();
-    let stacks = patient.stacks();
-    let Some(expected) = gdbs_frames(patient.number()) else { return };
+    let target = program.start("places").settled();
+    let stacks = target.stacks();
+    let Some(expected) = gdbs_frames(target.number()) else { return };
     assert_eq!(stacks.threads.len(), 6);
     for thread in &stacks.threads {
         let own = thread.frames.iter().filter(|frame| !frame.is_inlined);
@@ -55,17 +55,17 @@ fn frames_are_those_of_gdb() {
     }
 }
 
-/// `names` has these names, in this order, with others between them or not.
+/// Asserts that `names` contains these names in this order, with or without others between them.
 fn assert_order(names: &[&str], expected: &[&str]) {
     let mut rest = names.iter();
     assert!(expected.iter().all(|name| rest.any(|other| other == name)), "{expected:?} in {names:?}");
 }
 
 #[test]
-fn the_places_of_threads_have_names_and_lines() {
+fn frames_of_threads_have_names_and_lines() {
     let program = Program::build();
-    let patient = program.start("places").settled();
-    let stacks = patient.stacks();
+    let target = program.start("places").settled();
+    let stacks = target.stacks();
     let of = |function| names(thread_in(&stacks, function));
     assert_eq!(
         of("in_deep_calls").iter().filter(|name| **name == "call_deep").count(),
@@ -73,7 +73,7 @@ fn the_places_of_threads_have_names_and_lines() {
         "{:?}",
         of("in_deep_calls")
     );
-    assert_order(&of("in_deep_calls"), &["stand_still", "wait_there", "call_deep", "in_deep_calls"]);
+    assert_order(&of("in_deep_calls"), &["stand_still", "wait_here", "call_deep", "in_deep_calls"]);
     assert_order(&of("in_handler"), &["stand_still", "handler", "interrupt_itself", "call_deep", "in_handler"]);
     assert_order(
         &of("in_handler_on_other_stack"),
@@ -81,40 +81,40 @@ fn the_places_of_threads_have_names_and_lines() {
     );
     assert_order(&of("in_callback"), &["stand_still", "compare", "in_callback"]);
     assert_order(&of("at_noreturn_end"), &["stand_still", "never_returns", "ends_with_a_call", "at_noreturn_end"]);
-    assert_order(&names(&stacks.threads[0]), &["stand_in_many_places", "main", "_start"]);
+    assert_order(&names(&stacks.threads[0]), &["wait_in_many_places", "main", "_start"]);
     let handler = thread_in(&stacks, "in_handler").frames.iter().find(|frame| &*frame.name == "handler").unwrap();
-    assert!(handler.filename.as_ref().unwrap().ends_with("patient.c"), "{handler:?}");
-    let source = include_str!("patient/patient.c");
+    assert!(handler.filename.as_ref().unwrap().ends_with("target.c"), "{handler:?}");
+    let source = include_str!("target/target.c");
     let line = 1 + source.lines().position(|line| line == "static void handler(int signal) {").unwrap();
     assert_eq!(handler.position.line.map(|line| line as usize), Some(line + 2));
-    assert_eq!(handler.module.as_deref(), Some("patient"));
+    assert_eq!(handler.module.as_deref(), Some("target"));
     let inlined = thread_in(&stacks, "in_callback").frames.iter().find(|frame| &*frame.name == "stand_still").unwrap();
     assert!(!inlined.is_inlined);
 }
 
 #[test]
-fn a_program_whose_file_is_gone_keeps_its_names() {
+fn a_program_whose_file_was_deleted_keeps_its_names() {
     let program = Program::build();
-    let patient = program.start("places").settled();
-    let before = patient.stacks();
+    let target = program.start("places").settled();
+    let before = target.stacks();
     std::fs::remove_file(program.path()).unwrap();
-    let after = patient.stacks();
+    let after = target.stacks();
     let all = |stacks: &stackweave_remote::ProcessStacks| -> Vec<Vec<String>> {
         stacks.threads.iter().map(|thread| names(thread).into_iter().map(str::to_owned).collect()).collect()
     };
     assert_eq!(all(&before), all(&after));
     let frame = |stacks: &stackweave_remote::ProcessStacks| thread_in(stacks, "in_callback").frames[1].clone();
     assert_eq!(frame(&before), frame(&after));
-    assert_eq!(frame(&after).module.as_deref(), Some("patient"));
+    assert_eq!(frame(&after).module.as_deref(), Some("target"));
 }
 
 #[test]
-fn a_program_that_was_replaced_is_not_read_from_the_new_file() {
+fn the_new_file_of_a_replaced_program_is_not_used() {
     let program = Program::build();
-    let patient = program.start("places").settled();
-    let before = names(thread_in(&patient.stacks(), "in_callback")).len();
+    let target = program.start("places").settled();
+    let before = names(thread_in(&target.stacks(), "in_callback")).len();
     std::fs::remove_file(program.path()).unwrap();
     std::fs::copy("/proc/self/exe", program.path()).unwrap();
-    let stacks = patient.stacks();
+    let stacks = target.stacks();
     assert_eq!(names(thread_in(&stacks, "in_callback")).len(), before);
 }

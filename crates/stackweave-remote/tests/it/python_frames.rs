@@ -1,4 +1,4 @@
-//! What is read of the threads of another process is what its interpreter says of them.
+//! The frames that are read of another process are those that its interpreter reports.
 
 use std::process::Command;
 
@@ -16,10 +16,10 @@ fn check_blocked(python: &Python) {
     let process = program.python();
     assert!(python.version.starts_with(&process.version()), "{} {}", python.version, process.version());
     let threads = process.threads();
-    let said = program.said.as_array().expect("a list of threads");
-    // The thread that said it has gone on to wait since.
-    assert_eq!(threads.len(), said.len() + 1, "{python:?}");
-    for expected in said {
+    let described = program.described.as_array().expect("a list of threads");
+    // The thread that printed the description has since begun to wait.
+    assert_eq!(threads.len(), described.len() + 1, "{python:?}");
+    for expected in described {
         let thread = thread(&threads, expected["ident"].as_u64().expect("a number"));
         check_thread(python, thread, expected);
     }
@@ -41,7 +41,7 @@ fn check_thread(python: &Python, thread: &PythonThread, expected: &serde_json::V
 }
 
 #[test]
-fn builds_with_other_layouts_say_so() {
+fn builds_with_other_layouts_are_refused() {
     for python in refused_pythons() {
         let Some(program) = Program::start(&python, "minimal.py") else { continue };
         let refusal = PythonProcess::find(program.process()).expect_err("it is not readable").0;
@@ -59,9 +59,9 @@ fn other_processes_have_no_python() {
     assert!(reason.starts_with("the memory map of process"), "{reason}");
 }
 
-/// As after an upgrade of the package, or in a program that has the interpreter inside.
+/// As after an upgrade of the package, or in a program that embeds the interpreter.
 #[test]
-fn an_interpreter_of_another_name_that_was_removed_is_found() {
+fn an_interpreter_with_another_name_that_was_removed_is_found() {
     for python in pythons().iter().filter(|python| python.library.is_none()) {
         let bytes = std::fs::read(&python.executable).expect("it can be read");
         if !bytes.starts_with(b"\x7fELF") {

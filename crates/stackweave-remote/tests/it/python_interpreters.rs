@@ -10,7 +10,7 @@ in_each_python!(a_thread_has_the_frames_of_all_interpreters_it_is_in, check_inte
 fn check_interpreters(python: &Python) {
     let Some(program) = Program::start(python, "two_interpreters.py") else { return };
     let threads = program.python().threads();
-    let number = |name: &str| program.said[name].as_u64().expect("a number");
+    let number = |name: &str| program.described[name].as_u64().expect("a number");
     let (main, inside) = (thread(&threads, number("main")), thread(&threads, number("inside")));
     assert_eq!(threads.len(), 2, "{}", python.version);
     assert_eq!((names(main), &main.problem), (vec!["main", "<module>"], &None), "{}", python.version);

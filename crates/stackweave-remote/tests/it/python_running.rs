@@ -1,4 +1,4 @@
-//! Threads that run: what is read of them is sensible, and right once they are stopped.
+//! Data of running threads is plausible, and correct once they are stopped.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ in_each_python!(threads_that_run_are_read_to_an_end, check_running);
 fn check_running(python: &Python) {
     let program = Program::start(python, "busy_thread.py").expect("it can do its work");
     let process = program.python();
-    let main = program.said["main"].as_u64().expect("a number");
+    let main = program.described["main"].as_u64().expect("a number");
     let mut whole = 0;
     for _ in 0..STOPS {
         let threads = process.threads();
@@ -27,7 +27,7 @@ fn check_running(python: &Python) {
         let busy = other(&threads, main);
         whole += usize::from(busy.problem.is_none());
         for frame in &busy.frames {
-            assert!(!program.said["functions"][&*frame.name].is_null(), "{} {}", python.version, frame.name);
+            assert!(!program.described["functions"][&*frame.name].is_null(), "{} {}", python.version, frame.name);
         }
     }
     assert!(whole > 0, "{}: never whole", python.version);
@@ -40,22 +40,22 @@ fn check_stopped(python: &Python) {
     println!("seed {SEED}");
     let program = Program::start(python, "busy_thread.py").expect("it can do its work");
     let process = program.python();
-    let main = program.said["main"].as_u64().expect("a number");
+    let main = program.described["main"].as_u64().expect("a number");
     let mut problems = 0;
     for _ in 0..STOPS {
         program.stop();
         let threads = process.threads();
-        program.go_on();
+        program.resume();
         let busy = other(&threads, main);
         assert_eq!(thread(&threads, main).problem, None);
-        // Up to 3.12 a loop that is just entered or left can't be told.
+        // Up to 3.12, a loop that is being entered or left cannot be read.
         let has_lists = (11..=12).contains(&python.minor);
         match &busy.problem {
             Some(problem) if has_lists && problem.contains("entering or leaving") => problems += 1,
             problem => assert_eq!(problem, &None, "{}", python.version),
         }
-        check_stack(&python.version, busy, &program.said["functions"]);
-        // It has no GIL while it writes its line.
+        check_stack(&python.version, busy, &program.described["functions"]);
+        // It does not hold the GIL while it writes its line.
         assert!(busy.has_gil || names(busy).first() == Some(&"busy"), "{}", python.version);
         assert!(!thread(&threads, main).has_gil, "{}", python.version);
         std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
@@ -68,7 +68,7 @@ fn other(threads: &[PythonThread], main: u64) -> &PythonThread {
     threads.iter().find(|thread| thread.pthread != main).expect("the busy thread")
 }
 
-/// Each function was called by one that calls it, and stands at a line of its own.
+/// Checks that each function was called by one that calls it, and that its line belongs to it.
 fn check_stack(version: &str, thread: &PythonThread, functions: &Value) {
     let names = names(thread);
     for (index, frame) in thread.frames.iter().enumerate() {

@@ -1,6 +1,6 @@
-"""Blocks threads in many ways, prints where each is as JSON, and waits.
+"""Blocks threads in many ways, prints their stacks as JSON, and waits.
 
-Lines are what the interpreter itself says: `sys._current_frames`, and from 3.11 on `co_positions`.
+Lines come from the interpreter itself: `sys._current_frames`, and from 3.11 on `co_positions`.
 """
 
 import json
@@ -88,7 +88,7 @@ def in_coroutines():
 
 
 class Fläche:
-    """Instances whose creation waits: hot instantiation is done by hidden frames."""
+    """Instances whose creation waits: frequent instantiation uses hidden frames."""
 
     def __init__(self, waits):
         if waits:
@@ -218,7 +218,7 @@ def is_asleep(thread):
 
 
 def settled():
-    """The stacks of all threads, once all of them wait."""
+    """Returns the stacks of all threads, once all of them wait."""
     last = None
     while True:
         others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]

@@ -1,4 +1,4 @@
-"""Keeps a thread busy with calls of every kind, and says which function may call which."""
+"""Keeps a thread busy with calls of every kind, and prints which function may call which."""
 
 import json
 import sys
@@ -58,11 +58,11 @@ def catching(count):
         return leaf(count)
 
 
-def busy(said):
+def busy(description):
     waits_at = described(main)["last"]
-    while sys._current_frames()[said["main"]].f_lineno != waits_at:
+    while sys._current_frames()[description["main"]].f_lineno != waits_at:
         time.sleep(0.01)
-    print(json.dumps(said), flush=True)
+    print(json.dumps(description), flush=True)
     while True:
         by_sorted(5)
         by_operator(5)
@@ -97,8 +97,8 @@ def described(function):
 
 def main():
     functions = {function.__name__: described(function) for function in CALLERS}
-    said = {"main": threading.get_ident(), "functions": functions}
-    threading.Thread(target=busy, args=[said], daemon=True).start()
+    description = {"main": threading.get_ident(), "functions": functions}
+    threading.Thread(target=busy, args=[description], daemon=True).start()
     NEVER.acquire()
 
 

@@ -1,4 +1,4 @@
-"""Waits, in as few ways as an old interpreter knows."""
+"""Waits; the script also runs in old interpreters."""
 
 import sys
 import time

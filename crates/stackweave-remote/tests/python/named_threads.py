@@ -32,7 +32,7 @@ class Large(threading.Thread):
 
 
 class Failing(Exception, threading.Thread):
-    """The base class in C has a place for the dictionary, so that it is not where instances have it else."""
+    """The base class in C has a field for the dictionary, so that it is not at its usual offset."""
 
     def __init__(self, **arguments):
         threading.Thread.__init__(self, **arguments)
@@ -49,13 +49,13 @@ def start(make, name, change=None):
 
 
 def start_unnamed(action=None):
-    """A thread that `threading` does not know, unless that is used there."""
+    """Starts a thread that `threading` does not know, unless `action` uses it there."""
     ident = _thread.start_new_thread(wait, (action,))
     READY.acquire()
     EXPECTED.setdefault(ident, None)
 
 
-def tell():
+def expect_current_name():
     EXPECTED[threading.get_ident()] = threading.current_thread().name
 
 
@@ -73,7 +73,7 @@ def delete_attributes(thread):
 
 
 def end_some():
-    """Leaves places of entries that were deleted."""
+    """Leaves deleted entries in the dictionaries."""
     ended = [threading.Thread(target=time.sleep, args=[0.01]) for _ in range(20)]
     for thread in ended:
         thread.start()
@@ -96,12 +96,12 @@ def main():
         start(threading.Thread, change.__name__, change)
     end_some()
     start_unnamed()
-    start_unnamed(tell)
+    start_unnamed(expect_current_name)
     renamed = start(threading.Thread, "before")
     renamed.name = EXPECTED[renamed.ident] = "after"
     pool = ThreadPoolExecutor(2, thread_name_prefix="pool")
     for _ in range(2):
-        pool.submit(wait, tell)
+        pool.submit(wait, expect_current_name)
         READY.acquire()
     threading.stack_size(64 << 10)
     for number in range(MANY):

@@ -1,4 +1,4 @@
-"""A thread goes from the main interpreter into another one and waits there; another thread waits in the first."""
+"""Lets a thread enter another interpreter and wait there, while another thread waits in the first."""
 
 import json
 import sys
@@ -44,8 +44,8 @@ def main():
                 time.sleep(0.3)
                 break
         time.sleep(0.01)
-    said = {"main": threading.get_ident(), "inside": thread.ident}
-    print(json.dumps(said), flush=True)
+    description = {"main": threading.get_ident(), "inside": thread.ident}
+    print(json.dumps(description), flush=True)
     time.sleep(1000)
 
 

@@ -1,4 +1,4 @@
-//! The words as an ordinary thread-local: those of a program itself, and the fallback of a library.
+//! The words as ordinary thread-locals: in a program, and as the fallback of a library.
 
 use core::cell::Cell;
 
@@ -20,7 +20,7 @@ pub(super) fn set(index: usize, word: usize) {
     WORDS.with(|words| words[index].set(word));
 }
 
-/// Returns where the calling thread's words are.
+/// Returns the address of the calling thread's words.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
 pub(super) fn address() -> usize {
     WORDS.with(|words| words.as_ptr().addr())

@@ -1,7 +1,8 @@
-//! A shared object without code, for the loader: thread-local memory, and a word with its distance from the thread pointer.
+//! A shared object without code, for the loader: it has thread-local memory, and a word for its distance from the
+//! thread pointer.
 //!
-//! The relocation of that word is one that the loader can only satisfy by memory at a fixed distance, in all threads that
-//! there are and will be.
+//! The loader can only satisfy the relocation of that word with memory at a fixed distance, in all existing and
+//! future threads.
 
 use super::COUNT;
 
@@ -21,7 +22,7 @@ const DYNAMIC_AT: u64 = ELF_HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
 const SYMBOLS_AT: u64 = DYNAMIC_AT + DYNAMIC_ENTRIES * DYNAMIC_ENTRY;
 const RELOCATIONS_AT: u64 = SYMBOLS_AT + SYMBOL;
 const HASH_AT: u64 = RELOCATIONS_AT + RELOCATION;
-/// Where the word is that the loader sets to the distance.
+/// The offset of the word that the loader sets to the distance.
 pub(super) const DISTANCE_AT: u64 = HASH_AT + HASH;
 const STRINGS_AT: u64 = DISTANCE_AT + 8;
 const STRINGS_LENGTH: u64 = 1 + NAME.to_bytes_with_nul().len() as u64;
@@ -39,7 +40,8 @@ pub(super) fn bytes() -> Vec<u8> {
     let mut object = Writer(Vec::with_capacity(LENGTH as usize));
     object.elf_header();
     let dynamic_length = SYMBOLS_AT - DYNAMIC_AT;
-    // One segment is loaded, and is not executable: a system that allows code from proven files only has nothing to refuse.
+    // One segment is loaded, and is not executable: a system that only allows code from trusted files does not
+    // refuse it.
     object.program_header(&Segment {
         kind: 1,
         flags: READ_WRITE,
@@ -56,10 +58,10 @@ pub(super) fn bytes() -> Vec<u8> {
         in_memory: dynamic_length,
         align: 8,
     });
-    // The thread-local memory has no bytes in the file: all words begin as 0.
+    // The thread-local memory has no bytes in the file: all words are 0 at first.
     let in_memory = (COUNT * size_of::<usize>()) as u64;
     object.program_header(&Segment { kind: 7, flags: READ, at: DISTANCE_AT, in_file: 0, in_memory, align: 8 });
-    // Without this header the loader would make all stacks executable, or refuse to.
+    // Without this header, the loader would make all stacks executable, or refuse to load the object.
     object.program_header(&Segment {
         kind: 0x6474_e551,
         flags: READ_WRITE,
@@ -69,7 +71,7 @@ pub(super) fn bytes() -> Vec<u8> {
         align: 16,
     });
     object.dynamic_section();
-    // The symbol that every table begins with is the only one.
+    // The only symbol is the null symbol that every table begins with.
     object.words(&[0; 3]);
     object.words(&[DISTANCE_AT, R_X86_64_TPOFF64, 0]);
     // A hash table of one empty bucket: 1 bucket, 1 symbol, 0 in the bucket, 0 behind the symbol.
@@ -81,7 +83,7 @@ pub(super) fn bytes() -> Vec<u8> {
     object.0
 }
 
-/// What a program header says.
+/// The contents of a program header.
 struct Segment {
     kind: u64,
     flags: u64,
@@ -100,7 +102,7 @@ impl Writer {
 
     fn elf_header(&mut self) {
         self.0.extend_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-        // Type, machine and version; no entry; program headers follow; no section headers.
+        // Type, machine and version; no entry point; program headers follow; no section headers.
         self.words(&[ET_DYN | EM_X86_64 << 16 | 1 << 32, 0, ELF_HEADER, 0]);
         // Flags (4 bytes), then sizes and counts of 2 bytes each.
         self.words(&[ELF_HEADER << 32 | PROGRAM_HEADER << 48, PROGRAM_HEADERS | 64 << 16]);

@@ -1,9 +1,10 @@
-//! A few words for each thread, reached without a call and without an allocation.
+//! A few thread-local words, accessed without a call and without an allocation.
 //!
-//! Rust's own thread-locals are no substitute in a library that is loaded later: the loader allocates them when a thread
-//! first reaches for one, which a signal handler must not. Words at a fixed distance from the thread pointer need no such
-//! step, but the loader has only some 1,700 bytes for all libraries that are loaded later. A library that refers to one word
-//! in this way has all of its thread-locals there, so the words are in an object of their own: see `static_tls.rs`.
+//! Rust's own thread-locals cannot replace them in a library that is loaded later: the loader allocates those when
+//! a thread first accesses one, which a signal handler must not. Words at a fixed distance from the thread pointer
+//! need no such step, but the loader has only some 1,700 bytes for all libraries that are loaded later. A library
+//! that refers to one word in this way has all of its thread-locals there, so the words are in a separate object:
+//! see `static_tls.rs`.
 
 #![allow(clippy::inline_always, reason = "two instructions in the hot path of every capture and event")]
 #![allow(clippy::cast_possible_truncation, reason = "the platform with the object is 64-bit")]
@@ -22,28 +23,29 @@ mod platform;
 
 use core::fmt;
 
-/// How many words a thread has. All libraries of a process share the loader's small reserve: 64 bytes are ours.
+/// Number of words per thread. All libraries of a process share the loader's small reserve: Stackweave uses 64
+/// bytes.
 const COUNT: usize = 8;
 const _: () = assert!(COUNT * size_of::<usize>() <= 64);
 
-/// The state of the unwinder on a thread.
+/// The state of a thread's unwinder.
 pub const UNWIND_STATE: ThreadWord<0> = ThreadWord;
-/// The lane of the recorder that a thread used last.
+/// The lane of the recorder that the thread used last.
 pub const RECORDING_LANE: ThreadWord<1> = ThreadWord;
-/// All lanes of a thread.
+/// The lanes of a thread.
 pub const RECORDING_LANES: ThreadWord<2> = ThreadWord;
-/// How many reasons a thread has not to wait for the writer of a recording.
-pub const RECORDING_UNWAITING: ThreadWord<3> = ThreadWord;
-/// The block of the memory recorder.
+/// Number of reasons why a thread must not wait for the writer of a recording.
+pub const RECORDING_NEVER_BLOCK: ThreadWord<3> = ThreadWord;
+/// The memory recorder's state of a thread.
 pub const MEMORY_BLOCK: ThreadWord<4> = ThreadWord;
-/// The block of the trace recorder.
+/// The trace recorder's state of a thread.
 pub const TRACE_BLOCK: ThreadWord<5> = ThreadWord;
-/// The lowest address of a thread's stack that calls may use.
+/// The lowest address of the part of a thread's stack that calls may use.
 pub const STACK_FLOOR: ThreadWord<6> = ThreadWord;
-/// The length of the part of a thread's stack that calls may use.
+/// The size of the part of a thread's stack that calls may use.
 pub const STACK_LENGTH: ThreadWord<7> = ThreadWord;
 
-/// A word that each thread has one of, 0 at first. It has no destructor: it can be used until the thread's very end.
+/// A thread-local word, 0 at first. It has no destructor: it can be used until the thread's very end.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadWord<const INDEX: usize>;
 
@@ -66,16 +68,16 @@ impl<const INDEX: usize> ThreadWord<INDEX> {
     }
 }
 
-/// Where the words of threads are.
+/// Where the words of threads are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadWords {
-    /// In the thread-local memory of the program itself, which this crate is linked into.
+    /// In the thread-local memory of the program itself, which includes this crate.
     Program,
-    /// In the loader's reserve for libraries that are loaded later: so many bytes of it.
+    /// In the loader's reserve for libraries that are loaded later, with this size in bytes.
     Reserve(usize),
 }
 
-/// The words of threads are not where signal handlers may use them: the loader has no memory left for them.
+/// The words of threads cannot be used by signal handlers: the loader has no memory left for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoThreadWords(Box<str>);
 
@@ -93,11 +95,11 @@ impl fmt::Display for NoThreadWords {
 
 impl std::error::Error for NoThreadWords {}
 
-/// Returns where the words of threads are.
+/// Returns where the words of threads are stored.
 ///
 /// # Errors
-/// [`NoThreadWords`] if they are in ordinary thread-local memory, which a thread's first use may allocate: captures in signal
-/// handlers are not safe then.
+/// [`NoThreadWords`] if they are in ordinary thread-local memory, which may be allocated at a thread's first
+/// access: captures in signal handlers are not safe then.
 pub fn thread_words() -> Result<ThreadWords, NoThreadWords> {
     platform::thread_words()
 }

@@ -1,5 +1,5 @@
-//! The object of the words in a file that has a name, for processes without `/proc`: the loader opens files by their paths, and
-//! a file without a name has its path there.
+//! The object of the words as a named file, for processes without `/proc`: the loader opens files by their paths,
+//! and an unnamed file has its path in `/proc`.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -9,16 +9,16 @@ use std::{env, process};
 
 use super::elf_object;
 
-/// Attempts to find a name that is not taken, in each folder.
+/// Number of attempts in each folder to find an unused name.
 const NAMES: u32 = 100;
 
-/// A file that is removed when this is dropped.
+/// A file that is removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct NamedObject(PathBuf);
 
 impl NamedObject {
-    /// Writes the object to a folder for temporary files where nobody else can replace it. `address` is one that no other copy of
-    /// this library has: the loader takes equal paths for the same object.
+    /// Writes the object to a folder for temporary files where no other user can replace it. No other copy of this
+    /// library has this `address`: the loader regards equal paths as the same object.
     pub(super) fn create(address: usize) -> io::Result<Self> {
         let folders = [env::temp_dir(), "/dev/shm".into(), "/var/tmp".into(), "/tmp".into()];
         let mut outcome = Err(io::ErrorKind::NotFound.into());
@@ -55,7 +55,7 @@ impl NamedObject {
 
 impl Drop for NamedObject {
     fn drop(&mut self) {
-        // A file that stays harms nobody, and there is nobody to report it to.
+        // A remaining file is harmless, and there is no caller to report the error to.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -64,7 +64,7 @@ impl Drop for NamedObject {
 fn is_safe(folder: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     const WRITTEN_BY_OTHERS: u32 = 0o022;
-    // SAFETY: has no conditions.
+    // SAFETY: `geteuid` has no preconditions.
     let user = unsafe { libc::geteuid() };
     fs::metadata(folder).is_ok_and(|found| {
         found.is_dir()
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_has_a_file_of_its_own_that_is_removed() {
+    fn each_object_has_its_own_file_which_is_removed() {
         let (first, second) = (NamedObject::create(5).unwrap(), NamedObject::create(5).unwrap());
         assert_ne!(first.path(), second.path());
         assert_eq!(fs::read(first.path()).unwrap(), elf_object::bytes());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_where_others_replace_files_is_not_used() {
+    fn a_folder_where_other_users_can_replace_files_is_not_used() {
         let folder = stackweave_testkit::folder::Folder::new();
         for (mode, expected) in [(0o755, true), (0o777, false), (0o775, false), (0o1777, true)] {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();

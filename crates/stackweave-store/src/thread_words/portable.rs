@@ -1,4 +1,4 @@
-//! The words of threads on other platforms than Linux on x86-64: the twin of `static_tls.rs`.
+//! The words of threads on platforms other than Linux on x86-64, with the functions of `static_tls.rs`.
 
 use super::{NoThreadWords, ThreadWords, dynamic};
 

@@ -1,9 +1,9 @@
 //! The words of threads on Linux on x86-64, at a fixed distance from the thread pointer.
 //!
-//! A program has them in its own thread-local memory. A library loads an object that has nothing else (`elf_object.rs`), from
-//! memory, when it is itself loaded: before any of its code can be called, and in no signal handler.
+//! In a program, they are in its own thread-local memory. A library loads a separate object (`elf_object.rs`) from
+//! memory when it is itself loaded: before any of its code can be called, and never in a signal handler.
 //!
-//! Hot file: getting and setting a word neither allocates nor calls, but where the loader had no memory left.
+//! Hot file: getting and setting a word neither allocates nor calls, unless the loader had no memory left.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -21,17 +21,17 @@ use std::sync::OnceLock;
 use super::named_object::NamedObject;
 use super::{COUNT, NoThreadWords, ThreadWords, dynamic, elf_object};
 
-/// A link to the folder of this process, which has the paths of its open files.
+/// A link to the folder of this process, which contains the paths of its open files.
 const OWN_PROCESS: &str = "/proc/self";
 
-/// The distance of the first word from the thread pointer; 0: there are only ordinary thread-locals.
+/// The distance of the first word from the thread pointer; 0: only ordinary thread-locals are used.
 static DISTANCE: AtomicUsize = AtomicUsize::new(0);
 static OUTCOME: OnceLock<Result<ThreadWords, NoThreadWords>> = OnceLock::new();
 
-/// Runs when the program starts, or the library is loaded.
+/// Runs when the program starts, or when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_LOAD: extern "C" fn() = place_words;
+static AT_LOAD: extern "C" fn() = set_up_words;
 
 #[inline(always)]
 pub(super) fn get<const INDEX: usize>() -> usize {
@@ -40,7 +40,7 @@ pub(super) fn get<const INDEX: usize>() -> usize {
         return dynamic::get(INDEX);
     }
     let word;
-    // SAFETY: loads this thread's own eight bytes.
+    // SAFETY: loads eight bytes of this thread.
     unsafe {
         asm!(
             "mov {word}, qword ptr fs:[{distance} + {place}]",
@@ -59,7 +59,7 @@ pub(super) fn set<const INDEX: usize>(word: usize) {
     if distance == 0 {
         return dynamic::set(INDEX, word);
     }
-    // SAFETY: stores to this thread's own eight bytes.
+    // SAFETY: stores eight bytes of this thread.
     unsafe {
         asm!(
             "mov qword ptr fs:[{distance} + {place}], {word}",
@@ -76,7 +76,7 @@ pub(super) fn thread_words() -> Result<ThreadWords, NoThreadWords> {
     OUTCOME.get().cloned().unwrap_or_else(never_ran)
 }
 
-extern "C" fn place_words() {
+extern "C" fn set_up_words() {
     let placed = if is_in_program(ptr::from_ref(&DISTANCE).addr()) {
         Ok((dynamic::address().wrapping_sub(thread_pointer()), ThreadWords::Program))
     } else {
@@ -87,7 +87,7 @@ extern "C" fn place_words() {
         DISTANCE.store(distance, Ordering::Relaxed);
         place
     });
-    // The first outcome stays: nobody has called for another.
+    // The first outcome stays: this runs once.
     let _ = OUTCOME.set(outcome.map_err(NoThreadWords));
 }
 
@@ -98,12 +98,12 @@ fn thread_pointer() -> usize {
     address
 }
 
-/// Whether an address lies in the program itself, not in a library. The loader lists the program first.
+/// Returns whether an address is in the program itself, not in a library. The loader lists the program first.
 fn is_in_program(address: usize) -> bool {
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, address: *mut c_void) -> c_int {
         // SAFETY: the loader passes valid data.
         let headers = unsafe { slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum)) };
-        // SAFETY: as above.
+        // SAFETY: the loader passes the number of headers.
         let offset = (address.addr() as u64).wrapping_sub(unsafe { (*info).dlpi_addr });
         let has = |header: &libc::Elf64_Phdr| {
             header.p_type == libc::PT_LOAD && offset.wrapping_sub(header.p_vaddr) < header.p_memsz
@@ -112,27 +112,29 @@ fn is_in_program(address: usize) -> bool {
     }
     const FOUND: c_int = 1;
     const NOT_FOUND: c_int = 2;
-    // SAFETY: the callback fits; the address is not followed.
+    // SAFETY: the callback has the right signature; the address is not dereferenced.
     unsafe { libc::dl_iterate_phdr(Some(look), ptr::without_provenance_mut(address)) == FOUND }
 }
 
-/// What `dlinfo` gives, as far as it is documented.
+/// The documented part of the result of `dlinfo`.
 #[repr(C)]
 struct LinkMap {
     address: usize,
     name: *mut c_char,
 }
 
-/// A path of an open file that no other copy of this library has used. The loader takes paths that are equal, letter by letter, for
-/// the same object for ever, and numbers of files are used again: so the path has the address of this copy in it, as empty
-/// components and dots. `process` is this process's number in `/proc`, which may be that of another PID namespace. It is in the path
-/// instead of "self" because debuggers open the path of a loaded object, and "self" would be the debugger there.
+/// Returns a path of an open file that no other copy of this library has used. The loader always regards equal
+/// paths as the same object, and file descriptor numbers are reused: so the path contains the address of this
+/// copy, as empty components and dots. `process` is this process's number in `/proc`, which may be that of another
+/// PID namespace. The path does not use "self", because debuggers open the path of a loaded object, and there
+/// "self" would be the debugger.
 fn unique_path(process: &Path, file: &File, address: usize) -> String {
     let bits = (0..usize::BITS - address.leading_zeros()).map(|bit| if address >> bit & 1 == 0 { "/" } else { "/." });
     format!("/proc/{}/fd{}/{}", process.display(), bits.collect::<String>(), file.as_raw_fd())
 }
 
-/// Has the loader load the object; returns the distance of its thread-local memory. `address` is one that no other copy has.
+/// Lets the loader load the object, and returns the distance of its thread-local memory. No other copy has this
+/// `address`.
 fn load(address: usize) -> Result<usize, Box<str>> {
     let unwritten = |error: io::Error| format!("can't write the object that has it: {error}");
     if let Ok(process) = fs::read_link(OWN_PROCESS) {
@@ -143,11 +145,11 @@ fn load(address: usize) -> Result<usize, Box<str>> {
     load_from(object.path().to_owned().into_os_string().into_vec())
 }
 
-/// Has the loader load the object at this path, as [`load`] does.
+/// Lets the loader load the object at this path, as [`load`] does.
 fn load_from(path: Vec<u8>) -> Result<usize, Box<str>> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
     let mut map: *mut LinkMap = ptr::null_mut();
-    // SAFETY: the path is a C string, the object has no code, and `map` is a place for a pointer.
+    // SAFETY: the path is a C string, the object has no code, and `map` is valid memory for a pointer.
     unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
         if handle.is_null() || libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 {
@@ -155,8 +157,9 @@ fn load_from(path: Vec<u8>) -> Result<usize, Box<str>> {
             let why = if why.is_null() { c"the loader refuses it" } else { CStr::from_ptr(why) };
             return Err(why.to_string_lossy().into());
         }
-        // Debuggers and profilers open what the loader lists, and the path is soon that of another file, or of none. A copy of
-        // the name, since the loader may free it. The old name is not freed: others may be reading it.
+        // Debuggers and profilers open the files that the loader lists, and the path will soon belong to another
+        // file, or to none. The name is copied, because the loader may free it. The old name is not freed: other
+        // threads may be reading it.
         let name = libc::strdup(elf_object::NAME.as_ptr());
         if !name.is_null() {
             (*map).name = name;
@@ -166,7 +169,7 @@ fn load_from(path: Vec<u8>) -> Result<usize, Box<str>> {
     }
 }
 
-/// A file without a name that has the object.
+/// Returns an unnamed file that contains the object.
 fn object_file() -> io::Result<File> {
     let mut file = memory_file().or_else(|error| {
         let folders = [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
@@ -177,12 +180,12 @@ fn object_file() -> io::Result<File> {
 }
 
 fn memory_file() -> io::Result<File> {
-    // Some systems refuse files of memory that can be executed, older ones do not know the flag.
+    // Some systems refuse executable memory files, and older ones do not know the flag.
     let flags = [libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL, libc::MFD_CLOEXEC];
     // SAFETY: the name is a C string.
     let open = |flags| unsafe { libc::memfd_create(elf_object::NAME.as_ptr(), flags) };
     let descriptor = flags.into_iter().map(open).find(|descriptor| *descriptor >= 0);
-    // SAFETY: a descriptor that was just made is ours.
+    // SAFETY: this code has just opened the descriptor.
     descriptor.map(|descriptor| unsafe { File::from_raw_fd(descriptor) }).ok_or_else(io::Error::last_os_error)
 }
 
@@ -197,13 +200,13 @@ mod tests {
 
     use super::*;
 
-    /// The calling thread's word in an object that was loaded.
+    /// Returns the address of the calling thread's word in a loaded object.
     fn word_at(distance: usize) -> *mut usize {
         ptr::with_exposed_provenance_mut(thread_pointer().wrapping_add(distance))
     }
 
     #[test]
-    fn a_program_has_the_words_in_its_own_memory() {
+    fn a_program_has_the_words_in_its_own_thread_local_memory() {
         assert_eq!(thread_words(), Ok(ThreadWords::Program));
         assert_eq!(thread_pointer().wrapping_add(DISTANCE.load(Ordering::Relaxed)), dynamic::address());
         set::<7>(9);
@@ -212,17 +215,17 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_were_there_before_the_object_have_zeroed_words() {
-        let (tell, told): (Vec<_>, Vec<_>) = (0..8).map(|_| mpsc::channel::<usize>()).unzip();
+    fn threads_older_than_the_object_have_zeroed_words() {
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..8).map(|_| mpsc::channel::<usize>()).unzip();
         let (ready, wait) = mpsc::channel();
-        let threads: Vec<_> = told
+        let threads: Vec<_> = receivers
             .into_iter()
-            .map(|told| {
+            .map(|receiver| {
                 let ready = ready.clone();
                 thread::spawn(move || {
                     ready.send(()).unwrap();
-                    let words = word_at(told.recv().unwrap());
-                    // SAFETY: this thread's words, which the loader has placed.
+                    let words = word_at(receiver.recv().unwrap());
+                    // SAFETY: the words of this thread, which the loader has allocated.
                     let old = unsafe { slice::from_raw_parts(words, COUNT) }.to_vec();
                     // SAFETY: as above.
                     unsafe { words.write(thread_pointer()) };
@@ -235,8 +238,8 @@ mod tests {
             wait.recv().unwrap();
         }
         let distance = load(1).unwrap();
-        for tell in &tell {
-            tell.send(distance).unwrap();
+        for sender in &senders {
+            sender.send(distance).unwrap();
         }
         for thread in threads {
             assert_eq!(thread.join().unwrap(), (vec![0; COUNT], true));
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn the_loader_lists_the_object_by_its_name() {
         unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-            // SAFETY: the loader passes valid data, and `found` is that of below.
+            // SAFETY: the loader passes valid data, and `found` is the variable below.
             unsafe {
                 let name = CStr::from_ptr((*info).dlpi_name);
                 assert!(!name.to_bytes().starts_with(b"/proc/"), "{name:?}");
@@ -258,14 +261,14 @@ mod tests {
         }
         load(1).unwrap();
         let mut found = false;
-        // SAFETY: the callback fits.
+        // SAFETY: the callback has the right signature.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         assert!(found);
     }
 
     #[test]
-    fn each_copy_of_the_library_has_words_of_its_own() {
-        // All files have the same number, one after the other.
+    fn each_copy_of_the_library_has_its_own_words() {
+        // All files have the same descriptor number, one after the other.
         let mut distances: Vec<_> =
             (0x7f00_1000_0000..0x7f00_1000_0008_usize).map(|copy| load(copy).unwrap()).collect();
         distances.sort_unstable();
@@ -274,20 +277,20 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_does_where_open_files_have_no_paths() {
+    fn a_named_file_is_used_if_open_files_have_no_paths() {
         let load_named = |copy| {
             let object = NamedObject::create(copy).unwrap();
             load_from(object.path().to_owned().into_os_string().into_vec()).unwrap()
         };
         let distances = [load_named(0x7f00_2000_0000), load_named(0x7f00_2000_1000)];
-        // SAFETY: this thread's words, which the loader has placed.
+        // SAFETY: the words of this thread, which the loader has allocated.
         let words = distances.map(|distance| unsafe { word_at(distance).read() });
         assert_eq!(words, [0, 0]);
         assert!(distances[0].abs_diff(distances[1]) >= COUNT * size_of::<usize>(), "{distances:?}");
     }
 
     #[test]
-    fn an_unnamed_file_does_where_there_are_no_files_of_memory() {
+    fn an_unnamed_file_is_used_if_there_are_no_memory_files() {
         let mut file = unnamed_file(Path::new("/dev/shm")).or_else(|_| unnamed_file(&std::env::temp_dir())).unwrap();
         file.write_all(&elf_object::bytes()).unwrap();
         load_from(format!("/proc/self/fd/{}", file.as_raw_fd()).into()).unwrap();

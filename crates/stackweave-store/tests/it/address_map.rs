@@ -1,4 +1,4 @@
-//! A map from addresses to numbers, which is a map to each thread however many use it.
+//! The map from addresses to numbers behaves like an ordinary map for each thread, independent of other threads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
@@ -9,7 +9,7 @@ use stackweave_store::AddressMap;
 use stackweave_testkit::random::Random;
 
 #[test]
-fn it_is_a_map() {
+fn the_map_behaves_like_a_hash_map() {
     for seed in 0..10 {
         let (map, mut model) = (AddressMap::new(), HashMap::new());
         let mut random = Random::new(seed);
@@ -33,7 +33,7 @@ fn it_is_a_map() {
 }
 
 #[test]
-fn any_number_but_zero_may_be_an_address() {
+fn any_number_except_zero_may_be_an_address() {
     let map = AddressMap::new();
     let addresses = || (0..64).flat_map(|bit| [1 << bit, (1 << bit) + 1, u64::MAX << bit, u64::MAX >> bit]);
     let mut model = HashMap::new();
@@ -45,7 +45,7 @@ fn any_number_but_zero_may_be_an_address() {
 }
 
 #[test]
-fn an_address_that_comes_and_goes_takes_no_more_room() {
+fn reinserted_addresses_need_no_more_memory() {
     let map = AddressMap::new();
     for address in (1..=1000).map(|number| number * 176) {
         map.insert(address, 1);
@@ -96,9 +96,10 @@ fn eight_threads_that_insert_the_same_address_get_the_same_value() {
     }
 }
 
-/// Each thread has objects of its own, at addresses between those of the others. To each the map is as if it were alone.
+/// Each thread has its own objects, at addresses between those of the others. For each, the map behaves as if it
+/// were alone.
 #[test]
-fn an_address_that_nobody_else_changes_is_as_in_any_map() {
+fn an_address_that_one_thread_uses_behaves_as_in_an_ordinary_map() {
     let map = AddressMap::new();
     let run = |thread: u64| {
         let mut random = Random::new(thread);
@@ -122,9 +123,9 @@ fn an_address_that_nobody_else_changes_is_as_in_any_map() {
     assert!(map.stats().addresses <= 8 * 3000);
 }
 
-/// Of threads that remove the same value, one gets it; what was written before an insertion is seen by who gets it.
+/// Of threads that remove the same value, one gets it; that thread sees what was written before the insertion.
 #[test]
-fn a_value_is_removed_once_and_brings_what_was_written_before() {
+fn a_value_is_removed_once_and_publishes_earlier_writes() {
     const ROUNDS: u32 = 20_000;
     let map = AddressMap::new();
     let written: Vec<AtomicU64> = (0..=ROUNDS).map(|_| AtomicU64::new(0)).collect();

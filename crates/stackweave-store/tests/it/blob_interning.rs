@@ -1,4 +1,4 @@
-//! Equal byte strings have equal ids, whoever interns them and wherever they are cut.
+//! Equal byte strings have equal ids, independent of the thread and of where they are cut.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -8,7 +8,7 @@ use stackweave_core::BlobId;
 use stackweave_store::BlobTable;
 use stackweave_testkit::random::Random;
 
-/// A byte string out of not too many, so that equal ones come, some far longer than others.
+/// Returns a byte string from a limited set, so that equal ones occur, some far longer than others.
 fn blob(random: &mut Random) -> Vec<u8> {
     let length = match random.byte_below(20) {
         0 => random.below(20_000),
@@ -27,7 +27,7 @@ fn blobs(seed: u64, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| blob(&mut random)).collect()
 }
 
-/// The bytes, cut at a few random places.
+/// Returns the bytes, cut at a few random places.
 fn cut<'a>(random: &mut Random, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut parts = Vec::new();
     let mut rest = bytes;
@@ -41,7 +41,7 @@ fn cut<'a>(random: &mut Random, bytes: &'a [u8]) -> Vec<&'a [u8]> {
 }
 
 #[test]
-fn blobs_come_back_and_only_equal_ones_share_an_id() {
+fn blobs_keep_their_bytes_and_only_equal_ones_share_an_id() {
     for seed in 0..10 {
         let table = BlobTable::new();
         let mut random = Random::new(1000 + seed);
@@ -60,7 +60,8 @@ fn blobs_come_back_and_only_equal_ones_share_an_id() {
     }
 }
 
-/// Eight threads, each of which interns what `is_its` says, in an order of its own or in the same order as another.
+/// Starts eight threads, each of which interns the blobs that `is_its` selects, in its own order or in the same
+/// order as another.
 fn race(seed: u64, is_its: impl Fn(usize, usize) -> bool + Sync) {
     let table = BlobTable::new();
     let blobs = blobs(seed, 4000);
@@ -98,14 +99,14 @@ fn eight_threads_agree_on_every_id() {
 }
 
 #[test]
-fn eight_threads_with_blobs_of_their_own_do_not_disturb_each_other() {
+fn eight_threads_with_different_blobs_do_not_disturb_each_other() {
     for seed in 0..10 {
         race(200 + seed, |thread, place| place % 8 == thread);
     }
 }
 
 #[test]
-fn a_million_known_blobs_grow_nothing() {
+fn a_million_known_blobs_need_no_more_memory() {
     let table = BlobTable::new();
     let blobs = blobs(7, 1000);
     let ids: Vec<_> = blobs.iter().map(|blob| table.intern(&[blob])).collect();
@@ -132,12 +133,12 @@ fn two_hundred_thousand_blobs_keep_their_ids_and_few_bytes() {
     let stats = table.stats();
     let bytes = stats.mapped_bytes / BLOBS as usize;
     assert!(bytes <= 64, "{bytes} bytes of address space for each blob of 8 bytes");
-    // At each block's end at most seven bytes are left.
+    // At most seven bytes are unused at each block's end.
     assert!((1_600_000..1_600_100).contains(&stats.used_bytes), "{stats:?}");
 }
 
 #[test]
-fn blobs_longer_than_a_block_are_blobs_too() {
+fn blobs_may_be_longer_than_a_block() {
     let table = BlobTable::new();
     let mut random = Random::new(3);
     let long: Vec<u8> = (0..3_000_000).map(|_| random.byte_below(255)).collect();

@@ -1,4 +1,4 @@
-//! Equal stacks have equal ids, whoever interns them, however many there are.
+//! Equal stacks have equal ids, independent of the thread and of the number of stacks.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -8,7 +8,7 @@ use stackweave_core::{CodeAddress, CodeId, RawFrame, StackId};
 use stackweave_store::{StackHasher, StackTable};
 use stackweave_testkit::random::Random;
 
-/// A frame out of a few, of any kind.
+/// Returns one of a few frames, of any kind.
 fn frame(random: &mut Random, variety: usize) -> RawFrame {
     let number = random.below(variety) as u64;
     match random.byte_below(4) {
@@ -28,7 +28,7 @@ const FIRST_CODE: CodeId = match CodeId::new(1) {
     None => unreachable!(),
 };
 
-/// Stacks of up to `depth` frames. Many are equal, and many more share their callers.
+/// Returns stacks of up to `depth` frames. Many are equal, and many more share their callers.
 fn stacks(seed: u64, count: usize, depth: usize) -> Vec<Vec<RawFrame>> {
     let mut random = Random::new(seed);
     let mut stacks: Vec<Vec<RawFrame>> = Vec::new();
@@ -49,7 +49,7 @@ fn stacks(seed: u64, count: usize, depth: usize) -> Vec<Vec<RawFrame>> {
 }
 
 #[test]
-fn stacks_come_back_and_only_equal_ones_share_an_id() {
+fn stacks_keep_their_frames_and_only_equal_ones_share_an_id() {
     for seed in 0..20 {
         let table = StackTable::new();
         let mut by_frames: HashMap<Vec<RawFrame>, StackId> = HashMap::new();
@@ -85,7 +85,7 @@ fn the_tree_has_one_node_for_each_list_of_callers() {
 }
 
 #[test]
-fn hashing_while_walking_leads_to_the_same_id() {
+fn hashing_while_walking_gives_the_same_id() {
     let table = StackTable::new();
     for stack in stacks(5, 2000, 60) {
         let mut hasher = StackHasher::new();
@@ -104,7 +104,7 @@ fn eight_threads_agree_on_every_id() {
         let start = Barrier::new(8);
         let intern_all = |thread: usize| {
             start.wait();
-            // Half of the threads go the same way, so that they meet; the others come from elsewhere.
+            // Half of the threads use the same order, so that they meet; the others begin elsewhere.
             let from = if thread.is_multiple_of(2) { 0 } else { thread * 501 };
             let mut ids = vec![None; stacks.len()];
             for place in (from..stacks.len()).chain(0..from) {
@@ -139,9 +139,9 @@ fn a_million_stacks_keep_their_ids_and_few_bytes() {
     assert!(bytes <= 100, "{bytes} bytes of address space for each stack");
 }
 
-/// Callers that nobody else has take no room in the index, and are found all the same.
+/// Callers without other callees need no memory in the index, and are found nevertheless.
 #[test]
-fn stacks_of_few_different_frames_share_what_frames_take() {
+fn stacks_of_few_different_frames_share_the_memory_of_frames() {
     const STACKS: u64 = 100_000;
     let table = StackTable::new();
     let frame = |address: u64| RawFrame::native(CodeAddress::return_address(0x40_0000 + address * 8));
@@ -159,7 +159,7 @@ fn stacks_of_few_different_frames_share_what_frames_take() {
 }
 
 #[test]
-fn very_deep_stacks_are_stacks_too() {
+fn very_deep_stacks_can_be_interned() {
     let table = StackTable::new();
     let mut random = Random::new(9);
     let stack: Vec<RawFrame> = (0..100_000).map(|_| frame(&mut random, 1000)).collect();

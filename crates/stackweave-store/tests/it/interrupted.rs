@@ -1,4 +1,4 @@
-//! A thread stopped anywhere in the middle of interning hinders nobody, least of all itself.
+//! A thread that is stopped anywhere while it interns a stack blocks no thread, not even itself.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -9,9 +9,9 @@ use stackweave_store::StackTable;
 use stackweave_testkit::counting_allocator::requests;
 use stackweave_testkit::signals::{SignalStack, Ticker, with_handlers};
 
-use crate::interruption::{Interrupted, PLACES, in_forked_child, interrupt_at};
+use crate::interruption::{INTERRUPTIONS, Interrupted, in_forked_child, interrupt_at};
 
-/// Five frames of which two are this stack's own.
+/// Five frames, of which two are unique to this stack.
 fn stack(number: u64) -> [RawFrame; 5] {
     [number * 2 + 0x10_0000, number + 0x7f00_0000_0000, 0x300, 0x200, 0x100]
         .map(|address| RawFrame::native(CodeAddress::return_address(address)))
@@ -23,27 +23,27 @@ fn a_handler_that_interns_the_same_new_stack_gets_the_same_id() {
     table.intern(&stack(0));
     let instructions = interrupt_at(usize::MAX, || table.intern(&stack(1))).steps;
     let mut interrupted = 0;
-    for (number, at) in (2..).zip((0..instructions).step_by(1 + instructions / PLACES)) {
+    for (number, at) in (2..).zip((0..instructions).step_by(1 + instructions / INTERRUPTIONS)) {
         let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || table.intern(&stack(number)));
         assert!(table.frames(outer.unwrap()).eq(stack(number)));
-        // Not every stack takes as many instructions, so that the last places may not be reached.
+        // Some stacks need fewer instructions, so that the last interruptions may not be reached.
         if was_reached {
             assert_eq!(outer, inner, "interrupted before instruction {at}");
             interrupted += 1;
         }
     }
-    assert!(interrupted + 5 > PLACES, "{interrupted} of {PLACES}");
+    assert!(interrupted + 5 > INTERRUPTIONS, "{interrupted} of {INTERRUPTIONS}");
     let stats = table.stats();
     assert_eq!(stats.refused, 0);
-    // Two nodes for each stack: those that lost a race were used again.
-    assert!(stats.stacks as usize <= 3 + 2 * (2 + PLACES) + 2, "{stats:?}");
+    // Two nodes for each stack: those of threads that lost a race were reused.
+    assert!(stats.stacks as usize <= 3 + 2 * (2 + INTERRUPTIONS) + 2, "{stats:?}");
 }
 
 #[test]
-fn the_first_stack_of_all_may_be_interrupted_too() {
+fn adding_the_very_first_stack_may_be_interrupted() {
     let table = StackTable::new();
     let instructions = interrupt_at(usize::MAX, || table.intern(&stack(1))).steps;
-    for at in (0..instructions).step_by(1 + instructions / (PLACES / 4)) {
+    for at in (0..instructions).step_by(1 + instructions / (INTERRUPTIONS / 4)) {
         let table = StackTable::new();
         let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || table.intern(&stack(1)));
         assert!(outer == inner || !was_reached, "interrupted before instruction {at}");
@@ -86,7 +86,7 @@ fn threads_and_their_handlers_agree_while_a_timer_ticks() {
     );
 }
 
-/// What a forked child does: what was known is known, what is new gets an id.
+/// Checks in a forked child that known stacks are known, and a new one gets an id.
 fn child_goes_on(table: &StackTable, known: StackId, round: u64) -> bool {
     (0..3000)
         .all(|number| table.intern(&stack(number + round)).is_some_and(|id| table.frames(id).eq(stack(number + round))))
@@ -94,7 +94,7 @@ fn child_goes_on(table: &StackTable, known: StackId, round: u64) -> bool {
 }
 
 #[test]
-fn a_forked_child_goes_on_wherever_the_parents_threads_were() {
+fn a_forked_child_continues_wherever_the_parents_threads_were() {
     let table = StackTable::new();
     let known = table.intern(&stack(0)).unwrap();
     let done = AtomicBool::new(false);
@@ -115,7 +115,7 @@ fn a_forked_child_goes_on_wherever_the_parents_threads_were() {
 }
 
 #[test]
-fn no_stack_known_or_new_asks_the_allocator() {
+fn interning_never_calls_the_allocator() {
     let table = StackTable::new();
     let before = requests();
     let mut sum = 0;

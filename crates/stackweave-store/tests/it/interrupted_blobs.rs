@@ -1,4 +1,4 @@
-//! A thread stopped anywhere in the middle of entering an object, its bytes or its address, hinders nobody, least of all
+//! A thread that is stopped anywhere while it adds an object, its bytes or its address, blocks no thread, not even
 //! itself.
 
 use std::ffi::c_void;
@@ -10,9 +10,9 @@ use stackweave_store::{AddressMap, BlobTable};
 use stackweave_testkit::counting_allocator::requests;
 use stackweave_testkit::signals::{SignalStack, Ticker, with_handlers};
 
-use crate::interruption::{Interrupted, PLACES, in_forked_child, interrupt_at};
+use crate::interruption::{INTERRUPTIONS, Interrupted, in_forked_child, interrupt_at};
 
-/// What stands for a code object: its bytes at its address.
+/// A model of code objects: bytes with an address.
 struct Objects {
     blobs: BlobTable,
     addresses: AddressMap,
@@ -32,7 +32,7 @@ impl Objects {
         self.blobs.intern(&[b"name", &number.to_le_bytes(), b"a file", &[7; 30]])
     }
 
-    /// Whether `value` is that of object `number`, and its bytes are.
+    /// Returns whether `value` belongs to object `number`, and its bytes are right.
     fn is_right(&self, number: u64, value: Option<u32>) -> bool {
         let bytes = value.and_then(BlobId::new).and_then(|id| self.blobs.get(id));
         bytes.is_some_and(|bytes| bytes[4..12] == number.to_le_bytes() && bytes.len() == 48)
@@ -45,33 +45,36 @@ fn address(number: u64) -> u64 {
 }
 
 #[test]
-fn a_handler_that_enters_the_same_new_object_gets_the_same_id() {
+fn a_handler_that_adds_the_same_new_object_gets_the_same_id() {
     let objects = Objects::new();
     objects.enter(0);
     let instructions = interrupt_at(usize::MAX, || objects.enter(1)).steps;
     let mut interrupted = 0;
-    for (number, at) in (2..).zip((0..instructions).step_by(1 + instructions / PLACES)) {
+    for (number, at) in (2..).zip((0..instructions).step_by(1 + instructions / INTERRUPTIONS)) {
         let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || objects.enter(number));
         assert!(objects.is_right(number, outer));
-        // Not every object takes as many instructions, so that the last places may not be reached.
+        // Some objects need fewer instructions, so that the last interruptions may not be reached.
         if was_reached {
             assert_eq!(outer, inner, "interrupted before instruction {at}");
             interrupted += 1;
         }
     }
-    assert!(interrupted + 5 > PLACES, "{interrupted} of {PLACES}");
+    assert!(interrupted + 5 > INTERRUPTIONS, "{interrupted} of {INTERRUPTIONS}");
     let (blobs, addresses) = (objects.blobs.stats(), objects.addresses.stats());
     assert_eq!((blobs.refused, addresses.refused), (0, 0));
-    // One id for each: those that lost a race were used again.
-    assert!(blobs.blobs as usize <= 3 + PLACES, "{blobs:?}");
-    assert!(addresses.live <= 2 + PLACES as u64 && u64::from(addresses.addresses) == addresses.live, "{addresses:?}");
+    // One id for each: those of threads that lost a race were reused.
+    assert!(blobs.blobs as usize <= 3 + INTERRUPTIONS, "{blobs:?}");
+    assert!(
+        addresses.live <= 2 + INTERRUPTIONS as u64 && u64::from(addresses.addresses) == addresses.live,
+        "{addresses:?}"
+    );
 }
 
 #[test]
-fn the_first_object_of_all_may_be_interrupted_too() {
+fn adding_the_very_first_object_may_be_interrupted() {
     let objects = Objects::new();
     let instructions = interrupt_at(usize::MAX, || objects.enter(1)).steps;
-    for at in (0..instructions).step_by(1 + instructions / (PLACES / 2)) {
+    for at in (0..instructions).step_by(1 + instructions / (INTERRUPTIONS / 2)) {
         let objects = Objects::new();
         let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || objects.enter(1));
         assert!(outer == inner || !was_reached, "interrupted before instruction {at}");
@@ -80,11 +83,11 @@ fn the_first_object_of_all_may_be_interrupted_too() {
 }
 
 #[test]
-fn a_value_is_removed_once_even_if_a_handler_removes_it_too() {
+fn a_value_is_removed_once_even_if_a_handler_removes_it_at_the_same_time() {
     let objects = Objects::new();
     objects.enter(1);
     let instructions = interrupt_at(usize::MAX, || objects.addresses.remove(address(1))).steps;
-    for at in (0..instructions).step_by(1 + instructions / PLACES) {
+    for at in (0..instructions).step_by(1 + instructions / INTERRUPTIONS) {
         objects.enter(1);
         let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || objects.addresses.remove(address(1)));
         assert_eq!(outer.xor(inner), Some(1), "interrupted before instruction {at}");
@@ -125,7 +128,7 @@ fn threads_and_their_handlers_agree_while_a_timer_ticks() {
     assert!((0..OBJECTS).all(|number| objects.is_right(number as u64, Some(given[number].load(Ordering::Relaxed)))));
 }
 
-/// What a forked child does: what was known is known, what is new gets an id, what dies is gone.
+/// Checks in a forked child that known objects are known, a new one gets an id, and a removed one is gone.
 fn child_goes_on(objects: &Objects, known: u32, round: u64) -> bool {
     (round..round + 3000).all(|number| objects.is_right(number, objects.enter(number)))
         && objects.is_right(0, Some(known))
@@ -134,7 +137,7 @@ fn child_goes_on(objects: &Objects, known: u32, round: u64) -> bool {
 }
 
 #[test]
-fn a_forked_child_goes_on_wherever_the_parents_threads_were() {
+fn a_forked_child_continues_wherever_the_parents_threads_were() {
     let objects = Objects::new();
     let known = objects.enter(0).unwrap();
     let done = AtomicBool::new(false);
@@ -157,18 +160,18 @@ fn a_forked_child_goes_on_wherever_the_parents_threads_were() {
     });
 }
 
-/// From now on the kernel gives this process no memory.
-fn get_no_more_memory() {
+/// Makes the kernel refuse all further memory to this process.
+fn refuse_all_memory() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: reads the limit, and changes nothing of ours.
+    // SAFETY: reads the limit, and changes nothing else.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const none) }, 0);
 }
 
 fn new_ones_are_refused(fresh: &Objects, objects: &Objects, known: u32) -> bool {
-    get_no_more_memory();
+    refuse_all_memory();
     (0..3).all(|number| fresh.intern(number).is_none() && fresh.addresses.insert(address(number), 1).is_none())
         && (fresh.blobs.stats().refused, fresh.addresses.stats().refused, fresh.blobs.len()) == (3, 3, 0)
-        // Longer than what is mapped; what is mapped goes on being used.
+        // Longer than the mapped part, which remains usable.
         && objects.blobs.intern(&[&[1; 10_000][..]; 10]).is_none()
         && objects.blobs.stats().refused == 1
         && objects.is_right(0, Some(known))
@@ -177,14 +180,14 @@ fn new_ones_are_refused(fresh: &Objects, objects: &Objects, known: u32) -> bool 
 }
 
 #[test]
-fn without_memory_new_ones_are_refused_and_counted_and_known_ones_stay() {
+fn without_memory_new_objects_are_refused_and_counted_and_known_ones_remain() {
     let (fresh, objects) = (Objects::new(), Objects::new());
     let known = objects.enter(0).unwrap();
     assert_eq!(in_forked_child(|| new_ones_are_refused(&fresh, &objects, known)), 0);
 }
 
 #[test]
-fn no_object_known_or_new_asks_the_allocator() {
+fn adding_objects_never_calls_the_allocator() {
     let objects = Objects::new();
     let before = requests();
     let mut wrong = 0;

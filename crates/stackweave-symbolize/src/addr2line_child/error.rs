@@ -1,10 +1,10 @@
-//! What can go wrong with a child process.
+//! Errors of the child process.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why an addr2line child gave no answer.
+/// Why an addr2line child returned no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChildError {
     /// There is no such program.
@@ -13,27 +13,27 @@ pub(crate) enum ChildError {
     /// The program could not be started.
     #[error("cannot start {0}: {1}")]
     NotStarted(PathBuf, io::ErrorKind),
-    /// There is no such file to resolve addresses of.
+    /// The file whose addresses are resolved does not exist.
     #[error("no such module file: {0}")]
     NoModuleFile(PathBuf),
-    /// It ended before it had answered.
-    #[error("addr2line child died ({status}){}{complaint}", if .complaint.is_empty() { "" } else { ": " })]
+    /// It ended before its output was complete.
+    #[error("addr2line child died ({status}){}{error_output}", if .error_output.is_empty() { "" } else { ": " })]
     Died {
-        /// How it ended, if that is known.
+        /// How it ended, if it is known.
         status: String,
-        /// The beginning of what it wrote to its error output.
-        complaint: String,
+        /// The beginning of its error output.
+        error_output: String,
     },
-    /// It took longer than this.
+    /// It took longer than this time.
     #[error("addr2line child hung: no answer in {0:?}")]
     Hung(Duration),
-    /// It wrote this instead of an answer.
-    #[error("addr2line child wrote nonsense: {0:?}")]
-    Nonsense(String),
-    /// The system refused to talk to it.
+    /// Its output contains this invalid line.
+    #[error("addr2line child wrote invalid output: {0:?}")]
+    InvalidOutput(String),
+    /// Communication with it failed.
     #[error("cannot talk to the addr2line child: {0}")]
     Io(io::ErrorKind),
-    /// It is the child of the process that this one was forked from.
+    /// It is the child of the parent process that forked this one.
     #[error("addr2line child belongs to the process that forked this one")]
     OfAnotherProcess,
 }

@@ -1,81 +1,83 @@
 //! Names and lines from an addr2line program that runs as a child process.
 
-mod answers;
-mod conversation;
+mod child_process;
 mod error;
+mod output_parser;
 pub(crate) mod program;
 
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use answers::{Answers, END_MARK};
-use conversation::{Conversation, End};
+use child_process::{ChildProcess, ExchangeEnd};
 pub(crate) use error::ChildError;
-use program::Make;
+use output_parser::{END_ADDRESS, OutputParser};
+use program::ProgramKind;
 
 use crate::resolved::Frame;
 
-/// How long a child may take for a batch, beside the time for its addresses: it reads all debug information first.
+/// The time limit of a batch, in addition to the time for its addresses: the child first reads all debug
+/// information.
 pub(crate) const DEFAULT_DEADLINE: Duration = Duration::from_secs(30);
-/// How much longer it may take for each address of a batch.
+/// The additional time for each address of a batch.
 const PER_ADDRESS: Duration = Duration::from_millis(20);
-/// How many addresses are asked for at once.
+/// The number of addresses of a batch.
 const BATCH: usize = 1024;
 
-/// An addr2line child for one module. It ends when this is dropped, or at its first fault.
+/// An addr2line child for one module. It is ended when this is dropped, or at its first fault.
 #[derive(Debug)]
 pub(crate) struct Addr2lineChild {
-    conversation: Conversation,
+    child_process: ChildProcess,
     deadline: Duration,
     fault: Option<ChildError>,
 }
 
 impl Addr2lineChild {
-    /// Starts `binary` on `module_file`. Each batch of addresses has `deadline`, and a little for each address.
+    /// Starts `binary` for `module_file`. The time limit of each batch is `deadline`, plus a little for each
+    /// address.
     pub(crate) fn start(binary: &Path, module_file: &Path, deadline: Duration) -> Result<Self, ChildError> {
         if !module_file.is_file() {
             return Err(ChildError::NoModuleFile(module_file.to_owned()));
         }
-        let make = Make::of(binary, deadline)?;
-        let conversation = Conversation::start(binary, &make.arguments(module_file))?;
-        Ok(Self { conversation, deadline, fault: None })
+        let kind = ProgramKind::of(binary, deadline)?;
+        let child_process = ChildProcess::start(binary, &kind.arguments(module_file))?;
+        Ok(Self { child_process, deadline, fault: None })
     }
 
-    /// The frames at each of the `stated` addresses, innermost first: none where nothing is known.
+    /// Returns the frames at each of the `stated` addresses, innermost first: none if nothing is known.
     ///
-    /// After an error the child is gone, and the error stays.
+    /// After an error, the child is ended, and every later call returns the same error.
     pub(crate) fn resolve(&mut self, stated: &[u64]) -> Result<Vec<Vec<Frame>>, ChildError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let asked: Vec<u64> = stated.iter().copied().filter(|&address| address != END_MARK).collect();
-        let mut chains = Vec::with_capacity(asked.len());
-        for batch in asked.chunks(BATCH) {
-            match self.ask(batch) {
-                Ok(answers) => chains.extend(answers),
+        let addresses: Vec<u64> = stated.iter().copied().filter(|&address| address != END_ADDRESS).collect();
+        let mut chains = Vec::with_capacity(addresses.len());
+        for batch in addresses.chunks(BATCH) {
+            match self.query(batch) {
+                Ok(frames) => chains.extend(frames),
                 Err(fault) => {
-                    self.conversation.end();
+                    self.child_process.end();
                     self.fault = Some(fault.clone());
                     return Err(fault);
                 }
             }
         }
         let mut chains = chains.into_iter();
-        let chain_of = |&address: &u64| if address == END_MARK { None } else { chains.next() };
+        let chain_of = |&address: &u64| if address == END_ADDRESS { None } else { chains.next() };
         Ok(stated.iter().map(chain_of).map(Option::unwrap_or_default).collect())
     }
 
-    fn ask(&mut self, batch: &[u64]) -> Result<Vec<Vec<Frame>>, ChildError> {
+    fn query(&mut self, batch: &[u64]) -> Result<Vec<Vec<Frame>>, ChildError> {
         let mut request = String::with_capacity(20 * (batch.len() + 1));
-        for address in batch.iter().chain([&END_MARK]) {
+        for address in batch.iter().chain([&END_ADDRESS]) {
             let _ = writeln!(request, "{address:#x}");
         }
         let limit = self.deadline + PER_ADDRESS * u32::try_from(batch.len()).unwrap_or(u32::MAX);
-        let mut answers = Answers::new(batch);
-        match self.conversation.exchange(request.as_bytes(), limit, &mut |bytes| answers.take(bytes))? {
-            End::Heard => Ok(answers.into_chains()),
-            End::Closed => Err(self.conversation.death()),
+        let mut parser = OutputParser::new(batch);
+        match self.child_process.exchange(request.as_bytes(), limit, &mut |bytes| parser.take(bytes))? {
+            ExchangeEnd::Finished => Ok(parser.into_chains()),
+            ExchangeEnd::Closed => Err(self.child_process.death()),
         }
     }
 }

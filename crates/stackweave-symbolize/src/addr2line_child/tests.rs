@@ -1,4 +1,4 @@
-//! Children that answer, and children that hang, die, babble or dawdle.
+//! Children that reply, and children that hang, die, write invalid output or are slow.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,13 @@ use crate::test_folder::TestFolder;
 const SHORT: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(60);
 
-/// A program that answers `--version`, and otherwise runs `script`.
+/// Writes a program that replies to `--version`, and otherwise runs `script`.
 fn fake(folder: &TestFolder, script: &str) -> PathBuf {
     let version = "[ \"$1\" = --version ] && { echo GNU addr2line, fake; exit; }";
     let path = folder.file("addr2line", format!("#!/bin/sh\n{version}\n{script}\n"));
     std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-    // Another test's child may still hold the file as it was open here: then it can't be run yet.
+    // A child of another test may still have the file open, as this process had when it was forked: then it cannot
+    // be run yet.
     while Command::new(&path).arg("--version").output().is_err() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -29,18 +30,18 @@ fn start(folder: &TestFolder, script: &str, deadline: Duration) -> Addr2lineChil
     Addr2lineChild::start(&binary, &folder.file("module", ""), deadline).unwrap()
 }
 
-/// Whether there is such a process, other than as one that its parent has not reaped.
+/// Returns whether there is such a process, other than one that its parent has not reaped.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-fn is_there(child: &Addr2lineChild) -> bool {
-    PathBuf::from(format!("/proc/{}", child.conversation.pid())).exists()
+fn exists(child: &Addr2lineChild) -> bool {
+    PathBuf::from(format!("/proc/{}", child.child_process.pid())).exists()
 }
 
 #[test]
-fn a_child_that_hangs_is_ended_at_the_deadline_with_all_it_started() {
+fn a_hanging_child_is_ended_at_the_deadline_with_its_descendants() {
     let folder = TestFolder::new();
     let pid_file = folder.path().join("pid");
     let script = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", pid_file.display());
@@ -52,11 +53,11 @@ fn a_child_that_hangs_is_ended_at_the_deadline_with_all_it_started() {
     }
     let sleeper = std::fs::read_to_string(&pid_file).unwrap().trim().to_owned();
     assert!(is_alive(&sleeper));
-    let asked = Instant::now();
+    let queried = Instant::now();
     let error = child.resolve(&[1]).unwrap_err();
     assert_eq!(error, ChildError::Hung(SHORT + PER_ADDRESS));
-    assert!(asked.elapsed() >= SHORT && asked.elapsed() < LONG);
-    assert!(!is_there(&child));
+    assert!(queried.elapsed() >= SHORT && queried.elapsed() < LONG);
+    assert!(!exists(&child));
     while is_alive(&sleeper) {
         assert!(started.elapsed() < LONG, "{sleeper} is still there");
         std::thread::sleep(Duration::from_millis(1));
@@ -65,27 +66,27 @@ fn a_child_that_hangs_is_ended_at_the_deadline_with_all_it_started() {
 }
 
 #[test]
-fn a_child_that_babbles_is_ended() {
+fn a_child_with_invalid_output_is_ended() {
     let folder = TestFolder::new();
     let mut child = start(&folder, "echo hello world; exec sleep 1000", LONG);
     let error = child.resolve(&[1]).unwrap_err();
-    assert_eq!(error.to_string(), "addr2line child wrote nonsense: \"hello world\"");
-    assert!(!is_there(&child));
+    assert_eq!(error.to_string(), "addr2line child wrote invalid output: \"hello world\"");
+    assert!(!exists(&child));
     let mut endless = start(&folder, "while :; do printf '0x1\\nf\\n??:0\\n'; done", LONG);
-    assert!(matches!(endless.resolve(&[1]), Err(ChildError::Nonsense(_))));
+    assert!(matches!(endless.resolve(&[1]), Err(ChildError::InvalidOutput(_))));
 }
 
 #[test]
-fn a_child_that_dies_midway_says_how() {
+fn the_error_says_how_a_child_died() {
     let folder = TestFolder::new();
     let mut child = start(&folder, "read a; echo $a; echo f; echo broken disk >&2; exit 3", LONG);
     let error = child.resolve(&[1, 2]).unwrap_err();
     assert_eq!(error.to_string(), "addr2line child died (exit status: 3): broken disk");
-    assert!(!is_there(&child));
+    assert!(!exists(&child));
 }
 
 #[test]
-fn a_child_that_is_dead_before_it_is_asked_does_no_harm() {
+fn a_child_that_died_before_its_first_query_is_harmless() {
     let folder = TestFolder::new();
     let mut child = start(&folder, "exit 0", LONG);
     std::thread::sleep(Duration::from_millis(100));
@@ -93,7 +94,7 @@ fn a_child_that_is_dead_before_it_is_asked_does_no_harm() {
 }
 
 #[test]
-fn a_child_that_dawdles_is_waited_for() {
+fn a_slow_child_is_waited_for() {
     let folder = TestFolder::new();
     let script = "while read a; do sleep 0.02; echo $a; echo f$a; sleep 0.02; echo x.c:7; done";
     let mut child = start(&folder, script, LONG);
@@ -105,15 +106,15 @@ fn a_child_that_dawdles_is_waited_for() {
 }
 
 #[test]
-fn a_child_that_complains_much_and_answers_late_does_not_block() {
+fn a_child_with_much_error_output_and_late_results_does_not_block() {
     let folder = TestFolder::new();
     let script = "head -c 1000000 /dev/zero | tr '\\0' x >&2\n\
         while read a; do lines=\"$lines $a\"; [ $a = 0xffffffffffffffff ] || continue\n\
         for a in $lines; do printf '%s\\n%01000d\\nx.c:1\\n' $a 1; done; lines=; done";
     let mut child = start(&folder, script, LONG);
-    let asked: Vec<u64> = (1..5000).collect();
-    let chains = child.resolve(&asked).unwrap();
-    assert_eq!(chains.len(), asked.len());
+    let addresses: Vec<u64> = (1..5000).collect();
+    let chains = child.resolve(&addresses).unwrap();
+    assert_eq!(chains.len(), addresses.len());
     assert!(chains.iter().all(|chain| chain.len() == 1 && chain[0].function.len() == 1000));
 }
 
@@ -121,11 +122,11 @@ fn a_child_that_complains_much_and_answers_late_does_not_block() {
 fn no_child_is_left_after_drop_or_panic() {
     let folder = TestFolder::new();
     let child = start(&folder, "exec sleep 1000", LONG);
-    let pid = child.conversation.pid();
+    let pid = child.child_process.pid();
     drop(child);
     assert!(!PathBuf::from(format!("/proc/{pid}")).exists());
     let child = start(&folder, "exec sleep 1000", LONG);
-    let pid = child.conversation.pid();
+    let pid = child.child_process.pid();
     let panicked = std::thread::spawn(move || {
         let _child = child;
         panic!("on purpose");
@@ -135,7 +136,7 @@ fn no_child_is_left_after_drop_or_panic() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_files_are_named() {
     let folder = TestFolder::new();
     let module = folder.file("module", "");
     let missing = folder.path().join("nothing");
@@ -149,7 +150,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn real_programs_find_this_function() {
+fn installed_programs_resolve_this_function() {
     let file = std::env::current_exe().unwrap();
     let nm = Command::new("nm").arg("-C").arg(&file).output();
     let Ok(symbols) = nm.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()) else {

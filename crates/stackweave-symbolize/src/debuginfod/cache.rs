@@ -1,4 +1,4 @@
-//! The folder that debug files are kept in, shared with the clients of elfutils and so laid out like theirs.
+//! The cache folder of debug files. elfutils' clients share it, so it has their layout.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use std::time::Duration;
 use stackweave_core::BuildId;
 use stackweave_files::output::{Existing, OutputFile};
 
-/// How long it is believed that no server has a file.
+/// How long a missing file is remembered.
 const MISSING_FOR: Duration = Duration::from_secs(600);
 
-/// `FOLDER/BUILD-ID/debuginfo` for each file; empty if no server has it.
+/// The cache has `FOLDER/BUILD-ID/debuginfo` for each file; it is empty if no server has the file.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
 }
 
-/// What the cache knows of a file.
+/// The result of a search in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cached {
     Here(PathBuf),
-    /// No server had it, not long ago.
+    /// No server had it, recently.
     Missing,
     Unknown,
 }
@@ -48,7 +48,7 @@ impl Cache {
         if age.is_some_and(|age| age < MISSING_FOR) { Cached::Missing } else { Cached::Unknown }
     }
 
-    /// Takes note that no server has the file. A file that someone else has fetched meanwhile stays.
+    /// Remembers that no server has the file. A file that another process has fetched meanwhile is kept.
     pub(super) fn note_missing(&self, id: &BuildId) -> io::Result<()> {
         match self.find(id) {
             Cached::Here(_) => Ok(()),
@@ -56,7 +56,7 @@ impl Cache {
         }
     }
 
-    /// Begins a file, under another name until it is whole.
+    /// Begins a file with a temporary name.
     pub(super) fn begin(&self, id: &BuildId) -> io::Result<Unfinished> {
         let path = self.path(id);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
@@ -65,7 +65,7 @@ impl Cache {
     }
 }
 
-/// A file on its way into the cache. Dropped, it is gone.
+/// A file that is not complete yet. If it is dropped, it is removed.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     file: OutputFile,
@@ -75,7 +75,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Makes it the file of its name, at once and as a whole.
+    /// Gives the file its name, atomically.
     pub(super) fn keep(self) -> io::Result<()> {
         self.file.finish().map(drop)
     }
@@ -113,7 +113,7 @@ mod tests {
     use crate::test_folder::TestFolder;
 
     #[test]
-    fn a_file_is_there_when_it_is_whole() {
+    fn a_file_has_its_name_when_it_is_complete() {
         let folder = TestFolder::new();
         let (cache, id) = (Cache::new(folder.path().join("cache")), BuildId::new(&[0xab, 0xcd]).unwrap());
         assert_eq!(cache.find(&id), Cached::Unknown);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_in_nobodys_way() {
+    fn files_of_a_killed_process_are_harmless() {
         let folder = TestFolder::new();
         let (cache, id) = (Cache::new(folder.path().into()), BuildId::new(&[2]).unwrap());
         fs::create_dir(folder.path().join("02")).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_forgotten_after_a_while_that_there_is_no_file() {
+    fn a_missing_file_is_remembered_for_a_limited_time() {
         let folder = TestFolder::new();
         let (cache, id) = (Cache::new(folder.path().into()), BuildId::new(&[1]).unwrap());
         cache.note_missing(&id).unwrap();

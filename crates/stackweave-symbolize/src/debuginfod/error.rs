@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a debug file.
+//! Errors of fetching a debug file.
 
 use std::io;
 use std::time::Duration;
@@ -6,32 +6,32 @@ use std::time::Duration;
 /// Why there is no debug file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DebuginfodError {
-    /// No server has it.
+    /// No server has the file.
     #[error("no debuginfod server has the file")]
     NotFound,
-    /// It did not come in this time.
+    /// It did not arrive in this time.
     #[error("no debug file in {0:?}")]
     Late(Duration),
     /// It is larger than this many bytes.
     #[error("debug file larger than {0} bytes")]
     TooLarge(u64),
-    /// It ended too early, or is longer than was said.
+    /// It ended too early, or is longer than stated.
     #[error("debug file of wrong length")]
     WrongLength,
-    /// What came is no ELF file.
+    /// The data is not an ELF file.
     #[error("malformed debug file: not an ELF file")]
     NotElf,
-    /// A server answered with this status.
+    /// A server replied with this status.
     #[error("status {0} from debuginfod server")]
     Status(u16),
-    /// A server could not be reached, or broke off.
+    /// A server could not be reached, or closed the connection.
     #[error("no connection to debuginfod server: {0}")]
     Connection(String),
     /// The cache could not be written.
     #[error("cannot write debuginfod cache: {0}")]
     Cache(io::ErrorKind),
     /// The crate was built without the feature.
-    #[cfg_attr(feature = "debuginfod", expect(dead_code, reason = "what the twin without the feature answers"))]
+    #[cfg_attr(feature = "debuginfod", expect(dead_code, reason = "only used in builds without the feature"))]
     #[error("no debuginfod support: built without the feature \"debuginfod\"")]
     NotBuilt,
 }

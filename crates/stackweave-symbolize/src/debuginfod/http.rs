@@ -11,7 +11,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use super::cache::Unfinished;
 use super::error::DebuginfodError;
 
-/// Where systems keep the certificates that they trust, in one file.
+/// The files in which systems store trusted certificates.
 const TRUSTED: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -20,7 +20,7 @@ const TRUSTED: [&str; 4] = [
 ];
 const MAX_REDIRECTS: u32 = 5;
 
-/// A client for one download at a time from each thread.
+/// A client, for one concurrent download per thread.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     agent: OnceLock<Agent>,
@@ -34,7 +34,7 @@ impl Client {
         Self { agent: OnceLock::new(), trusted: Some(certificates) }
     }
 
-    /// Writes what is at `url` to `out`, in no more than `limit`.
+    /// Downloads `url` to `out`, in at most `limit`.
     pub(super) fn download(
         &self,
         url: &str,
@@ -43,7 +43,7 @@ impl Client {
         out: &mut Unfinished,
     ) -> Result<(), DebuginfodError> {
         let agent = self.agent.get_or_init(|| self.new_agent());
-        // From an encrypted server no redirect leads to a plain one.
+        // Redirects from an encrypted server must not lead to an unencrypted one.
         let is_encrypted = url.starts_with("https://");
         let request = agent.get(url).config().https_only(is_encrypted).timeout_global(Some(limit)).build();
         let request = request.header("X-DEBUGINFOD-MAXSIZE", max_size.to_string());
@@ -51,7 +51,7 @@ impl Client {
         match response.status().as_u16() {
             200 => {}
             404 => return Err(DebuginfodError::NotFound),
-            // What elfutils' server says to a size that is over the limit it was told.
+            // The reply of elfutils' server if the file exceeds the maximum size of the request.
             406 => return Err(DebuginfodError::TooLarge(max_size)),
             status => return Err(DebuginfodError::Status(status)),
         }
@@ -77,7 +77,7 @@ impl Client {
         if stated.is_some_and(|size| size != out.length()) { Err(DebuginfodError::WrongLength) } else { Ok(()) }
     }
 
-    /// No connection is kept: a fork of this process would share it.
+    /// Connections are not kept: a fork of this process would share them.
     fn new_agent(&self) -> Agent {
         let tls = TlsConfig::builder().root_certs(self.root_certificates()).build();
         let config = Agent::config_builder()
@@ -89,7 +89,7 @@ impl Client {
         config.build().new_agent()
     }
 
-    /// What the system trusts; Mozilla's list if it does not say.
+    /// Returns the certificates that the system trusts; Mozilla's list if they are not found.
     fn root_certificates(&self) -> RootCerts {
         let named = self.trusted.clone().or_else(|| std::env::var_os("SSL_CERT_FILE").map(PathBuf::from));
         let files = named.into_iter().chain(TRUSTED.map(PathBuf::from));

@@ -17,30 +17,30 @@ use cache::{Cache, Cached};
 pub(crate) use error::DebuginfodError;
 use http::Client;
 
-/// How long a file may take if `DEBUGINFOD_TIMEOUT` does not say.
+/// The time limit of a file, unless `DEBUGINFOD_TIMEOUT` sets it.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(10);
-/// How large a file may be if `DEBUGINFOD_MAXSIZE` does not say.
+/// The maximum size of a file, unless `DEBUGINFOD_MAXSIZE` sets it.
 const DEFAULT_MAX_SIZE: u64 = 2 << 30;
 
 /// A client of some servers, with a cache that it shares with elfutils' clients.
 #[derive(Debug)]
 pub(crate) struct Debuginfod {
     servers: Vec<String>,
-    /// For one file, all servers together.
+    /// The time limit of one file, for all servers together.
     limit: Duration,
     max_size: u64,
     cache: Cache,
     client: Client,
-    /// The files that some thread is about to fetch.
-    under_way: Mutex<HashSet<BuildId>>,
-    someone_is_done: Condvar,
+    /// The files that threads are fetching.
+    in_progress: Mutex<HashSet<BuildId>>,
+    fetch_done: Condvar,
 }
 
 impl Debuginfod {
-    /// A client as the environment describes it, in the variables that elfutils reads; none if that names no server
-    /// or no folder to keep files in.
+    /// Creates a client from the environment variables that elfutils reads; `None` if they name no server or no
+    /// folder for the cache.
     ///
-    /// `DEBUGINFOD_TIMEOUT` is the time for all of a file, where for elfutils it is the time for its beginning.
+    /// `DEBUGINFOD_TIMEOUT` is the time limit of the whole file; elfutils uses it for the beginning of the file.
     pub(crate) fn from_environment() -> Option<Self> {
         Self::from_variables(|variable| std::env::var_os(variable))
     }
@@ -57,7 +57,8 @@ impl Debuginfod {
         Self::new(&set("DEBUGINFOD_URLS")?.to_string_lossy(), folder, limit, max_size)
     }
 
-    /// A client of `servers`, whose URLs have spaces between them. Words that are no URLs are settings of elfutils.
+    /// Creates a client of `servers`, which are URLs separated by spaces. Words that are not URLs are settings of
+    /// elfutils.
     fn new(servers: &str, folder: PathBuf, limit: Duration, max_size: u64) -> Option<Self> {
         let is_url = |word: &&str| word.starts_with("http://") || word.starts_with("https://");
         let servers: Vec<String> = servers.split_whitespace().filter(is_url).map(str::to_owned).collect();
@@ -67,22 +68,23 @@ impl Debuginfod {
             max_size,
             cache: Cache::new(folder),
             client: Client::default(),
-            under_way: Mutex::default(),
-            someone_is_done: Condvar::new(),
+            in_progress: Mutex::default(),
+            fetch_done: Condvar::new(),
         })
     }
 
-    /// The debug file of the module with this build id: from the cache, else from the first server that has it.
+    /// Returns the debug file of the module with this build id: from the cache, otherwise from the first server
+    /// that has it.
     pub(crate) fn fetch_debug_info(&self, id: &BuildId) -> Result<PathBuf, DebuginfodError> {
         let deadline = Instant::now() + self.limit;
-        if let Some(answer) = self.ask_cache(id) {
+        if let Some(answer) = self.query_cache(id) {
             return answer;
         }
-        let _turn = self.take_turn(id, deadline).ok_or(DebuginfodError::Late(self.limit))?;
-        self.ask_cache(id).unwrap_or_else(|| self.ask_servers(id, deadline))
+        let _permit = self.begin_fetch(id, deadline).ok_or(DebuginfodError::Late(self.limit))?;
+        self.query_cache(id).unwrap_or_else(|| self.query_servers(id, deadline))
     }
 
-    fn ask_cache(&self, id: &BuildId) -> Option<Result<PathBuf, DebuginfodError>> {
+    fn query_cache(&self, id: &BuildId) -> Option<Result<PathBuf, DebuginfodError>> {
         match self.cache.find(id) {
             Cached::Here(path) => Some(Ok(path)),
             Cached::Missing => Some(Err(DebuginfodError::NotFound)),
@@ -90,8 +92,9 @@ impl Debuginfod {
         }
     }
 
-    /// Asks each server in turn, each for its share of the time that is left: one that hangs must not take it all.
-    fn ask_servers(&self, id: &BuildId, deadline: Instant) -> Result<PathBuf, DebuginfodError> {
+    /// Queries each server in order, each with its share of the remaining time: a hanging server must not use all
+    /// of it.
+    fn query_servers(&self, id: &BuildId, deadline: Instant) -> Result<PathBuf, DebuginfodError> {
         let mut fault = DebuginfodError::NotFound;
         for (servers_left, server) in (1..=self.servers.len()).rev().zip(&self.servers) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -99,7 +102,7 @@ impl Debuginfod {
             if share.is_zero() {
                 return Err(DebuginfodError::Late(self.limit));
             }
-            match self.ask_server(server, id, share) {
+            match self.query_server(server, id, share) {
                 Err(DebuginfodError::NotFound) => {}
                 Err(other) => fault = other,
                 found => return found,
@@ -111,7 +114,7 @@ impl Debuginfod {
         Err(fault)
     }
 
-    fn ask_server(&self, server: &str, id: &BuildId, limit: Duration) -> Result<PathBuf, DebuginfodError> {
+    fn query_server(&self, server: &str, id: &BuildId, limit: Duration) -> Result<PathBuf, DebuginfodError> {
         let url = format!("{}/buildid/{id}/debuginfo", server.trim_end_matches('/'));
         let mut unfinished = self.cache.begin(id)?;
         self.client.download(&url, limit, self.max_size, &mut unfinished)?;
@@ -124,32 +127,32 @@ impl Debuginfod {
     }
 
     /// Waits until no other thread is fetching this file.
-    fn take_turn<'a>(&'a self, id: &'a BuildId, deadline: Instant) -> Option<Turn<'a>> {
-        let mut under_way = self.under_way();
-        while under_way.contains(id) {
+    fn begin_fetch<'a>(&'a self, id: &'a BuildId, deadline: Instant) -> Option<FetchPermit<'a>> {
+        let mut in_progress = self.in_progress();
+        while in_progress.contains(id) {
             let left = deadline.checked_duration_since(Instant::now())?;
-            let waited = self.someone_is_done.wait_timeout(under_way, left);
-            under_way = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.fetch_done.wait_timeout(in_progress, left);
+            in_progress = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        under_way.insert(id.clone());
-        Some(Turn { client: self, id })
+        in_progress.insert(id.clone());
+        Some(FetchPermit { client: self, id })
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashSet<BuildId>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_progress(&self) -> MutexGuard<'_, HashSet<BuildId>> {
+        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to fetch a file.
-struct Turn<'a> {
+/// Exclusive permission to fetch a file.
+struct FetchPermit<'a> {
     client: &'a Debuginfod,
     id: &'a BuildId,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for FetchPermit<'_> {
     fn drop(&mut self) {
-        self.client.under_way().remove(self.id);
-        self.client.someone_is_done.notify_all();
+        self.client.in_progress().remove(self.id);
+        self.client.fetch_done.notify_all();
     }
 }
 

@@ -1,16 +1,16 @@
-//! The twin of the HTTP client for builds without it.
+//! Replaces the HTTP client in builds without it.
 
 use std::time::Duration;
 
 use super::cache::Unfinished;
 use super::error::DebuginfodError;
 
-/// A client that answers nothing.
+/// A client without downloads.
 #[derive(Debug, Default)]
 pub(super) struct Client(());
 
 impl Client {
-    #[expect(clippy::unused_self, reason = "the contract of its twin")]
+    #[expect(clippy::unused_self, reason = "the same signature as in `http.rs`")]
     pub(super) fn download(
         &self,
         _url: &str,

@@ -12,7 +12,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 const ELF: &[u8] = b"\x7fELF and more";
 
-/// A server that hands each request's path and connection to a function.
+/// A server that passes each request's path and connection to a function.
 struct Server {
     url: String,
     requests: Arc<AtomicUsize>,
@@ -39,8 +39,8 @@ impl Server {
         Self { url, requests }
     }
 
-    /// A server that always answers these bytes.
-    fn saying(answer: impl Into<Vec<u8>>) -> Self {
+    /// Creates a server that always replies with these bytes.
+    fn replying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::new(move |_, stream| drop(stream.write_all(&answer)))
     }
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-/// An answer with a length that may not be that of its body.
+/// Returns a reply whose stated length may differ from that of its body.
 fn answer(status: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     [head.as_bytes(), body].concat()
@@ -68,7 +68,7 @@ fn client(folder: &TestFolder, servers: &str, limit: Duration) -> Debuginfod {
     Debuginfod::new(servers, folder.path().into(), limit, 1 << 20).unwrap()
 }
 
-/// Nothing is left of a download that failed.
+/// Asserts that nothing remains of a failed download.
 fn assert_empty(folder: &TestFolder) {
     let left = std::fs::read_dir(folder.path().join("abcdef")).map_or(0, Iterator::count);
     assert_eq!(left, 0);
@@ -89,9 +89,9 @@ fn a_file_is_fetched_once_and_kept() {
 }
 
 #[test]
-fn that_no_server_has_it_is_kept_too() {
+fn a_missing_file_is_remembered_too() {
     let folder = TestFolder::new();
-    let server = Server::saying(missing());
+    let server = Server::replying(missing());
     let client = client(&folder, &format!("{0} {0}", server.url), LONG);
     assert_eq!(client.fetch_debug_info(&id()), Err(DebuginfodError::NotFound));
     assert_eq!(client.fetch_debug_info(&id()), Err(DebuginfodError::NotFound));
@@ -100,25 +100,25 @@ fn that_no_server_has_it_is_kept_too() {
 }
 
 #[test]
-fn the_next_server_is_asked_after_one_that_fails_or_hangs() {
+fn the_next_server_is_queried_after_one_that_fails_or_hangs() {
     let folder = TestFolder::new();
     let hung = Server::new(|_, _| std::thread::sleep(LONG));
-    let (broken, good) = (Server::saying(answer("500 Oops", 0, b"")), Server::saying(found()));
+    let (broken, good) = (Server::replying(answer("500 Oops", 0, b"")), Server::replying(found()));
     let servers = format!("http://127.0.0.1:1 {} {} {}", broken.url, hung.url, good.url);
     assert!(client(&folder, &servers, Duration::from_secs(8)).fetch_debug_info(&id()).is_ok());
 }
 
 #[test]
-fn a_server_that_fails_is_not_one_that_has_nothing() {
+fn a_failing_server_does_not_mean_that_the_file_is_missing() {
     let folder = TestFolder::new();
-    let servers = [Server::saying(answer("503 Busy", 0, b"")), Server::saying(missing())];
+    let servers = [Server::replying(answer("503 Busy", 0, b"")), Server::replying(missing())];
     let client = client(&folder, &format!("{} {}", servers[0].url, servers[1].url), LONG);
     assert_eq!(client.fetch_debug_info(&id()), Err(DebuginfodError::Status(503)));
     assert_empty(&folder);
 }
 
 #[test]
-fn a_slow_server_is_given_up_at_the_deadline() {
+fn a_slow_server_is_abandoned_at_the_deadline() {
     let silent = Server::new(|_, _| std::thread::sleep(LONG));
     let dripping = Server::new(|_, stream| {
         let _ = stream.write_all(&answer("200 OK", 1000, ELF));
@@ -154,33 +154,33 @@ fn a_file_of_wrong_length_or_kind_is_not_kept() {
     ];
     for (reply, expected) in cases {
         let folder = TestFolder::new();
-        let server = Server::saying(reply);
+        let server = Server::replying(reply);
         assert_eq!(client(&folder, &server.url, LONG).fetch_debug_info(&id()), Err(expected));
         assert_empty(&folder);
     }
     for garbage in [b"".as_slice(), b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\n"] {
         let folder = TestFolder::new();
-        let server = Server::saying(garbage);
+        let server = Server::replying(garbage);
         assert!(client(&folder, &server.url, LONG).fetch_debug_info(&id()).is_err());
         assert_empty(&folder);
     }
 }
 
 #[test]
-fn redirects_are_followed_but_not_for_ever() {
+fn redirects_are_followed_up_to_a_limit() {
     let folder = TestFolder::new();
-    let good = Server::saying(found());
+    let good = Server::replying(found());
     let redirect = |to: &str| format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
-    let server = Server::saying(redirect(&format!("{}/elsewhere", good.url)));
+    let server = Server::replying(redirect(&format!("{}/elsewhere", good.url)));
     assert!(client(&folder, &server.url, LONG).fetch_debug_info(&id()).is_ok());
     let folder = TestFolder::new();
-    let server = Server::saying(redirect("/again"));
+    let server = Server::replying(redirect("/again"));
     let error = client(&folder, &server.url, LONG).fetch_debug_info(&id()).unwrap_err();
     assert!(matches!(error, DebuginfodError::Connection(_)), "{error}");
 }
 
 #[test]
-fn threads_that_want_the_same_file_fetch_it_once() {
+fn concurrent_requests_for_a_file_fetch_it_once() {
     let folder = TestFolder::new();
     let server = Server::new(|_, stream| {
         std::thread::sleep(SHORT);
@@ -195,7 +195,7 @@ fn threads_that_want_the_same_file_fetch_it_once() {
     assert_eq!(server.count(), 1);
 }
 
-/// A running `openssl s_server`, ended when dropped.
+/// A running `openssl s_server`, which is ended when this is dropped.
 struct OpensslServer(Child);
 
 impl Drop for OpensslServer {
@@ -205,8 +205,8 @@ impl Drop for OpensslServer {
     }
 }
 
-/// A server that answers with the file at the path that is asked for: `-WWW` with its bytes, `-HTTP` with a whole answer that they
-/// are. `None` if there is no openssl.
+/// Starts a server that replies with the file at the requested path: `-WWW` with its bytes, `-HTTP` with a file
+/// that is a complete reply. `None` if openssl is not installed.
 fn openssl_server(folder: &TestFolder, mode: &str) -> Option<(OpensslServer, String)> {
     let certify = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost \
         -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE 2>/dev/null";
@@ -226,7 +226,7 @@ fn openssl_server(folder: &TestFolder, mode: &str) -> Option<(OpensslServer, Str
 }
 
 #[test]
-fn https_is_spoken_with_servers_that_are_trusted() {
+fn https_works_with_trusted_servers() {
     let folder = TestFolder::new();
     let Some((_server, url)) = openssl_server(&folder, "-WWW") else { return };
     std::fs::create_dir_all(folder.path().join("buildid/abcdef")).unwrap();
@@ -240,10 +240,10 @@ fn https_is_spoken_with_servers_that_are_trusted() {
 }
 
 #[test]
-fn no_redirect_leads_from_an_encrypted_server_to_a_plain_one() {
+fn redirects_from_an_encrypted_to_an_unencrypted_server_are_refused() {
     let folder = TestFolder::new();
     let Some((_server, url)) = openssl_server(&folder, "-HTTP") else { return };
-    let plain = Server::saying(found());
+    let plain = Server::replying(found());
     std::fs::create_dir_all(folder.path().join("buildid/abcdef")).unwrap();
     let redirect = format!("HTTP/1.0 302 Found\r\nLocation: {}/plain\r\nContent-Length: 0\r\n\r\n", plain.url);
     folder.file("buildid/abcdef/debuginfo", redirect.as_bytes());

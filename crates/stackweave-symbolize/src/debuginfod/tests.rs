@@ -1,4 +1,4 @@
-//! What the environment says, and how servers behave and misbehave.
+//! Settings from the environment, and the behaviour of servers.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn from_pairs(pairs: &[(&str, &str)]) -> Option<Debuginfod> {
 }
 
 #[test]
-fn the_environment_names_servers_folder_and_limits() {
+fn the_environment_sets_servers_folder_and_limits() {
     let urls = ("DEBUGINFOD_URLS", " ima:enforcing https://one/  http://two\n");
     let client = from_pairs(&[urls, ("HOME", "/houses/me")]).unwrap();
     assert_eq!(client.servers, ["https://one/", "http://two"]);
@@ -40,7 +40,7 @@ fn without_servers_or_a_folder_there_is_no_client() {
 }
 
 #[test]
-fn what_is_in_the_cache_needs_no_server() {
+fn cached_files_need_no_server() {
     let folder = TestFolder::new();
     let client = Debuginfod::new("http://127.0.0.1:1", folder.path().into(), Duration::from_secs(5), 100).unwrap();
     std::fs::create_dir(folder.path().join("abcdef")).unwrap();

@@ -1,77 +1,77 @@
-//! Which code lies where, when code is written over freed code.
+//! The address ranges of code, when code is written over freed code.
 
 use std::collections::BTreeMap;
 
-/// Ranges of addresses that do not overlap: a later one takes what it covers away from the earlier ones.
+/// Address ranges that do not overlap: a later range removes what it covers from earlier ones.
 #[derive(Debug)]
 pub(super) struct CodeRanges<V> {
-    /// By first address.
-    pieces: BTreeMap<u64, Piece<V>>,
+    /// The parts, by first address.
+    parts: BTreeMap<u64, RangePart<V>>,
 }
 
-/// What is left of a range.
+/// The remaining part of a range.
 #[derive(Clone, Debug)]
-struct Piece<V> {
+struct RangePart<V> {
     end: u64,
-    /// Where the range began when it was whole.
+    /// The start of the complete range.
     start: u64,
     value: V,
 }
 
 impl<V> Default for CodeRanges<V> {
     fn default() -> Self {
-        Self { pieces: BTreeMap::new() }
+        Self { parts: BTreeMap::new() }
     }
 }
 
 impl<V: Clone> CodeRanges<V> {
-    /// Puts `value` at `start..end`, over whatever was there. An empty range is nothing.
+    /// Inserts `value` at `start..end`, over existing ranges. Ignores an empty range.
     pub(super) fn insert(&mut self, start: u64, end: u64, value: V) {
         if start >= end {
             return;
         }
-        if let Some((_, before)) = self.pieces.range_mut(..start).next_back()
+        if let Some((_, before)) = self.parts.range_mut(..start).next_back()
             && before.end > start
         {
             let whole = before.clone();
             before.end = start;
             if whole.end > end {
-                self.pieces.insert(end, whole);
+                self.parts.insert(end, whole);
             }
         }
-        while let Some((&covered, _)) = self.pieces.range(start..end).next() {
-            if let Some(piece) = self.pieces.remove(&covered)
-                && piece.end > end
+        while let Some((&covered, _)) = self.parts.range(start..end).next() {
+            if let Some(part) = self.parts.remove(&covered)
+                && part.end > end
             {
-                self.pieces.insert(end, piece);
+                self.parts.insert(end, part);
             }
         }
-        self.pieces.insert(start, Piece { end, start, value });
+        self.parts.insert(start, RangePart { end, start, value });
     }
 
-    /// Takes out what is left of the range that began at `start` and lies before `end`.
+    /// Removes the remaining parts, before `end`, of the range that began at `start`.
     pub(super) fn remove(&mut self, start: u64, end: u64) -> Option<V> {
         if start >= end {
             return None;
         }
-        let pieces = self.pieces.range(start..end).filter(|(_, piece)| piece.start == start);
-        let keys: Vec<u64> = pieces.map(|(&key, _)| key).collect();
-        keys.into_iter().filter_map(|key| self.pieces.remove(&key)).last().map(|piece| piece.value)
+        let parts = self.parts.range(start..end).filter(|(_, part)| part.start == start);
+        let keys: Vec<u64> = parts.map(|(&key, _)| key).collect();
+        keys.into_iter().filter_map(|key| self.parts.remove(&key)).last().map(|part| part.value)
     }
 
-    /// What lies at `address`, and where it began.
+    /// Returns the value at `address`, and the start of its range.
     pub(super) fn find(&self, address: u64) -> Option<(u64, &V)> {
-        let (_, piece) = self.pieces.range(..=address).next_back()?;
-        (address < piece.end).then_some((piece.start, &piece.value))
+        let (_, part) = self.parts.range(..=address).next_back()?;
+        (address < part.end).then_some((part.start, &part.value))
     }
 
-    /// How many pieces there are.
+    /// Returns the number of parts.
     pub(super) fn len(&self) -> usize {
-        self.pieces.len()
+        self.parts.len()
     }
 
     pub(super) fn clear(&mut self) {
-        self.pieces.clear();
+        self.parts.clear();
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_range_is_nothing() {
+    fn an_empty_range_is_ignored() {
         let mut ranges = CodeRanges::default();
         ranges.insert(5, 5, ());
         ranges.insert(6, 5, ());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_a_table_of_single_addresses() {
+    fn ranges_agree_with_a_table_of_single_addresses() {
         let mut random = Random::new(1);
         let (mut ranges, mut table) = (CodeRanges::default(), [None; 256]);
         for number in 0..2000_u64 {

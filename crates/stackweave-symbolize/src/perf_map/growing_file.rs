@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use stackweave_files::open_regular;
 
-/// What has happened to the file since it was last asked about.
+/// The change of the file since the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Nothing, or there is no file.
+    /// No change, or there is no file.
     Same,
-    /// There is more after the part that was consumed.
+    /// Data was appended after the consumed part.
     Appended,
-    /// It is another file, or was rewritten: it must be read from its start.
+    /// It is a different file, or was rewritten: it must be read from its start.
     Anew,
 }
 
-/// The first of some paths at which there is a file, and how far it was read.
+/// The first of some paths at which there is a file, and how much of it was read.
 #[derive(Debug)]
 pub(super) struct GrowingFile {
     candidates: Vec<PathBuf>,
@@ -26,25 +26,25 @@ pub(super) struct GrowingFile {
     opened: Option<Opened>,
 }
 
-/// Kept open: so long, no other file can have its inode number.
+/// The opened file. It is kept open so that no other file can have its inode number.
 #[derive(Debug)]
 struct Opened {
     file: File,
     path: PathBuf,
     consumed: u64,
-    /// The last bytes that were consumed. A file that was rewritten has others there.
+    /// The last consumed bytes, which differ if the file was rewritten.
     last_bytes: Vec<u8>,
 }
 
 const LAST_BYTES: usize = 64;
 
 impl GrowingFile {
-    /// The file that process `pid` writes at one of `candidates`.
+    /// Creates the reader for the file that process `pid` writes at one of `candidates`.
     pub(super) fn new(candidates: Vec<PathBuf>, pid: u32) -> Self {
         Self { candidates, pid, opened: None }
     }
 
-    /// Finds out whether there is something to read. A file that has been deleted is the same.
+    /// Checks whether there is something to read. A deleted file is unchanged.
     pub(super) fn check(&mut self) -> Growth {
         if let Some(opened) = &mut self.opened {
             match open(&opened.path, self.pid) {
@@ -61,17 +61,17 @@ impl GrowingFile {
         Growth::Anew
     }
 
-    /// Whether a file has been found.
+    /// Returns whether a file was found.
     pub(super) fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// How much of it was consumed.
+    /// Returns how much of it was consumed.
     pub(super) fn consumed(&self) -> u64 {
         self.opened.as_ref().map_or(0, |opened| opened.consumed)
     }
 
-    /// Takes note that all before `offset` has been dealt with.
+    /// Marks everything before `offset` as consumed.
     pub(super) fn consume_to(&mut self, offset: u64) {
         let from = offset.saturating_sub(LAST_BYTES as u64);
         let mut last_bytes = [0; LAST_BYTES];
@@ -82,12 +82,13 @@ impl GrowingFile {
         }
     }
 
-    /// How long the file is now.
+    /// Returns the current length of the file.
     pub(super) fn length(&self) -> u64 {
         self.opened.as_ref().and_then(|opened| opened.file.metadata().ok()).map_or(0, |metadata| metadata.len())
     }
 
-    /// Fills `buffer` from `offset` on as far as the file goes: how many bytes that are. A fault ends the file.
+    /// Fills `buffer` from `offset` on as far as the file extends, and returns the number of bytes. An error is
+    /// treated as the end of the file.
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
         self.opened.as_ref().map_or(0, |opened| read_at(&opened.file, offset, buffer))
     }
@@ -120,7 +121,7 @@ fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
     filled
 }
 
-/// Opens a plain file that the process, this process or root wrote: anyone may put files into `/tmp`.
+/// Opens a regular file that belongs to the process, this user or root: any user may put files into `/tmp`.
 fn open(path: &Path, pid: u32) -> Option<File> {
     let file = open_regular(path).ok()?;
     let metadata = file.metadata().ok()?;
@@ -146,7 +147,7 @@ mod tests {
     use crate::test_folder::TestFolder;
 
     #[test]
-    fn it_tells_appended_from_another_and_from_rewritten() {
+    fn appended_different_and_rewritten_files_are_distinguished() {
         let folder = TestFolder::new();
         let path = folder.path().join("growing");
         let mut file = GrowingFile::new(vec![folder.path().join("nothing"), path.clone()], std::process::id());
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_files_are_opened() {
+    fn only_regular_files_are_opened() {
         let folder = TestFolder::new();
         let mut file = GrowingFile::new(vec![folder.path().into(), "/dev/zero".into()], std::process::id());
         assert_eq!((file.check(), file.is_open()), (Growth::Same, false));

@@ -8,29 +8,29 @@ use super::code_ranges::CodeRanges;
 use super::growing_file::{GrowingFile, Growth};
 pub(crate) use super::jitdump_record::JitDumpFault;
 use super::jitdump_record::{
-    HEADER_SIZE, Kind, RECORD_HEAD_SIZE, parse_debug_info, parse_head, parse_header, parse_load, parse_move,
+    HEADER_SIZE, RECORD_HEAD_SIZE, RecordKind, parse_debug_info, parse_head, parse_header, parse_load, parse_move,
 };
 use super::jitdump_search;
 
-/// How many functions are kept.
+/// The maximum number of functions.
 const MAX_RANGES: usize = 2 << 20;
-/// How many entries of debug information are kept.
+/// The maximum number of entries of debug information.
 const MAX_LINES: usize = 8 << 20;
-/// How many bytes of names are kept.
+/// The maximum number of bytes of names.
 const MAX_NAME_BYTES: usize = 256 << 20;
-/// The largest debug information record that is read.
+/// The maximum size of a debug information record.
 const MAX_DEBUG_INFO: usize = 16 << 20;
-/// How much of a load record is read: its fields and its name. The code after them is of no use here.
+/// How much of a load record is read: its fields and its name. The code after them is not needed.
 const MAX_LOAD: usize = 64 << 10;
 
-/// What a jitdump says of the code that there is now.
+/// The current code, according to a jitdump.
 #[derive(Debug)]
 pub(crate) struct JitDump {
     pid: u32,
     file: GrowingFile,
-    functions: CodeRanges<Arc<Function>>,
-    /// Lines of functions whose code has not come yet: they come first.
-    lines_ahead: HashMap<u64, Box<[Line]>>,
+    functions: CodeRanges<Arc<JitFunction>>,
+    /// The lines of functions whose load records have not been read yet: lines come first.
+    lines_ahead: HashMap<u64, Box<[JitLine]>>,
     file_names: HashSet<Arc<str>>,
     line_count: usize,
     name_bytes: usize,
@@ -41,15 +41,15 @@ pub(crate) struct JitDump {
 }
 
 #[derive(Debug)]
-struct Function {
+struct JitFunction {
     name: Arc<str>,
-    /// By offset.
-    lines: Box<[Line]>,
+    /// The lines, by offset.
+    lines: Box<[JitLine]>,
 }
 
 #[derive(Debug)]
-struct Line {
-    /// From the function's start on: code can move.
+struct JitLine {
+    /// The offset from the function's start, because code can move.
     offset: u64,
     number: u32,
     file: Arc<str>,
@@ -66,7 +66,7 @@ pub(crate) struct JitSymbol {
 }
 
 impl JitDump {
-    /// The jitdump of process `pid` as it is now; empty if it has none.
+    /// Reads the jitdump of process `pid`; empty if it has none.
     pub(crate) fn of_process(pid: u32) -> Self {
         Self::at(jitdump_search::candidates(pid), pid)
     }
@@ -93,7 +93,8 @@ impl JitDump {
         }
     }
 
-    /// Reads what was appended; all, if the file is another. Looks for the file again if there was none.
+    /// Reads what was appended; everything if the file is a different one. Searches for the file if there was
+    /// none.
     pub(crate) fn refresh(&mut self) {
         if !self.file.is_open() {
             self.file = GrowingFile::new(jitdump_search::candidates(self.pid), self.pid);
@@ -101,7 +102,7 @@ impl JitDump {
         self.read_grown();
     }
 
-    /// The function at `address`, and the line if the dump has debug information.
+    /// Returns the function at `address`, and the line if the dump has debug information.
     pub(crate) fn lookup(&self, address: u64) -> Option<JitSymbol> {
         let (start, function) = self.functions.find(address)?;
         let after = function.lines.partition_point(|line| line.offset <= address - start);
@@ -114,17 +115,17 @@ impl JitDump {
         })
     }
 
-    /// Why the dump is not read, or not further.
+    /// Returns why the dump is not read, or not to its end.
     pub(crate) fn fault(&self) -> Option<JitDumpFault> {
         self.fault
     }
 
-    /// How many records made no sense.
+    /// Returns the number of malformed records.
     pub(crate) fn skipped_records(&self) -> u64 {
         self.skipped_records
     }
 
-    /// Whether the dump is so large that something was left out.
+    /// Returns whether the dump is so large that a part was ignored.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -177,27 +178,27 @@ impl JitDump {
         self.functions.len() >= MAX_RANGES || self.name_bytes >= MAX_NAME_BYTES
     }
 
-    fn read_body(&mut self, kind: Kind, start: u64, end: u64, buffer: &mut Vec<u8>) {
+    fn read_body(&mut self, kind: RecordKind, start: u64, end: u64, buffer: &mut Vec<u8>) {
         let size = usize::try_from(end - start).unwrap_or(usize::MAX);
         let wanted = match kind {
-            Kind::Load | Kind::Move => size.min(MAX_LOAD),
-            Kind::DebugInfo if size <= MAX_DEBUG_INFO => size,
-            Kind::DebugInfo => {
+            RecordKind::Load | RecordKind::Move => size.min(MAX_LOAD),
+            RecordKind::DebugInfo if size <= MAX_DEBUG_INFO => size,
+            RecordKind::DebugInfo => {
                 self.is_cut = true;
                 return;
             }
-            Kind::Close => {
+            RecordKind::Close => {
                 self.is_closed = true;
                 return;
             }
-            Kind::Other => return,
+            RecordKind::Other => return,
         };
         buffer.resize(wanted, 0);
         let filled = self.file.read_at(start, buffer);
         let body = &buffer[..filled];
         let read = match kind {
-            Kind::Load => self.load(body),
-            Kind::Move => self.move_code(body),
+            RecordKind::Load => self.load(body),
+            RecordKind::Move => self.move_code(body),
             _ => self.debug_info(body),
         };
         self.skipped_records += u64::from(read.is_none());
@@ -208,7 +209,7 @@ impl JitDump {
         self.name_bytes += load.name.len();
         let name = String::from_utf8_lossy(load.name).into();
         let lines = self.lines_ahead.remove(&load.start).unwrap_or_default();
-        self.functions.insert(load.start, load.end, Arc::new(Function { name, lines }));
+        self.functions.insert(load.start, load.end, Arc::new(JitFunction { name, lines }));
         Some(())
     }
 
@@ -229,7 +230,7 @@ impl JitDump {
         let mut lines = Vec::with_capacity(entries.len());
         for entry in entries {
             let Some(offset) = entry.address.checked_sub(start) else { continue };
-            lines.push(Line { offset, number: entry.line, file: self.file_name(entry.file) });
+            lines.push(JitLine { offset, number: entry.line, file: self.file_name(entry.file) });
         }
         lines.sort_by_key(|line| line.offset);
         self.lines_ahead.insert(start, lines.into());

@@ -1,4 +1,4 @@
-//! Where a process writes its jitdump.
+//! Finds the jitdump that a process writes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use super::pid_in_container;
 
-/// Where the jitdump of process `pid` may lie, best first: what it has mapped, then the usual places.
+/// Returns the paths where the jitdump of process `pid` may be, in order of preference: its mappings, then the
+/// usual paths.
 pub(super) fn candidates(pid: u32) -> Vec<PathBuf> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut found = mapped(&String::from_utf8_lossy(&maps));
@@ -38,7 +39,7 @@ fn usual_places(pid: u32, folders: &Folders) -> Vec<PathBuf> {
     found
 }
 
-/// The file of that name in `folder` and in the folders right below it, which are one for each run; newest first.
+/// Returns the files with this name in `folder` and in its subfolders, which belong to one run each; newest first.
 fn in_session_folders(folder: &Path, name: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let below = entries.filter_map(|entry| Some(entry.ok()?.path().join(name)));
@@ -48,7 +49,7 @@ fn in_session_folders(folder: &Path, name: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The jitdumps in `/proc/PID/maps`: a process maps its own as executable, so that `perf` sees it.
+/// Returns the jitdumps in `/proc/PID/maps`: a process maps its own as executable, so that `perf` finds it.
 fn mapped(maps: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in maps.lines() {
@@ -63,7 +64,7 @@ fn mapped(maps: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether this is `jit-PID.dump`. The pid may be that of another namespace.
+/// Returns whether this is `jit-PID.dump`. The pid may be from a different namespace.
 fn is_dump_name(name: &OsStr) -> bool {
     let pid = name.to_str().and_then(|name| name.strip_prefix("jit-")?.strip_suffix(".dump"));
     pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
@@ -75,7 +76,7 @@ mod tests {
     use crate::test_folder::TestFolder;
 
     #[test]
-    fn a_dump_that_is_mapped_executable_is_found() {
+    fn a_dump_that_is_mapped_as_executable_is_found() {
         let maps = "\
             55d0a000-55d0b000 r-xp 00000000 08:01 17 /usr/bin/python3\n\
             7f01000-7f02000 r--p 00000000 08:01 18 /tmp/jit-7.dump\n\
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_places_come_in_order_and_the_newest_run_first() {
+    fn usual_paths_are_in_order_and_the_newest_run_is_first() {
         let folder = TestFolder::new();
         let home = folder.path().join("home");
         for run in ["java-1", "java-2"] {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_has_usual_places_only() {
+    fn a_missing_process_has_only_usual_paths() {
         assert!(candidates(u32::MAX).contains(&format!("/tmp/jit-{}.dump", u32::MAX).into()));
     }
 }

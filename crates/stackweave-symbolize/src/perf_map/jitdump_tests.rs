@@ -1,4 +1,4 @@
-//! Jitdumps: whole, growing, cut off, and nonsense.
+//! Complete, growing, truncated and malformed jitdumps.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use stackweave_testkit::random::Random;
 use super::*;
 use crate::test_folder::TestFolder;
 
-/// A jitdump in the making.
+/// Builds a jitdump.
 struct Dump(Vec<u8>);
 
 impl Dump {
@@ -80,7 +80,7 @@ fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> JitDump {
     read(&folder.file("dump", bytes))
 }
 
-/// `name file:line` at an address, with `?` for what is not known.
+/// Returns `name file:line` at an address, with `?` for unknown parts.
 fn location(dump: &JitDump, address: u64) -> Option<String> {
     let JitSymbol { name, file, line, .. } = dump.lookup(address)?;
     let line = line.map_or("?".to_owned(), |line| line.to_string());
@@ -88,7 +88,7 @@ fn location(dump: &JitDump, address: u64) -> Option<String> {
 }
 
 #[test]
-fn names_and_lines_follow_code_that_moves() {
+fn names_and_lines_follow_moved_code() {
     let folder = TestFolder::new();
     let dump = read_bytes(&folder, &whole().0);
     assert_eq!((dump.fault(), dump.skipped_records(), dump.is_cut()), (None, 0, false));
@@ -111,7 +111,7 @@ fn reused_code_loses_its_name_and_its_lines() {
 }
 
 #[test]
-fn a_dump_that_grows_is_read_on() {
+fn appended_records_are_read() {
     let folder = TestFolder::new();
     let bytes = whole().0;
     let path = folder.file("dump", []);
@@ -135,7 +135,7 @@ fn nothing_is_read_after_the_end_mark() {
 }
 
 #[test]
-fn what_is_no_jitdump_is_refused_with_its_reason() {
+fn files_that_are_not_jitdumps_are_refused_with_a_reason() {
     let folder = TestFolder::new();
     let mut other_order = Dump::new().0;
     other_order[..4].reverse();
@@ -151,7 +151,7 @@ fn what_is_no_jitdump_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_record_that_makes_no_sense_is_counted_and_skipped() {
+fn malformed_records_are_counted_and_skipped() {
     let folder = TestFolder::new();
     let bytes = Dump::new()
         .record(0, &[1, 2, 3])
@@ -166,7 +166,7 @@ fn a_record_that_makes_no_sense_is_counted_and_skipped() {
 }
 
 #[test]
-fn cut_changed_and_random_bytes_do_no_harm() {
+fn truncated_changed_and_random_bytes_are_harmless() {
     let folder = TestFolder::new();
     let bytes = whole().0;
     for length in 0..bytes.len() {

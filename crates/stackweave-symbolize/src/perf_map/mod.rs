@@ -1,4 +1,4 @@
-//! Names of just-in-time compiled code, from the files that its compilers write for `perf`.
+//! Names of just-in-time compiled code, from the files that compilers write for `perf`.
 
 mod code_ranges;
 mod growing_file;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 use code_ranges::CodeRanges;
 use growing_file::{GrowingFile, Growth};
 
-/// How much of a map is read.
+/// The maximum number of bytes that are read of a map.
 const MAX_BYTES: u64 = 256 << 20;
-/// How many ranges are kept.
+/// The maximum number of ranges.
 const MAX_RANGES: usize = 2 << 20;
-/// How much is read at once, and the longest line.
+/// The size of a read, and the maximum length of a line.
 const CHUNK: usize = 256 << 10;
 
-/// The names in `/tmp/perf-PID.map`, a text file with lines of start, size and name.
+/// The names in `/tmp/perf-PID.map`, a text file whose lines have start, size and name.
 #[derive(Debug)]
 pub(crate) struct PerfMap {
     file: GrowingFile,
     max_bytes: u64,
     ranges: CodeRanges<Arc<str>>,
-    /// Whether the next bytes end a line that was too long.
+    /// Whether the next bytes belong to a line that was too long.
     is_in_long_line: bool,
     skipped_lines: u64,
     is_cut: bool,
@@ -40,7 +40,7 @@ pub(crate) struct PerfSymbol {
 }
 
 impl PerfMap {
-    /// The map of process `pid` as it is now; empty if it has none.
+    /// Reads the map of process `pid`; empty if it has none.
     pub(crate) fn of_process(pid: u32) -> Self {
         let mut candidates = vec![PathBuf::from(format!("/tmp/perf-{pid}.map"))];
         if let Some(inner) = pid_in_container(pid) {
@@ -57,7 +57,7 @@ impl PerfMap {
         map
     }
 
-    /// Reads what was appended; all, if the file is another.
+    /// Reads what was appended; everything if the file is a different one.
     pub(crate) fn refresh(&mut self) {
         match self.file.check() {
             Growth::Same => {}
@@ -70,17 +70,17 @@ impl PerfMap {
         }
     }
 
-    /// The function at `address`.
+    /// Returns the function at `address`.
     pub(crate) fn lookup(&self, address: u64) -> Option<PerfSymbol> {
         self.ranges.find(address).map(|(start, name)| PerfSymbol { name: Arc::clone(name), start })
     }
 
-    /// How many lines made no sense.
+    /// Returns the number of malformed lines.
     pub(crate) fn skipped_lines(&self) -> u64 {
         self.skipped_lines
     }
 
-    /// Whether the map is so large that its end was left out.
+    /// Returns whether the map is so large that its end was ignored.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -143,7 +143,7 @@ fn parse_hex(word: &[u8]) -> Option<u64> {
     (!digits.starts_with('+')).then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
-/// What the process calls itself, if it lives in another pid namespace.
+/// Returns the process's own id, if it is in a different pid namespace.
 fn pid_in_container(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

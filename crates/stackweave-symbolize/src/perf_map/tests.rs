@@ -1,4 +1,4 @@
-//! Perf maps: what is read, what is not, and what changes while a process runs.
+//! Perf maps: which lines are read, and changes while a process runs.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -20,7 +20,7 @@ fn name_at(map: &PerfMap, address: u64) -> Option<String> {
 }
 
 #[test]
-fn names_may_hold_spaces() {
+fn names_may_contain_spaces() {
     let folder = TestFolder::new();
     let map = map_at(&folder.file("map", "7f0000001000 20 py::f:/a b/c.py\r\n0x2000 0x10 g\n"));
     let symbol = map.lookup(0x7f00_0000_101f).unwrap();
@@ -31,7 +31,7 @@ fn names_may_hold_spaces() {
 }
 
 #[test]
-fn a_line_that_makes_no_sense_is_counted_and_skipped() {
+fn malformed_lines_are_counted_and_skipped() {
     let folder = TestFolder::new();
     let lines =
         "1000 10 a\nzz 10 b\n1000\n1000 10\n1000 10 \n\nffffffffffffffff 10 wraps\n1000 0 empty\n+10 10 c\n2000 10 d\n";
@@ -41,7 +41,7 @@ fn a_line_that_makes_no_sense_is_counted_and_skipped() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_no_harm() {
+fn bytes_that_are_not_text_are_harmless() {
     let folder = TestFolder::new();
     let mut random = 1_u32;
     let mut noise: Vec<u8> = Vec::new();
@@ -55,7 +55,7 @@ fn bytes_that_are_no_text_do_no_harm() {
 }
 
 #[test]
-fn code_that_is_reused_has_its_new_name() {
+fn reused_code_has_its_new_name() {
     let folder = TestFolder::new();
     let map = map_at(&folder.file("map", "1000 100 old\n1080 100 new\n"));
     assert_eq!(name_at(&map, 0x107f).as_deref(), Some("old"));
@@ -63,7 +63,7 @@ fn code_that_is_reused_has_its_new_name() {
 }
 
 #[test]
-fn what_is_appended_is_read_once_its_line_is_whole() {
+fn appended_lines_are_read_once_they_are_complete() {
     let folder = TestFolder::new();
     let path = folder.file("map", "1000 10 first\n2000 10 hal");
     let mut map = map_at(&path);
@@ -76,7 +76,7 @@ fn what_is_appended_is_read_once_its_line_is_whole() {
 }
 
 #[test]
-fn another_or_a_shorter_file_is_read_from_its_start() {
+fn a_different_or_shorter_file_is_read_from_its_start() {
     let folder = TestFolder::new();
     let path = folder.file("map", "1000 10 first\n2000 10 second\n");
     let mut map = map_at(&path);
@@ -89,7 +89,7 @@ fn another_or_a_shorter_file_is_read_from_its_start() {
 }
 
 #[test]
-fn a_line_without_an_end_is_skipped_whole() {
+fn an_endless_line_is_skipped_completely() {
     let folder = TestFolder::new();
     let long = "x".repeat(3 * CHUNK);
     let map = map_at(&folder.file("map", format!("1000 10 a\n2000 10 {long} \n3000 10 b\n")));
@@ -98,7 +98,7 @@ fn a_line_without_an_end_is_skipped_whole() {
 }
 
 #[test]
-fn a_map_that_is_too_large_says_that_it_is_cut() {
+fn a_too_large_map_is_cut_and_reported_as_such() {
     let folder = TestFolder::new();
     let lines = "1000 10 a\n".repeat(CHUNK / 5);
     let path = folder.file("map", lines + "2000 10 b\n");

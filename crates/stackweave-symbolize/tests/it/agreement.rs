@@ -1,7 +1,7 @@
-//! The symbolizer tells what `llvm-symbolizer` tells: whole chains of inlined calls with names, files and lines, at
-//! thousands of addresses, in every form that debug information comes in.
+//! The symbolizer agrees with `llvm-symbolizer`: complete chains of inlined calls with names, files and lines, at
+//! thousands of addresses, for debug information in every form.
 //!
-//! Each test prints how far they agree, and in what they differ.
+//! Each test prints the extent of the agreement, and the differences.
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ use stackweave_testkit::symbols::truth::Truth;
 use stackweave_testkit::symbols::variants::{Form, Variant};
 use stackweave_testkit::symbols::{Skipped, python_library};
 
-/// Of a hundred addresses, at least this many have the same whole chain.
+/// The minimum percentage of addresses with the same complete chain.
 const FLOOR: f64 = 99.5;
-/// How many addresses of a fixture are looked at.
+/// Returns how many addresses of a fixture are compared.
 fn sample() -> usize {
     scale(1000, 4000)
 }
@@ -24,7 +24,7 @@ fn compare(truth: &Truth, name: &str, file: &Path, debug_folders: &[PathBuf], li
     Agreement::of(name, &ours, truth, lines)
 }
 
-/// Prints all agreements before it fails for one.
+/// Prints all agreements, and then fails if one is too small.
 fn settle(agreements: Vec<Result<Agreement, Skipped>>) {
     let mut failed = Vec::new();
     for agreement in agreements {

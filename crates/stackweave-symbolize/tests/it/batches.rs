@@ -1,10 +1,10 @@
-//! Many addresses at once, and many threads.
+//! Batches of many addresses, and many threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Reason, Resolved, Symbolized};
+use stackweave_symbolize::{Resolved, Symbolized, UnresolvedReason};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::library::{Language, Split};
@@ -12,10 +12,10 @@ use stackweave_testkit::symbols::module_file::ModuleFile;
 
 use crate::common::{exact, module, or_skip, symbolizer};
 
-/// Where the first library lies; each further one lies as much higher.
+/// The address of the first library, and the distance between libraries.
 const DISTANCE: u64 = 0x1_0000_0000;
 
-/// Three libraries at different places, and addresses in and between them.
+/// Returns three libraries at different addresses, and addresses in and between them.
 fn three_libraries() -> Result<(ModuleList, Vec<CodeAddress>), Skipped> {
     let files =
         [Language::C.build(5, Split::No)?, Language::Cpp.build(5, Split::No)?, Language::Rust.build(5, Split::No)?];
@@ -35,14 +35,14 @@ fn end_of(file: &Path) -> u64 {
     ModuleFile::read(file).end
 }
 
-/// The addresses again and again, in an order of their own.
+/// Returns the addresses repeatedly, in a random order.
 fn shuffled(addresses: &[CodeAddress], length: usize, seed: u64) -> Vec<CodeAddress> {
     let mut random = Random::new(seed);
     (0..length).map(|_| addresses[random.below(addresses.len())]).collect()
 }
 
 #[test]
-fn a_batch_keeps_its_order_and_shares_equal_answers() {
+fn a_batch_keeps_its_order_and_shares_equal_results() {
     let (modules, addresses) = or_skip!(three_libraries());
     let alone = symbolizer(&[]);
     let batch = shuffled(&addresses, 3000, 1);
@@ -53,7 +53,7 @@ fn a_batch_keeps_its_order_and_shares_equal_answers() {
     }
     for (address, answer) in batch.iter().zip(&answers) {
         let first = batch.iter().position(|other| other == address).unwrap();
-        assert!(Arc::ptr_eq(answer, &answers[first]), "{address:?} is answered twice");
+        assert!(Arc::ptr_eq(answer, &answers[first]), "{address:?} has two results");
     }
     assert!(symbolizer(&[]).resolve(&[], &modules).is_empty());
 }
@@ -92,22 +92,22 @@ fn the_counts_add_up() {
     assert_eq!(stats.addresses, batch.len() as u64);
     assert_eq!(stats.modules, 3);
     assert_eq!(stats.looked_up, addresses.len() as u64, "each distinct address once");
-    for reason in Reason::ALL {
+    for reason in UnresolvedReason::ALL {
         let unknown = answers[..addresses.len()].iter();
         let unknown = unknown.filter(|answer| answer.symbolized == Symbolized::Unknown(reason)).count();
         assert_eq!(stats.unknown[reason as usize], unknown as u64, "{reason}");
     }
-    let outside = stats.unknown[Reason::NoModule as usize];
+    let outside = stats.unknown[UnresolvedReason::NoModule as usize];
     assert_eq!(outside, 2);
 
     symbolizer.resolve(&batch, &modules);
     let again = symbolizer.stats();
     assert_eq!((again.addresses, again.modules), (2 * stats.addresses, 3));
-    assert_eq!(again.looked_up, stats.looked_up + outside, "what lies in no module may do so the next time");
+    assert_eq!(again.looked_up, stats.looked_up + outside, "addresses in no module may be in one next time");
 }
 
 #[test]
-fn what_is_forgotten_is_opened_again() {
+fn dropped_modules_are_opened_again() {
     let (modules, addresses) = or_skip!(three_libraries());
     let symbolizer = symbolizer(&[]);
     let first = symbolizer.resolve(&addresses, &modules);

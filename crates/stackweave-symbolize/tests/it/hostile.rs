@@ -1,6 +1,6 @@
-//! Truncated and corrupted files, thousands of them: a reason, never a panic, a hang or unbounded memory.
+//! Thousands of truncated and corrupted files lead to a reason, never to a panic, a hang or unbounded memory.
 //!
-//! Each form is tried in a child process whose memory and time are limited.
+//! Each form is tested in a child process with limited memory and time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,29 +18,29 @@ use stackweave_testkit::{child, processor_time, scale};
 
 use crate::common::{Scratch, or_skip};
 
-/// Address space of a child: what a test program maps, and some.
+/// The address space of a child: the mappings of a test program, and more.
 const MEMORY: u64 = 2 << 30;
 const SECONDS: u32 = 200;
-/// The most processor time that one file of a few kilobytes may take, unoptimised.
+/// The maximum processor time for one file of a few kilobytes, without optimisation.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A file of more bytes than this is large.
+/// Files with more bytes than this are large.
 const LARGE: usize = 64 << 10;
 const ADDRESSES: usize = 24;
 
-/// Where the panics of this process happened. The symbolizer catches its own, but they are still faults.
+/// Where this process panicked. The symbolizer catches its own panics, but they are still faults.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Files that belong together, one of which is damaged.
 struct Victim {
     library: PathBuf,
-    /// The one that is damaged, if it is not the library.
+    /// The damaged file, if it is not the library.
     companion: Option<PathBuf>,
     debug_folders: Vec<PathBuf>,
     addresses: Vec<CodeAddress>,
 }
 
 impl Victim {
-    /// `truth` has the same code as the library, and all its functions by name.
+    /// Creates it. `truth` has the same code as the library, and the names of all functions.
     fn new(library: &Path, truth: &Path, companion: Option<&Path>) -> Self {
         let addresses = ModuleFile::read(truth).sample(ADDRESSES).into_iter().map(crate::common::exact);
         Self {
@@ -51,7 +51,7 @@ impl Victim {
         }
     }
 
-    /// Tries every damaged copy. Returns how many there were, and what went wrong.
+    /// Resolves addresses with every damaged copy. Returns the number of copies, and the faults.
     fn suffer(&self, scratch: &Scratch) -> (usize, Vec<String>) {
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         let library = scratch.copy(&self.library, &name(&self.library));
@@ -60,7 +60,7 @@ impl Victim {
         let count = if whole.len() > LARGE { scale(15, 60) } else { scale(75, 300) };
         let (mut tried, mut faults) = (0, Vec::new());
         for (label, bytes) in truncations(&whole).chain(changes(&whole, count)).chain(lying_unwind_tables(&whole)) {
-            // A new file each time: the one before may still be mapped.
+            // Use a new file each time: the previous one may still be mapped.
             let _ = fs::remove_file(&target);
             fs::write(&target, bytes).unwrap();
             let start = processor_time();
@@ -85,7 +85,7 @@ impl Victim {
     }
 }
 
-/// Runs the test `name` again in a child, which prints its faults; fails if there are any.
+/// Runs the test `name` again in a child, which prints its faults. Fails if there are any.
 fn in_child(name: &str, victims: impl FnOnce() -> Result<Vec<(String, Victim)>, Skipped>) {
     if child::role().is_some() {
         std::panic::set_hook(Box::new(|panic| PANICS.lock().unwrap().push(panic.to_string().replace('\n', " "))));
@@ -99,15 +99,15 @@ fn in_child(name: &str, victims: impl FnOnce() -> Result<Vec<(String, Victim)>, 
         println!("all tried");
         return;
     }
-    // Built here: compilers need more memory than the child may have.
+    // Build the files here: compilers need more memory than the child has.
     or_skip!(victims());
     let mut command = child::command(&child::own_executable(), name, "hostile");
     let output = child::run_for(child::limit_memory(&mut command, MEMORY), SECONDS);
     let text = child::text(&output);
     println!("{text}");
     let ended = output.status.success() && text.contains("all tried");
-    assert!(ended, "the child did not get through: a hang, a crash or too much memory");
-    assert!(!text.contains("fault: "), "damaged files are not taken as they should be");
+    assert!(ended, "the child did not finish: a hang, a crash or too much memory");
+    assert!(!text.contains("fault: "), "damaged files are not handled correctly");
 }
 
 #[test]

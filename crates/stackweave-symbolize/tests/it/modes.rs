@@ -1,10 +1,10 @@
-//! Who answers: this crate, an addr2line child, exported names alone, or a perf map.
+//! The modes: by this crate, by an addr2line child, by exported names only, and by a perf map.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use stackweave_core::ModuleList;
-use stackweave_symbolize::{Mode, Options, Reason, Source, Symbolized, Symbolizer};
+use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolized, Symbolizer, UnresolvedReason};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 
@@ -17,7 +17,7 @@ fn with_options(change: impl FnOnce(&mut Options)) -> Symbolizer {
 }
 
 #[test]
-fn a_child_answers_in_its_mode_as_this_crate_does() {
+fn the_results_of_a_child_agree_with_this_crates() {
     if Command::new("addr2line").arg("--version").output().is_err() {
         println!("skipped: addr2line is not installed");
         return;
@@ -28,7 +28,7 @@ fn a_child_answers_in_its_mode_as_this_crate_does() {
     let child = with_options(|options| options.mode = Mode::Addr2line);
     let ours = Symbolizer::new(Options::default()).resolve(&addresses, &modules);
     let theirs = child.resolve(&addresses, &modules);
-    let answered = theirs.iter().filter(|resolved| resolved.source() == Some(Source::Addr2line)).count();
+    let answered = theirs.iter().filter(|resolved| resolved.source() == Some(SymbolSource::Addr2line)).count();
     assert!(answered * 10 >= addresses.len() * 9, "{answered} of {}", addresses.len());
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let names = |resolved: &stackweave_symbolize::Resolved| {
@@ -40,7 +40,7 @@ fn a_child_answers_in_its_mode_as_this_crate_does() {
 }
 
 #[test]
-fn without_its_program_the_child_is_done_without_and_said_so() {
+fn a_missing_program_of_the_child_is_replaced_and_reported() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let modules = ModuleList::new(vec![module(&file)]);
     let address = exact(ModuleFile::read(&file).sample(1)[0]);
@@ -49,29 +49,29 @@ fn without_its_program_the_child_is_done_without_and_said_so() {
         options.addr2line = Some(PathBuf::from("/nowhere/addr2line"));
     });
     let resolved = &symbolizer.resolve(&[address], &modules)[0];
-    assert_eq!(resolved.source(), Some(Source::Dwarf));
+    assert_eq!(resolved.source(), Some(SymbolSource::Dwarf));
     assert_eq!(symbolizer.stats().child_failures, 1);
     let error = symbolizer.child_error().expect("the reason");
     assert!(error.contains("/nowhere/addr2line"), "{error}");
 }
 
 #[test]
-fn exported_names_alone_are_given_as_dladdr_gives_them() {
+fn exported_names_are_found_as_dladdr_finds_them() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let modules = ModuleList::new(vec![module(&file)]);
     let addresses: Vec<_> = ModuleFile::read(&file).sample(200).into_iter().map(exact).collect();
     let symbolizer = with_options(|options| options.mode = Mode::Dladdr);
     let resolved = symbolizer.resolve(&addresses, &modules);
     let from = |source| resolved.iter().filter(|resolved| resolved.source() == Some(source)).count();
-    assert!(from(Source::DynamicSymbols) > 0);
-    assert_eq!(from(Source::Dwarf) + from(Source::SymbolTable), 0);
-    // What is not exported is known by its start, not by its neighbour's name.
-    assert!(from(Source::UnwindEntry) > 0);
+    assert!(from(SymbolSource::DynamicSymbols) > 0);
+    assert_eq!(from(SymbolSource::Dwarf) + from(SymbolSource::SymbolTable), 0);
+    // A function that is not exported is named by its start, not by its neighbour.
+    assert!(from(SymbolSource::UnwindEntry) > 0);
     assert!(resolved.iter().all(|resolved| resolved.frames().iter().all(|frame| frame.line.is_none())));
 }
 
 #[test]
-fn code_in_no_module_is_named_by_the_perf_map_as_it_grows() {
+fn code_in_no_module_is_named_by_a_growing_perf_map() {
     let process = std::process::id();
     let map = PathBuf::from(format!("/tmp/perf-{process}.map"));
     std::fs::write(&map, "10000 100 compiled one\n").expect("the map is written");
@@ -79,13 +79,13 @@ fn code_in_no_module_is_named_by_the_perf_map_as_it_grows() {
     let name = |address| {
         let resolved = symbolizer.resolve(&[exact(address)], &ModuleList::default());
         match &resolved[0].symbolized {
-            Symbolized::Frames { frames, source: Source::PerfMap } => Ok(frames[0].function.to_string()),
+            Symbolized::Frames { frames, source: SymbolSource::PerfMap } => Ok(frames[0].function.to_string()),
             Symbolized::Unknown(reason) => Err(*reason),
             other @ Symbolized::Frames { .. } => panic!("{other:?}"),
         }
     };
     assert_eq!(name(0x10080), Ok("compiled one".to_owned()));
-    assert_eq!(name(0x20000), Err(Reason::NoModule));
+    assert_eq!(name(0x20000), Err(UnresolvedReason::NoModule));
     std::fs::write(&map, "10000 100 compiled one\n20000 10 compiled later\n").expect("the map is written");
     assert_eq!(name(0x20000), Ok("compiled later".to_owned()));
     std::fs::remove_file(&map).expect("the map is removed");

@@ -1,9 +1,10 @@
-//! The oracle itself: one spelling for names of different demanglers, and fixtures that have in them what they claim.
+//! Tests of the oracle itself: a normalised spelling for names of different demanglers, and fixtures with the
+//! expected contents.
 
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::names::canonical;
-use stackweave_testkit::symbols::{Place, llvm_symbolizer};
+use stackweave_testkit::symbols::{ResolvedFrame, llvm_symbolizer};
 
 use crate::common::or_skip;
 
@@ -46,7 +47,7 @@ fn rust_names_have_one_spelling() {
 }
 
 #[test]
-fn other_names_stay_other_names() {
+fn different_names_remain_different() {
     different("_PyObject_Call", "PyObject_Call");
     different("a::f<int>()", "a::f<long>()");
     different("a::f()", "b::f()");
@@ -58,7 +59,7 @@ fn other_names_stay_other_names() {
 }
 
 #[test]
-fn the_cpp_fixture_has_every_kind_of_piece() {
+fn the_cpp_fixture_has_every_kind_of_function_part() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
     let module = ModuleFile::read(&file);
     if !module.functions.iter().any(|(name, _)| name.contains(".isra.")) {
@@ -70,13 +71,13 @@ fn the_cpp_fixture_has_every_kind_of_piece() {
 }
 
 #[test]
-fn llvm_tells_inlined_calls_files_lines_and_columns() {
+fn llvm_reports_inlined_calls_files_lines_and_columns() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let start = ModuleFile::read(&file).function("sw_first").start;
     let answers = or_skip!(llvm_symbolizer::resolve(&file, &[start, 0x10], &[]));
-    let Place { function, file, line, column } = &answers[0][0];
+    let ResolvedFrame { function, file, line, column } = &answers[0][0];
     assert_eq!(function.as_deref(), Some("sw_first"));
     assert!(file.as_deref().is_some_and(|file| file.ends_with("symbols/c/exports.c")), "{file:?}");
     assert!(*line > 0 && *column > 0);
-    assert_eq!(answers[1], [Place::default()]);
+    assert_eq!(answers[1], [ResolvedFrame::default()]);
 }

@@ -1,7 +1,7 @@
-//! Where an answer comes from, and what it looks like.
+//! The sources of results, and their contents.
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Mode, Options, Source, Symbolizer};
+use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolizer};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::variants::Form;
@@ -15,7 +15,7 @@ fn a_return_address_belongs_to_the_call_before_it() {
     let symbolizer = symbolizer(&[]);
     let both = [CodeAddress::return_address(end), exact(end)];
     let answers = symbolizer.resolve(&both, &modules(&file));
-    // Its last instruction is a call that does not return.
+    // The last instruction is a call that does not return.
     let called = answers[0].frames().last().unwrap();
     assert_eq!(&*called.function, "sw_gives_up");
     assert!(called.line.is_some());
@@ -24,7 +24,7 @@ fn a_return_address_belongs_to_the_call_before_it() {
 }
 
 #[test]
-fn a_return_address_and_an_exact_one_are_two_answers() {
+fn a_return_address_and_an_exact_one_have_different_results() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let start = ModuleFile::read(&file).function("sw_second").start;
     let symbolizer = symbolizer(&[]);
@@ -38,7 +38,7 @@ fn a_return_address_and_an_exact_one_are_two_answers() {
 }
 
 #[test]
-fn a_nameless_function_is_its_own_start_and_never_its_neighbour() {
+fn a_nameless_function_is_named_by_its_start_and_never_by_its_neighbour() {
     let full = or_skip!(Language::C.build(5, Split::No));
     let stripped = or_skip!(Form::DynamicSymbols.of(&full));
     let truth = ModuleFile::read(&full);
@@ -47,7 +47,7 @@ fn a_nameless_function_is_its_own_start_and_never_its_neighbour() {
         let range = truth.function(name);
         for address in range.clone() {
             let resolved = resolve_one(&symbolizer, &stripped.file, address);
-            assert_eq!(resolved.source(), Some(Source::UnwindEntry), "{address:#x}");
+            assert_eq!(resolved.source(), Some(SymbolSource::UnwindEntry), "{address:#x}");
             let expected = format!("libexports.so+{:#x}", range.start);
             assert_eq!(&*resolved.frames()[0].function, expected, "{address:#x}");
         }
@@ -55,14 +55,14 @@ fn a_nameless_function_is_its_own_start_and_never_its_neighbour() {
     for name in ["sw_first", "sw_second", "sw_third"] {
         for address in truth.function(name) {
             let resolved = resolve_one(&symbolizer, &stripped.file, address);
-            assert_eq!(resolved.source(), Some(Source::DynamicSymbols), "{address:#x}");
+            assert_eq!(resolved.source(), Some(SymbolSource::DynamicSymbols), "{address:#x}");
             assert_eq!(&*resolved.frames()[0].function, name, "{address:#x}");
         }
     }
 }
 
 #[test]
-fn each_form_is_answered_from_its_best_source() {
+fn each_form_is_resolved_from_its_best_source() {
     let full = or_skip!(Language::C.build(5, Split::No));
     let truth = ModuleFile::read(&full);
     let (exported, local) = (truth.function("sw_second").start + 1, truth.function("between").start + 1);
@@ -75,10 +75,10 @@ fn each_form_is_answered_from_its_best_source() {
             }
         };
         let expected = match form {
-            Form::SymbolTable => [Source::SymbolTable, Source::SymbolTable],
-            Form::MiniDebugInfo => [Source::DynamicSymbols, Source::MiniDebugInfo],
-            Form::DynamicSymbols => [Source::DynamicSymbols, Source::UnwindEntry],
-            _ => [Source::Dwarf, Source::Dwarf],
+            Form::SymbolTable => [SymbolSource::SymbolTable, SymbolSource::SymbolTable],
+            Form::MiniDebugInfo => [SymbolSource::DynamicSymbols, SymbolSource::MiniDebugInfo],
+            Form::DynamicSymbols => [SymbolSource::DynamicSymbols, SymbolSource::UnwindEntry],
+            _ => [SymbolSource::Dwarf, SymbolSource::Dwarf],
         };
         let symbolizer = symbolizer(&variant.debug_folders);
         let found = [exported, local].map(|address| resolve_one(&symbolizer, &variant.file, address));
@@ -89,7 +89,7 @@ fn each_form_is_answered_from_its_best_source() {
 }
 
 #[test]
-fn an_answer_names_its_module_its_offset_and_what_was_inlined() {
+fn a_result_has_its_module_its_offset_and_inlined_calls() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
     let range = ModuleFile::read(&file).function("sw_nested");
     let bias = 0x7f12_3456_7000;
@@ -110,7 +110,7 @@ fn an_answer_names_its_module_its_offset_and_what_was_inlined() {
 }
 
 #[test]
-fn dladdr_mode_knows_exported_names_only() {
+fn dladdr_mode_knows_only_exported_names() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let truth = ModuleFile::read(&file);
     let mut options = Options::default();
@@ -118,7 +118,7 @@ fn dladdr_mode_knows_exported_names_only() {
     let symbolizer = Symbolizer::new(options);
     let exported = resolve_one(&symbolizer, &file, truth.function("sw_second").start);
     assert_eq!((&*exported.frames()[0].function, exported.frames()[0].line), ("sw_second", None));
-    assert_eq!(exported.source(), Some(Source::DynamicSymbols));
+    assert_eq!(exported.source(), Some(SymbolSource::DynamicSymbols));
     let local = resolve_one(&symbolizer, &file, truth.function("between").start);
-    assert_eq!(local.source(), Some(Source::UnwindEntry));
+    assert_eq!(local.source(), Some(SymbolSource::UnwindEntry));
 }

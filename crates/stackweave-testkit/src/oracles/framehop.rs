@@ -34,7 +34,7 @@ pub fn capture(frames: &mut [CodeAddress]) -> usize {
         }
     }
     let mut cache = CacheX86_64::<MayAllocateDuringUnwind>::new_in();
-    // SAFETY: framehop asks for words of the frames above this one, which stay in place while it runs.
+    // SAFETY: framehop reads words of the frames above this one, which remain in place while it runs.
     let mut read = |address: u64| Ok(unsafe { std::ptr::with_exposed_provenance::<u64>(address as usize).read() });
     let mut iterator = unwinder.iter_frames(rip, UnwindRegsX86_64::new(rip, rsp, rbp), &mut cache, &mut read);
     let mut count = 0;
@@ -59,10 +59,10 @@ fn module_for(module: &Module) -> Option<framehop::Module<Bytes>> {
     let info = ExplicitModuleSectionInfo {
         base_svma: 0,
         text_svma: Some(svma(code)),
-        // SAFETY: as above.
+        // SAFETY: as for `header_bytes`.
         text: Some(unsafe { bytes(code) }),
         eh_frame_svma: Some(svma(&eh_frame)),
-        // SAFETY: `eh_frame` lies in one of the module's segments.
+        // SAFETY: `eh_frame` is in one of the module's segments.
         eh_frame: Some(unsafe { bytes(&eh_frame) }),
         eh_frame_hdr_svma: Some(svma(&header)),
         eh_frame_hdr: Some(header_bytes),
@@ -71,8 +71,8 @@ fn module_for(module: &Module) -> Option<framehop::Module<Bytes>> {
     Some(framehop::Module::new(module.path.clone(), module.range.clone(), module.bias, info))
 }
 
-/// From where the header says `.eh_frame` begins to the end of its segment. Only the usual encoding of the
-/// pointer (relative to itself, four bytes) is read: every linker writes it.
+/// Returns the range from the start of `.eh_frame`, as the header states it, to the end of its segment. Only the
+/// usual encoding of the pointer (relative to itself, four bytes) is read: every linker writes it.
 fn eh_frame(module: &Module, header: &Range<u64>, bytes: &[u8]) -> Option<Range<u64>> {
     const PCREL_SDATA4: u8 = 0x1b;
     if *bytes.get(1)? != PCREL_SDATA4 {

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::child;
 
-/// Prints the program counter of every frame each time the marker is reached, innermost first. Frames that
-/// gdb makes up from debug information, for inlined and for tail calls, are on no stack.
+/// Prints the program counter of every frame each time the marker is reached, innermost first. Skips frames that
+/// gdb derives from debug information, for inlined and for tail calls: they are on no stack.
 const SCRIPT: &str = r#"python
 import gdb
 def show(event):
@@ -24,13 +24,13 @@ gdb.events.stop.connect(show)
 end
 "#;
 
-/// Whether there is a gdb to ask.
+/// Returns whether gdb with Python support is installed.
 pub fn is_installed() -> bool {
     Command::new("gdb").args(["-nx", "-batch", "-ex", "python 1"]).output().is_ok_and(|output| output.status.success())
 }
 
-/// Runs a test of `executable` in `role` under gdb, which notes the stack each time `marker` is called:
-/// program counters, the marker's own first. Also returns what the program and gdb wrote.
+/// Runs a test of `executable` in `role` under gdb, which records the stack each time `marker` is called: program
+/// counters, the marker's first. Also returns the output of the program and gdb.
 ///
 /// # Panics
 /// When the script cannot be written or gdb cannot be started.

@@ -14,7 +14,7 @@ unsafe extern "C" {
     fn _Unwind_FindEnclosingFunction(pc: *mut c_void) -> *mut c_void;
 }
 
-struct Walk<'a> {
+struct LibgccWalk<'a> {
     frames: &'a mut [CodeAddress],
     stack_pointers: &'a mut [StackPointer],
     count: usize,
@@ -24,10 +24,10 @@ struct Walk<'a> {
 }
 
 extern "C" fn take_frame(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: `walk_stack` passes its own `Walk`, which nothing else uses meanwhile.
-    let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
+    // SAFETY: `walk_stack` passes its own `LibgccWalk`, which nothing else uses meanwhile.
+    let walk = unsafe { &mut *walk.cast::<LibgccWalk<'_>>() };
     let mut exact: c_int = 0;
-    // SAFETY: libgcc passes a valid context, and `exact` is a place for an int.
+    // SAFETY: libgcc passes a valid context, and `exact` is valid memory for an int.
     let address = unsafe { _Unwind_GetIPInfo(context, &raw mut exact) };
     if walk.until_exact && exact == 0 {
         return NO_REASON;
@@ -46,7 +46,7 @@ extern "C" fn take_frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     };
     *slot = if exact == 0 { CodeAddress::return_address(address) } else { CodeAddress::instruction_pointer(address) };
     if let Some(slot) = walk.stack_pointers.get_mut(walk.count) {
-        // SAFETY: as above.
+        // SAFETY: libgcc passes a valid context.
         *slot = StackPointer(unsafe { _Unwind_GetCFA(context) });
     }
     walk.count += 1;
@@ -54,8 +54,8 @@ extern "C" fn take_frame(context: *mut c_void, walk: *mut c_void) -> c_int {
 }
 
 #[inline(always)]
-fn walk_stack(walk: &mut Walk<'_>) -> Captured {
-    // SAFETY: `take_frame` gets the `Walk` it expects.
+fn walk_stack(walk: &mut LibgccWalk<'_>) -> Captured {
+    // SAFETY: `take_frame` gets the `LibgccWalk` it expects.
     let code = unsafe { _Unwind_Backtrace(take_frame, std::ptr::from_mut(walk).cast()) };
     let stop = match (walk.full, code) {
         (true, _) => StopReason::DepthLimit,
@@ -65,21 +65,21 @@ fn walk_stack(walk: &mut Walk<'_>) -> Captured {
     Captured { len: walk.count, stop }
 }
 
-/// The caller's stack, with each frame's stack pointer as far as `stack_pointers` has room.
+/// Captures the caller's stack, with the stack pointers of as many frames as `stack_pointers` has room for.
 #[inline(never)]
 pub fn capture(frames: &mut [CodeAddress], stack_pointers: &mut [StackPointer], skip: usize) -> Captured {
-    walk_stack(&mut Walk { frames, stack_pointers, count: 0, skip: skip + 1, until_exact: false, full: false })
+    walk_stack(&mut LibgccWalk { frames, stack_pointers, count: 0, skip: skip + 1, until_exact: false, full: false })
 }
 
-/// In a signal handler: the interrupted stack, whose first frame is exact.
+/// Captures the interrupted stack in a signal handler; its first frame is exact.
 #[inline(never)]
 pub fn capture_interrupted(frames: &mut [CodeAddress], skip: usize) -> Captured {
-    walk_stack(&mut Walk { frames, stack_pointers: &mut [], count: 0, skip, until_exact: true, full: false })
+    walk_stack(&mut LibgccWalk { frames, stack_pointers: &mut [], count: 0, skip, until_exact: true, full: false })
 }
 
-/// Where the function that holds `address` begins, as its unwind entry says; null when it has none.
+/// Returns where the function that holds `address` begins, according to its unwind entry; null if it has none.
 pub fn function_start(address: CodeAddress) -> u64 {
     let address = std::ptr::with_exposed_provenance_mut(usize::try_from(address.lookup() + 1).unwrap_or(0));
-    // SAFETY: any address may be asked for; libgcc looks up the byte before it.
+    // SAFETY: any address may be passed; libgcc looks up the byte before it.
     unsafe { _Unwind_FindEnclosingFunction(address) as u64 }
 }

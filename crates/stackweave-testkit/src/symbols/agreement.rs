@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Place;
+use super::ResolvedFrame;
 use super::comparison::{Comparison, Difference};
 use super::truth::Truth;
 
-/// How many differences of a kind are shown, and how much of the start and the end of each.
+/// The number of examples for each kind of difference, and the length of the start and the end of each that is
+/// shown.
 const EXAMPLES: usize = 3;
 const SHOWN: usize = 120;
 
-/// A comparison of many addresses.
+/// A comparison of the results for many addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
     name: String,
@@ -24,11 +25,11 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Compares `ours` with the truth. Without `lines`, only the outermost names.
+    /// Compares `ours` with the truth. Without `lines`, compares only the outermost names.
     ///
-    /// # Panics
+    /// When there is not one result for each address.
     /// When there is not one answer for each address.
-    pub fn of(name: &str, ours: &[Vec<Place>], truth: &Truth, lines: bool) -> Self {
+    pub fn of(name: &str, ours: &[Vec<ResolvedFrame>], truth: &Truth, lines: bool) -> Self {
         assert_eq!(ours.len(), truth.addresses.len(), "one answer for each address");
         let mut agreement = Self { name: name.to_owned(), total: ours.len(), ..Self::default() };
         let mut comparison = Comparison::new(lines);
@@ -42,13 +43,13 @@ impl Agreement {
             let Some((difference, frame)) = found else {
                 agreement.agreed += 1;
                 agreement.left_mangled += usize::from(ours.iter().any(is_mangled));
-                let columns = |places: &[Place]| places.iter().map(|place| place.column).collect::<Vec<_>>();
+                let columns = |places: &[ResolvedFrame]| places.iter().map(|place| place.column).collect::<Vec<_>>();
                 agreement.with_column += usize::from(columns(ours) == columns(theirs));
                 continue;
             };
             let (count, examples) = agreement.kinds.entry(difference).or_default();
             *count += 1;
-            // Spread over the file: neighbours mostly differ for the same cause.
+            // Spread the examples over the file: neighbours often differ for the same reason.
             if count.is_power_of_two() {
                 examples.push(example(*address, frame, ours, theirs));
             }
@@ -56,12 +57,12 @@ impl Agreement {
         agreement
     }
 
-    /// How many of a hundred addresses have the same whole chain of names, files and lines.
+    /// Returns the percentage of addresses with the same whole chain of names, files and lines.
     pub fn percent(&self) -> f64 {
         percent(self.agreed, self.total)
     }
 
-    /// What it was a comparison of.
+    /// Returns the name of what was compared.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -72,13 +73,13 @@ fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-fn is_mangled(place: &Place) -> bool {
+fn is_mangled(place: &ResolvedFrame) -> bool {
     place.function.as_ref().is_some_and(|name| name.starts_with("_Z") || name.starts_with("_R"))
 }
 
-fn example(address: u64, frame: usize, ours: &[Place], theirs: &[Place]) -> String {
-    let show = |places: &[Place]| {
-        let place = places.get(frame).map_or_else(|| "nothing".to_owned(), Place::to_string);
+fn example(address: u64, frame: usize, ours: &[ResolvedFrame], theirs: &[ResolvedFrame]) -> String {
+    let show = |places: &[ResolvedFrame]| {
+        let place = places.get(frame).map_or_else(|| "nothing".to_owned(), ResolvedFrame::to_string);
         let (length, depth) = (place.chars().count(), places.len());
         let end: String = place.chars().skip(length.saturating_sub(SHOWN)).collect();
         let start: String = place.chars().take(SHOWN).collect();

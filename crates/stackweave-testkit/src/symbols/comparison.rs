@@ -1,32 +1,32 @@
-//! In what two answers about an address differ.
+//! The differences between two results for an address.
 
 use std::collections::HashMap;
 
 use super::names::canonical;
-use super::{Place, cxxfilt};
+use super::{ResolvedFrame, cxxfilt};
 
-/// The first thing in which two answers differ.
+/// The first difference between two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
-    /// No answer.
+    /// There is no result.
     Nothing,
-    /// Another number of inlined calls.
+    /// A different number of inlined calls.
     Depth,
-    /// The same function, or one of the same name in another scope.
+    /// The same function in another scope, or one with the same name.
     Scope,
-    /// A name that was not demangled.
+    /// A name that is not demangled.
     Mangled,
-    /// The same function with other template arguments.
+    /// The same function with different template arguments.
     TemplateArguments,
-    /// Another function.
+    /// A different function.
     Function,
-    /// Another file.
+    /// A different file.
     File,
-    /// Another line.
+    /// A different line.
     Line,
 }
 
-/// Compares answers, and remembers which names are the same.
+/// Compares results, and remembers which names are the same.
 #[derive(Debug)]
 pub struct Comparison {
     lines: bool,
@@ -34,14 +34,18 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares whole chains; without `lines`, only the outermost names.
+    /// Creates a comparison of whole chains; without `lines`, of only the outermost names.
     pub fn new(lines: bool) -> Self {
         Self { lines, names: HashMap::new() }
     }
 
-    /// The first difference, and in which frame.
-    pub fn first_difference(&mut self, ours: &[Place], theirs: &[Place]) -> Option<(Difference, usize)> {
-        let function = |place: Option<&Place>| place.and_then(|place| place.function.clone());
+    /// Returns the first difference, and the index of its frame.
+    pub fn first_difference(
+        &mut self,
+        ours: &[ResolvedFrame],
+        theirs: &[ResolvedFrame],
+    ) -> Option<(Difference, usize)> {
+        let function = |place: Option<&ResolvedFrame>| place.and_then(|place| place.function.clone());
         if ours.is_empty() || (function(ours.last()).is_none() && function(theirs.last()).is_some()) {
             return Some((Difference::Nothing, 0));
         }
@@ -78,7 +82,7 @@ impl Comparison {
     }
 }
 
-/// Older LLVMs do not demangle names with expressions in them. Who does is not wrong.
+/// Older LLVMs do not demangle names that contain expressions. A demangled name is not wrong there.
 fn canonical_of_oracle(name: &str) -> String {
     let plain = name.starts_with("_Z").then(|| cxxfilt::demangle([name].into_iter()).concat());
     canonical(plain.as_deref().unwrap_or(name))
@@ -113,10 +117,10 @@ fn without_arguments(name: &str) -> String {
     result
 }
 
-fn is_same_file(ours: &Place, theirs: &Place) -> bool {
+fn is_same_file(ours: &ResolvedFrame, theirs: &ResolvedFrame) -> bool {
     match (&ours.file, &theirs.file) {
         (Some(ours), Some(theirs)) => plain(ours) == plain(theirs),
-        // Where there is only a symbol, newer LLVMs give the bare name of its file.
+        // Where there is only a symbol, newer LLVMs return the file's name without its folder.
         (None, Some(file)) => theirs.line == 0 && !file.contains('/'),
         (ours, theirs) => ours == theirs,
     }

@@ -1,21 +1,21 @@
-//! Files with something wrong in them: the same in every run.
+//! Damaged copies of files, the same in every run.
 
 use object::{Object as _, ObjectSection as _};
 
 use crate::random::Random;
 
-/// How many pieces a file is cut at.
+/// The number of lengths to which a file is cut.
 const CUTS: usize = 64;
-/// What damaged fields are often set to: counts and offsets that are out of all bounds.
+/// Values that damaged fields are often set to: counts and offsets that exceed all bounds.
 const EXTREMES: [u8; 4] = [0x00, 0x7f, 0x80, 0xff];
 
-/// The file cut short at each sixty-fourth of its length.
+/// Returns the file cut short at each sixty-fourth of its length.
 pub fn truncations(file: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
     (0..CUTS).map(|cut| (format!("cut at {cut}/{CUTS}"), file[..file.len() * cut / CUTS].to_vec()))
 }
 
-/// `count` copies of the file, each with a few bytes changed. A third of the changes are in the file's header and in
-/// its last kilobytes, where the section headers are.
+/// Returns `count` copies of the file, each with a few bytes changed. A third of the changes are in the file's
+/// header and in its last kilobytes, which hold the section headers.
 pub fn changes(file: &[u8], count: u64) -> impl Iterator<Item = (String, Vec<u8>)> {
     (0..count).map(|seed| {
         let mut random = Random::new(seed);
@@ -35,10 +35,10 @@ pub fn changes(file: &[u8], count: u64) -> impl Iterator<Item = (String, Vec<u8>
     })
 }
 
-/// Copies whose table of unwind entries (`.eh_frame_hdr`) lies: it claims that the entries begin behind the first
-/// of them, or that there are more than a file can hold. None if the file has no such table.
+/// Returns copies with a wrong table of unwind entries (`.eh_frame_hdr`): it claims that the entries begin behind
+/// the first of them, or that there are more than a file can hold. Returns no copy if the file has no such table.
 pub fn lying_unwind_tables(file: &[u8]) -> Vec<(String, Vec<u8>)> {
-    /// An encoding that makes the count, and what is behind it, one number of eight bytes.
+    /// An encoding that joins the count and the bytes behind it to one number of eight bytes.
     const EIGHT_BYTES: u8 = 0x04;
     let table = object::File::parse(file).ok().and_then(|elf| elf.section_by_name(".eh_frame_hdr")?.file_range());
     let Some(start) = table.and_then(|(start, _)| usize::try_from(start).ok()) else { return Vec::new() };

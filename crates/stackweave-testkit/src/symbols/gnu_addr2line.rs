@@ -1,17 +1,18 @@
-//! Binutils' `addr2line`: a second opinion, and a stand-in for the symbolizer when the tests themselves are tested.
+//! Binutils' `addr2line`: a second oracle, and a replacement for the symbolizer when the tests themselves are
+//! tested.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::llvm_symbolizer::ask;
+use super::llvm_symbolizer::query_by_file;
 use super::tool::Tool;
-use super::{Place, Skipped};
+use super::{ResolvedFrame, Skipped};
 
-/// What each address of `file` is: whole chains of inlined calls, innermost first. It tells no columns.
+/// Resolves each address of `file` to a chain of inlined calls, innermost first. It reports no columns.
 ///
 /// # Panics
-/// When it does not answer for each address.
-pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<Place>>, Skipped> {
+/// When it does not return a result for each address.
+pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<ResolvedFrame>>, Skipped> {
     let tool = Tool::find(&["addr2line"])?;
     let arguments = ["-a", "-f", "-i", "-C", "-e"].map(str::to_owned).into_iter();
     let arguments: Vec<String> = arguments.chain([file.display().to_string()]).collect();
@@ -19,15 +20,15 @@ pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<Place>>, Skippe
     for address in addresses {
         let _ = writeln!(questions, "{address:#x}");
     }
-    let text = ask(&tool, &arguments, &questions)?;
+    let text = query_by_file(&tool, &arguments, &questions)?;
     let answers = parse(&text);
     assert_eq!(answers.len(), addresses.len(), "addr2line answers every question");
     Ok(answers)
 }
 
-/// The address, then two lines for each function: its name, then its place.
-fn parse(text: &str) -> Vec<Vec<Place>> {
-    let mut answers: Vec<Vec<Place>> = Vec::new();
+/// Parses the output: the address, then two lines for each function, its name and its location.
+fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
+    let mut answers: Vec<Vec<ResolvedFrame>> = Vec::new();
     let mut lines = text.lines();
     while let Some(first) = lines.next() {
         if first.starts_with("0x") {
@@ -39,9 +40,9 @@ fn parse(text: &str) -> Vec<Vec<Place>> {
     answers
 }
 
-fn place(function: &str, location: &str) -> Place {
+fn place(function: &str, location: &str) -> ResolvedFrame {
     let location = location.split(" (discriminator").next().unwrap_or_default();
     let (file, line) = location.rsplit_once(':').unwrap_or((location, ""));
     let known = |text: &str| (text != "??").then(|| text.to_owned());
-    Place { function: known(function), file: known(file), line: line.parse().unwrap_or(0), column: 0 }
+    ResolvedFrame { function: known(function), file: known(file), line: line.parse().unwrap_or(0), column: 0 }
 }

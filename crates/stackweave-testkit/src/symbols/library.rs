@@ -1,4 +1,4 @@
-//! The libraries that the symbolizer is tested on, with everything in them: names, lines, inlined calls.
+//! The libraries that test the symbolizer, with names, lines and inlined calls.
 
 use std::path::{Path, PathBuf};
 
@@ -6,20 +6,20 @@ use super::Skipped;
 use super::tool::Tool;
 use super::workshop::{built, sources};
 
-/// What the library is written in.
+/// The language of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Exported and static functions, one file.
+    /// C: exported and static functions, one file.
     C,
-    /// Templates, lambdas, clones, noreturn calls; files in two compilation directories.
+    /// C++: templates, lambdas, clones, noreturn calls; files in two compilation directories.
     Cpp,
-    /// Generics and closures, and the standard library; names in rustc's older mangling.
+    /// Rust: generics and closures, and the standard library; names in rustc's older mangling.
     Rust,
-    /// The same with names in rustc's `v0` mangling.
+    /// Rust with names in rustc's `v0` mangling.
     RustV0,
 }
 
-/// Where the debug information goes.
+/// Where the compiler puts the debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Into the library.
@@ -48,7 +48,7 @@ impl Language {
         }
     }
 
-    /// The library, built with this version of DWARF.
+    /// Builds the library with this version of DWARF, and returns its path.
     pub fn build(self, dwarf: u8, split: Split) -> Result<PathBuf, Skipped> {
         let kind = match split {
             Split::No => "full",
@@ -131,7 +131,7 @@ fn rustc(language: Language, dwarf: u8, split: Split, folder: &Path, file: &str)
         ["--edition=2024", "--crate-type=cdylib", "-g", "-O", "-Clink-arg=-Wl,--build-id"].map(Into::into).into();
     arguments.push(format!("-Cdwarf-version={dwarf}"));
     arguments.push(format!("-Csplit-debuginfo={split}"));
-    // The older mangling is what stable compilers do unasked, and can't be asked for.
+    // The older mangling is the default of stable compilers, and no option selects it.
     if language == Language::RustV0 {
         arguments.push("-Csymbol-mangling-version=v0".to_owned());
     }

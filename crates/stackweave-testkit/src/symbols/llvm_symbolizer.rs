@@ -1,4 +1,4 @@
-//! `llvm-symbolizer`, asked for many addresses at once.
+//! Runs `llvm-symbolizer` for many addresses at once.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -7,13 +7,13 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tool::Tool;
-use super::{Place, Skipped};
+use super::{ResolvedFrame, Skipped};
 
-/// What each address of `file` is: whole chains of inlined calls, innermost first.
+/// Resolves each address of `file` to a chain of inlined calls, innermost first.
 ///
 /// # Panics
-/// When it does not answer for each address.
-pub fn resolve(file: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Result<Vec<Vec<Place>>, Skipped> {
+/// When it does not return a result for each address.
+pub fn resolve(file: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Result<Vec<Vec<ResolvedFrame>>, Skipped> {
     let tool = Tool::find(&["llvm-symbolizer"])?;
     let mut arguments = vec!["--inlines".to_owned(), "--demangle".to_owned(), "--output-style=LLVM".to_owned()];
     arguments.extend(debug_folders.iter().map(|folder| format!("--debug-file-directory={}", folder.display())));
@@ -21,14 +21,15 @@ pub fn resolve(file: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Res
     for address in addresses {
         let _ = writeln!(questions, "CODE \"{}\" {address:#x}", file.display());
     }
-    let text = ask(&tool, &arguments, &questions)?;
+    let text = query_by_file(&tool, &arguments, &questions)?;
     let answers = parse(&text);
     assert_eq!(answers.len(), addresses.len(), "llvm-symbolizer answers every question about {}", file.display());
     Ok(answers)
 }
 
-/// Through a file: a pipe could fill up while nobody reads the answers.
-pub(super) fn ask(tool: &Tool, arguments: &[String], questions: &str) -> Result<String, Skipped> {
+/// Runs the tool with `questions` as its input. The input is a file, because a pipe could fill up while no thread
+/// reads the output.
+pub(super) fn query_by_file(tool: &Tool, arguments: &[String], questions: &str) -> Result<String, Skipped> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("stackweave-questions-{}-{serial}", std::process::id()));
@@ -39,8 +40,8 @@ pub(super) fn ask(tool: &Tool, arguments: &[String], questions: &str) -> Result<
     answer
 }
 
-/// An empty line after each answer; two lines for each function: its name, then its place.
-fn parse(text: &str) -> Vec<Vec<Place>> {
+/// Parses the output: two lines for each function, its name and its location, and an empty line after each result.
+fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
     let mut answers = Vec::new();
     let mut places = Vec::new();
     let mut lines = text.lines();
@@ -54,10 +55,10 @@ fn parse(text: &str) -> Vec<Vec<Place>> {
     answers
 }
 
-fn place(function: &str, location: &str) -> Place {
+fn place(function: &str, location: &str) -> ResolvedFrame {
     let mut parts = location.rsplitn(3, ':');
     let column = parts.next().and_then(|column| column.parse().ok()).unwrap_or(0);
     let line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(0);
     let known = |text: &str| (!text.is_empty() && text != "??").then(|| text.to_owned());
-    Place { function: known(function), file: parts.next().and_then(known), line, column }
+    ResolvedFrame { function: known(function), file: parts.next().and_then(known), line, column }
 }

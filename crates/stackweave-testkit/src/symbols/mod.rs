@@ -1,7 +1,8 @@
-//! What the tests of the symbolizer are made of: libraries in every form that debug information comes in, and
-//! outside oracles that say what their addresses are.
+//! Building blocks of the symbolizer's tests: libraries with debug information in every form, and outside oracles
+//! that resolve their addresses.
 //!
-//! The libraries are built when a test first asks for them. A tool that is not installed skips what needs it.
+//! A test builds the libraries that it needs and that do not exist yet. A test is skipped if a tool that it needs
+//! is not installed.
 
 pub mod agreement;
 pub mod comparison;
@@ -20,28 +21,28 @@ pub mod workshop;
 
 use std::fmt;
 
-/// One function at an address, as an oracle or the symbolizer tells it. Of inlined calls there are several,
-/// innermost first.
+/// One function at an address, as an oracle or the symbolizer reports it. An address with inlined calls has
+/// several, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ResolvedFrame {
     /// The demangled name.
     pub function: Option<String>,
     /// The file, with its folder.
     pub file: Option<String>,
-    /// The line; 0 is none.
+    /// The line; 0 if it is not known.
     pub line: u32,
-    /// The column; 0 is none.
+    /// The column; 0 if it is not known.
     pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ResolvedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (function, file) = (self.function.as_deref().unwrap_or("??"), self.file.as_deref().unwrap_or("??"));
         write!(f, "{function} at {file}:{}:{}", self.line, self.column)
     }
 }
 
-/// Why something can't be tested here.
+/// Why a test cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped(pub String);
 

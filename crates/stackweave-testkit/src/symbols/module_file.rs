@@ -1,4 +1,4 @@
-//! What a test must know of a library's file: where its functions are, and what it is called.
+//! The functions and the identity of a library's file.
 
 use std::fs;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 /// A library's file.
 #[derive(Clone, Debug)]
 pub struct ModuleFile {
-    /// Its functions by name: `.symtab`, or `.dynsym` if that is all there is.
+    /// Its functions by name: from `.symtab`, or from `.dynsym` if there is no `.symtab`.
     pub functions: Vec<(String, Range<u64>)>,
     /// Its build id.
     pub build_id: Option<Vec<u8>>,
-    /// The address after the last.
+    /// The end address of the last segment.
     pub end: u64,
     /// Whether it has debug information.
     pub has_dwarf: bool,
@@ -43,7 +43,7 @@ impl ModuleFile {
         }
     }
 
-    /// Where the function `name` is.
+    /// Returns the addresses of the function `name`.
     ///
     /// # Panics
     /// When there is no such function.
@@ -52,7 +52,7 @@ impl ModuleFile {
         found.unwrap_or_else(|| panic!("no function {name}")).1.clone()
     }
 
-    /// About `count` addresses in functions, evenly spread, ascending.
+    /// Returns about `count` addresses in functions, evenly spread, in ascending order.
     pub fn sample(&self, count: usize) -> Vec<u64> {
         let mut ranges: Vec<Range<u64>> = self.functions.iter().map(|(_, range)| range.clone()).collect();
         ranges.sort_by_key(|range| (range.start, range.end));

@@ -1,8 +1,8 @@
-//! Names as different demanglers spell them, brought to one spelling.
+//! Normalises names, because demanglers spell them differently.
 
 use std::fmt::Write as _;
 
-/// Operators that look like brackets, the longest first, and a word for each.
+/// Operators that contain brackets, the longest first, and a word for each.
 const OPERATORS: [(&str, &str); 12] = [
     ("()", "call"),
     ("<=>", "order"),
@@ -17,15 +17,15 @@ const OPERATORS: [(&str, &str); 12] = [
     ("<", "less"),
     (">", "more"),
 ];
-/// What compilers append to the names of a function's pieces and copies.
+/// Suffixes that compilers append to the names of a function's parts and copies.
 const PIECES: [&str; 9] =
     [" (.", " [clone ", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".localalias"];
-/// What older Rust names put in place of characters that assemblers do not take.
+/// Escapes in older Rust names for characters that assemblers do not accept.
 const ESCAPES: [(&str, &str); 7] =
     [("$LT$", "<"), ("$GT$", ">"), ("$LP$", "("), ("$RP$", ")"), ("$RF$", "&"), ("$BP$", "*"), ("$C$", ",")];
 
-/// The name in the one spelling: no parameters, no return type, no white space, no copy's or piece's suffix, no Rust
-/// hash. Template arguments stay.
+/// Returns the normalised name: no parameters, no return type, no white space, no suffix of a copy or part, no
+/// Rust hash. Template arguments remain.
 pub fn canonical(name: &str) -> String {
     let mut name = name.to_owned();
     if let Some(end) = PIECES.iter().filter_map(|piece| name.find(piece)).min() {
@@ -40,7 +40,7 @@ pub fn canonical(name: &str) -> String {
     own_name(&without_parameters(&with_worded_operators(&name)))
 }
 
-/// `::h0123456789abcdef` at the end, and `[0123456789abcdef]` after a crate.
+/// Removes `::h0123456789abcdef` at the end, and `[0123456789abcdef]` after a crate.
 fn without_rust_hash(name: &str) -> String {
     let is_hash = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let name = match name.rsplit_once("::h") {
@@ -82,7 +82,7 @@ fn without_rust_escapes(name: &str) -> String {
     name.replace("..", "::")
 }
 
-/// LLVM's `'lambda'`, `'lambda0'` to GNU's `{lambda#1}`, `{lambda#2}`.
+/// Converts LLVM's `'lambda'`, `'lambda0'` to GNU's `{lambda#1}`, `{lambda#2}`.
 fn with_numbered_braces(name: &str, kind: &str) -> String {
     let mut result = String::new();
     let mut rest = name;
@@ -111,12 +111,13 @@ fn with_worded_operators(name: &str) -> String {
     result + rest
 }
 
-/// LLVM puts template arguments right behind the operator: `operator<<int>` is the less-than of `int`.
+/// Returns whether a less-than operator with template arguments is here, as LLVM writes it: `operator<<int>` is
+/// the less-than of `int`.
 fn is_less_with_arguments(sign: &str, after: &str) -> bool {
     sign == "<<" && after[sign.len()..].starts_with(|next: char| next.is_alphabetic() || next == '_')
 }
 
-/// Drops everything in parentheses, spaces in template arguments, and the types of numbers.
+/// Removes everything in parentheses, spaces in template arguments, and the types of numbers.
 fn without_parameters(name: &str) -> String {
     let mut result = String::new();
     let (mut angles, mut rounds) = (0_u32, 0_u32);
@@ -149,14 +150,14 @@ fn without_parameters(name: &str) -> String {
             result = result.replace(&format!("{open}{word}{close}"), &format!("{open}{number}{close}"));
         }
     }
-    // Some write an empty pack as an argument.
+    // Some demanglers write an empty pack as an argument.
     while let Some(place) = [",,", ",>", "<,"].iter().find_map(|empty| Some((result.find(empty)?, *empty))) {
         result.remove(place.0 + usize::from(place.1 == "<,"));
     }
     result
 }
 
-/// Without the return type before the name and the qualifiers behind it.
+/// Returns the name without the return type before it and the qualifiers behind it.
 fn own_name(name: &str) -> String {
     let mut angles = 0_u32;
     let mut words = vec![String::new()];

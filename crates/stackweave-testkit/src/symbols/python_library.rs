@@ -9,7 +9,7 @@ use super::tool::Tool;
 const WHERE: &str =
     "import os, sysconfig as s; v = s.get_config_var; print(os.path.join(v('LIBDIR'), v('INSTSONAME')))";
 
-/// The library, if it has debug information.
+/// Returns the library, if it has debug information.
 pub fn with_debug_information() -> Result<PathBuf, Skipped> {
     let path = PathBuf::from(Tool::find(&["python3"])?.run(Path::new("/"), ["-c", WHERE])?.trim());
     if path.extension().is_some_and(|extension| extension == "a") || !path.is_file() {

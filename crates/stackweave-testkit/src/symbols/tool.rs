@@ -1,4 +1,4 @@
-//! Programs that the tests run, where they are installed.
+//! Installed programs that the tests run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The first of these programs that is on the path. A name is also looked for with a version behind it
-    /// (`llvm-dwp-19`), the highest first.
+    /// Finds the first of these programs that is on the path. A name also matches with a version suffix
+    /// (`llvm-dwp-19`), the highest version first.
     pub fn find(names: &[&str]) -> Result<Self, Skipped> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -27,12 +27,12 @@ impl Tool {
         Err(Skipped(format!("{} is not installed", names.join(" or "))))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs it in `folder` and returns what it wrote to its standard output.
+    /// Runs it in `folder` and returns its standard output.
     pub fn run<A: AsRef<OsStr>>(
         &self,
         folder: &Path,
@@ -41,7 +41,7 @@ impl Tool {
         self.run_with_input(folder, arguments, Stdio::null())
     }
 
-    /// As [`Tool::run`], with an input.
+    /// Runs it as [`Tool::run`] does, with an input.
     pub fn run_with_input<A: AsRef<OsStr>>(
         &self,
         folder: &Path,

@@ -1,4 +1,4 @@
-//! What an oracle tells about the addresses of a file.
+//! The results of an oracle for the addresses of a file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use super::module_file::ModuleFile;
 use super::names::canonical;
-use super::{Place, Skipped, cxxfilt, llvm_symbolizer};
+use super::{ResolvedFrame, Skipped, cxxfilt, llvm_symbolizer};
 
-/// `llvm-symbolizer`'s answers about addresses in every function of a file.
+/// `llvm-symbolizer`'s results for addresses in every function of a file.
 #[derive(Clone, Debug)]
 pub struct Truth {
     /// The file.
     pub file: PathBuf,
     /// The addresses.
     pub addresses: Vec<u64>,
-    /// An answer for each.
-    pub answers: Vec<Vec<Place>>,
+    /// The result for each address.
+    pub answers: Vec<Vec<ResolvedFrame>>,
     /// Functions with more than one name.
     pub other_names: OtherNames,
 }
 
 impl Truth {
-    /// The truth about some `count` addresses.
+    /// Queries `llvm-symbolizer` for about `count` addresses.
     pub fn about(file: &Path, count: usize) -> Result<Self, Skipped> {
         let module = ModuleFile::read(file);
         let addresses = module.sample(count);
@@ -31,8 +31,8 @@ impl Truth {
     }
 }
 
-/// Functions with more than one name: aliases, and functions that were merged because their code is the same. Which
-/// of the names is told is a matter of taste.
+/// Functions with more than one name: aliases, and functions that were merged because their code is the same. Any
+/// of the names is right.
 #[derive(Clone, Debug, Default)]
 pub struct OtherNames {
     by_start: BTreeMap<u64, (Range<u64>, Vec<String>)>,
@@ -54,10 +54,17 @@ impl OtherNames {
         Self { by_start }
     }
 
-    /// `ours` with the outermost function named as in `theirs`, if both are names of the function at `address`.
-    pub fn renamed(&self, address: u64, ours: &[Place], theirs: &[Place]) -> Option<Vec<Place>> {
+    /// Returns `ours` with the outermost function named as in `theirs`, if both are names of the function at
+    /// `address`.
+    pub fn renamed(
+        &self,
+        address: u64,
+        ours: &[ResolvedFrame],
+        theirs: &[ResolvedFrame],
+    ) -> Option<Vec<ResolvedFrame>> {
         let (_, (range, names)) = self.by_start.range(..=address).next_back()?;
-        let is_name = |place: &Place| place.function.as_ref().is_some_and(|name| names.contains(&canonical(name)));
+        let is_name =
+            |place: &ResolvedFrame| place.function.as_ref().is_some_and(|name| names.contains(&canonical(name)));
         if !range.contains(&address) || !is_name(ours.last()?) || !is_name(theirs.last()?) {
             return None;
         }

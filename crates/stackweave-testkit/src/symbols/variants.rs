@@ -1,5 +1,5 @@
-//! One library in the many forms that debug information comes in. The code is the same in all of them, so that
-//! what is true of the whole library is true of each.
+//! One library with its debug information in many forms. All forms have the same code, so that the truth about the
+//! full library applies to each.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,22 +13,22 @@ use super::workshop::built;
 /// A file for the symbolizer, and a file that holds the truth about it.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
-    /// The file that the symbolizer is given.
+    /// The file for the symbolizer.
     pub file: PathBuf,
-    /// The file that an oracle is given: the same code, and all that can be known about it.
+    /// The file for the oracle, with the same code and complete debug information.
     pub truth: PathBuf,
-    /// Where the symbolizer looks for separate debug files.
+    /// The folders in which the symbolizer looks for separate debug files.
     pub debug_folders: Vec<PathBuf>,
-    /// Whether lines and inlined calls can be known, not only names.
+    /// Whether lines and inlined calls can be known, in addition to names.
     pub has_lines: bool,
 }
 
-/// How a library is changed.
+/// The form of a library's debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As the compiler made it.
+    /// Unchanged.
     Full,
     /// Debug sections compressed by zlib.
     Zlib,
@@ -42,7 +42,7 @@ pub enum Form {
     LinkFolder,
     /// Stripped; the debug file is in a debug folder, by build id, and nothing links to it.
     BuildId,
-    /// What it shares with another library is in a supplementary file.
+    /// Shared information is in a supplementary file.
     Dwz,
     /// `.symtab` and `.dynsym`, no debug sections.
     SymbolTable,
@@ -68,7 +68,7 @@ impl Form {
         Self::DynamicSymbols,
     ];
 
-    /// The library `full` in this form.
+    /// Converts the library `full` to this form.
     ///
     /// # Panics
     /// When files cannot be copied.
@@ -144,11 +144,11 @@ fn link(full: &Path, folder: &Path, file: &Path, debug: &Path) -> Result<(), Ski
     keep_debug(full, folder, debug)?;
     let link = format!("--add-gnu-debuglink={}", path(debug));
     Tool::find(&["objcopy"])?.run(folder, ["--strip-all", &link, path(file)])?;
-    // Without it the link is the only way.
+    // Without the build id, the link is the only way to the file.
     Tool::find(&["objcopy"])?.run(folder, ["--remove-section=.note.gnu.build-id", path(file)]).map(drop)
 }
 
-/// As distributions do it: the symbol table without what `.dynsym` has, compressed, in a section of its own.
+/// Makes the section as distributions do: the symbol table without the symbols of `.dynsym`, compressed.
 fn mini_debug_info(folder: &Path, file: &Path) -> Result<(), Skipped> {
     let (objcopy, xz, nm) = (Tool::find(&["objcopy"])?, Tool::find(&["xz"])?, Tool::find(&["nm"])?);
     objcopy.run(folder, ["--strip-debug", path(file), "symbols"])?;

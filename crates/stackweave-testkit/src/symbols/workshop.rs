@@ -1,4 +1,4 @@
-//! Where fixtures are built: one folder each, built once, and again when what it is built from changes.
+//! Builds fixtures: each in its folder, once, and again when its inputs change.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 
 use super::Skipped;
 
-/// What the recipes are: a changed recipe builds anew.
+/// The sources of the recipes: a changed recipe causes a new build.
 const RECIPES: [&str; 2] = [include_str!("library.rs"), include_str!("variants.rs")];
 
-/// The folder that holds all built fixtures.
+/// Returns the folder that holds all built fixtures.
 pub fn root() -> PathBuf {
     Path::new(env!("OUT_DIR")).join("symbols")
 }
 
-/// The folder with the sources of the fixtures.
+/// Returns the folder with the sources of the fixtures.
 ///
 /// # Panics
-/// When it is not there.
+/// When the folder does not exist.
 pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/symbols").canonicalize().expect("the sources are there")
 }
 
-/// The folder `name`, filled by `recipe` unless it was filled from the same `inputs` before.
+/// Returns the folder `name`. Calls `recipe` to fill it unless it was filled from the same `inputs` before.
 ///
-/// Test processes run at once: a lock makes sure that only one builds, and that the others wait.
+/// Test processes run in parallel: a lock lets one process build while the others wait.
 ///
 /// # Panics
 /// When the folder cannot be made or an input cannot be read.
@@ -37,7 +37,7 @@ pub fn built(
     let (root, folder) = (root(), root().join(name));
     fs::create_dir_all(&root).expect("the output folder can be written");
     let lock = File::create(root.join(format!("{name}.lock"))).expect("the output folder can be written");
-    // SAFETY: the descriptor is open. The lock goes when the file is closed.
+    // SAFETY: the descriptor is open. Closing the file releases the lock.
     assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0, "a local file can be locked");
 
     let stamp = root.join(format!("{name}.stamp"));

@@ -12,10 +12,10 @@ use crate::platform::arch::{EntryRegisters, Registers};
 use crate::platform::counters::add;
 use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
-use crate::platform::thread_state::{Own, ThreadState};
-use crate::platform::walk::{Counts, Ended, Frame, Source, Start, Walk};
+use crate::platform::thread_state::{CaptureState, ThreadState};
+use crate::platform::walk::{Frame, RegisterSource, Start, Walk, WalkCounts, WalkEnd};
 
-/// Where the frames go.
+/// The output of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     frames: *mut u64,
@@ -33,7 +33,7 @@ impl Output {
         Self { frames: frames.as_mut_ptr().cast(), stack_pointers, limit: frames.len().min(room), skip }
     }
 
-    /// How many frames a walk has to find.
+    /// Returns how many frames a walk has to find, including the skipped ones.
     #[inline(always)]
     fn total(&self) -> usize {
         self.skip.saturating_add(self.limit).min(CAPACITY)
@@ -44,15 +44,15 @@ impl Output {
     /// # Safety
     /// The buffers have room for `limit` words.
     #[inline(always)]
-    unsafe fn write(&self, own: &Own, ended: Ended) -> Captured {
+    unsafe fn write(&self, own: &CaptureState, ended: WalkEnd) -> Captured {
         let len = ended.len.saturating_sub(self.skip);
-        // SAFETY: a walk ends after `skip + limit` frames, so len <= limit, which the caller vouches for.
+        // SAFETY: a walk ends after `skip + limit` frames, so len <= limit, which the caller promises to be valid.
         let frames = unsafe { core::slice::from_raw_parts_mut(self.frames, len) };
         if self.stack_pointers.is_null() {
             own.last.copy(self.skip, ended.len, frames, |_, _| {});
         } else {
             own.last.copy(self.skip, ended.len, frames, |index, slot| {
-                // SAFETY: index < len, as above.
+                // SAFETY: index < len.
                 unsafe { *self.stack_pointers.add(index) = slot.wrapping_add(8) };
             });
         }
@@ -62,20 +62,20 @@ impl Output {
 
 const STOP_SHIFT: u32 = 56;
 
-/// A result as one word, which the entry stub can return in a register.
+/// Packs a result into one word, which the entry stub can return in a register.
 #[inline(always)]
 fn pack(captured: Captured) -> u64 {
     captured.len as u64 | (captured.stop as u64) << STOP_SHIFT
 }
 
-/// The inverse of [`pack`].
+/// Reverses [`pack`].
 #[inline(always)]
 pub(crate) fn unpack(word: u64) -> Captured {
     let len = (word & ((1 << STOP_SHIFT) - 1)) as usize;
     Captured { len, stop: StopReason::ALL[(word >> STOP_SHIFT) as usize % StopReason::ALL.len()] }
 }
 
-/// What the entry stub calls.
+/// The function that the entry stub calls.
 pub(crate) unsafe extern "sysv64" fn enter(
     frames: *mut u64,
     limit: usize,
@@ -85,56 +85,56 @@ pub(crate) unsafe extern "sysv64" fn enter(
 ) -> u64 {
     let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
     let output = Output { frames, stack_pointers, limit, skip };
-    // What is captured again and again meets its last stack with its first frame: that is all done here.
+    // A repeated capture meets the last stack with its first frame: that case is completely handled here.
     if let Some(state) = ThreadState::current()
         && state.busy.load(Ordering::Relaxed) == 0
         && limit != 0
     {
         let lease = Lease::take(state);
-        // SAFETY: this thread's own state, and `busy` was not set.
+        // SAFETY: this thread's own state, whose `busy` was not set.
         let own = unsafe { &*state.own.get() };
-        if own.watch.is_quiet() && own.stacks.owns(first.sp) {
+        if own.watch.is_unchanged() && own.stacks.owns(first.sp) {
             let ended = match own.last.verify_all(&first, output.total(), own.stacks.own_end()) {
-                Verified::Whole(end) => Ok(Ended { len: end + 1 - own.last.top(), stop: StopReason::EndOfStack }),
-                Verified::Limit(end) => Ok(Ended { len: end + 1 - own.last.top(), stop: StopReason::DepthLimit }),
+                Verified::Complete(end) => Ok(WalkEnd { len: end + 1 - own.last.top(), stop: StopReason::EndOfStack }),
+                Verified::Limit(end) => Ok(WalkEnd { len: end + 1 - own.last.top(), stop: StopReason::DepthLimit }),
                 Verified::Changed(cursor) => Err(cursor),
                 Verified::Barrier(_) => Err(own.last.top()),
             };
             return pack(match ended {
-                // SAFETY: the stub's caller vouches for the buffers.
+                // SAFETY: the stub's caller promises valid buffers.
                 Ok(ended) => unsafe { finish(lease, ended, &output) },
-                // SAFETY: as above; and nobody else uses the state.
+                // SAFETY: the stub's caller promises valid buffers, and no other capture uses the state.
                 Err(cursor) => unsafe { walk(lease, entry, &output, cursor) },
             });
         }
         lease.end();
     }
-    let start = Start { first, source: Source::Entry(entry) };
-    // SAFETY: the stub's caller vouches for the buffers.
+    let start = Start { first, source: RegisterSource::Entry(entry) };
+    // SAFETY: the stub's caller promises valid buffers.
     pack(unsafe { capture(&start, &output) })
 }
 
-/// The walk of a stack whose first frames are new.
+/// Walks a stack whose first frames are new.
 #[inline(never)]
 unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &Output, cursor: usize) -> Captured {
     let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
-    // SAFETY: passed on to the caller.
-    unsafe { walk_from(lease, &Start { first, source: Source::Entry(entry) }, output, Some(cursor)) }
+    // SAFETY: the caller keeps this function's contract, which is the same.
+    unsafe { walk_from(lease, &Start { first, source: RegisterSource::Entry(entry) }, output, Some(cursor)) }
 }
 
 /// Captures the stack that `registers` describe.
 ///
 /// # Safety
-/// `output` has room for what it says.
+/// The buffers of `output` have its lengths.
 pub(crate) unsafe fn capture_registers(registers: &Registers, output: &Output) -> Captured {
     let address = CodeAddress::instruction_pointer(registers.pc());
     let first = Frame { address, sp: registers.sp(), fp: registers.fp() };
-    let start = Start { first, source: Source::Context(registers) };
-    // SAFETY: the caller vouches for the output.
+    let start = Start { first, source: RegisterSource::Context(registers) };
+    // SAFETY: the caller promises a valid output.
     unsafe { capture(&start, output) }
 }
 
-/// A capture for which nothing is known to be as it was.
+/// Captures without assuming that any part of the stack is unchanged.
 #[inline(never)]
 unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
     const NO_MEMORY: Captured = Captured { len: 0, stop: StopReason::BadMemory };
@@ -142,11 +142,11 @@ unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
         return Captured { len: 0, stop: StopReason::DepthLimit };
     }
     let Some(state) = ThreadState::current().or_else(ThreadState::attach) else { return NO_MEMORY };
-    if state.busy.load(Ordering::Relaxed) == 0 || has_been_left(state, &state.busy) {
-        // SAFETY: this thread's own state, in use by no other capture; the output is vouched for.
+    if state.busy.load(Ordering::Relaxed) == 0 || was_abandoned(state, &state.busy) {
+        // SAFETY: this thread's own state, which no other capture uses; the caller promises a valid output.
         return unsafe { walk_from(Lease::take(state), start, output, None) };
     }
-    // A signal handler interrupted a capture.
+    // This signal handler has interrupted a capture.
     let Some(spare) = ThreadState::claim() else { return NO_MEMORY };
     // SAFETY: just claimed.
     let captured = unsafe { walk_from(Lease::take(spare), start, output, None) };
@@ -154,18 +154,18 @@ unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
     captured
 }
 
-/// Whether what has marked `state` as `busy` is no longer on the stack: a signal handler jumped out of it. (The record
-/// of a capture is only a guess, and its cache is consistent after each store.)
+/// Returns whether the capture that has marked `state` as `busy` is no longer on the stack: a signal handler
+/// jumped out of it. (The record of the last stack is only a guess, and the cache is consistent after each store.)
 #[cold]
-pub(crate) fn has_been_left(state: &ThreadState, busy: &AtomicU64) -> bool {
-    // SAFETY: only reads the bounds, which the interrupted capture changes to valid values only.
+pub(crate) fn was_abandoned(state: &ThreadState, busy: &AtomicU64) -> bool {
+    // SAFETY: only reads the bounds, which an interrupted capture only changes to valid values.
     let stacks = unsafe { &(*state.own.get()).stacks };
     let (interrupted, here) = (busy.load(Ordering::Relaxed), stack_pointer());
     interrupted < here && stacks.owns_both(interrupted, here)
 }
 
-/// The right to use a thread's state, until [`Lease::end`]: signal handlers see that it is taken.
-#[must_use = "a state stays taken until its lease is ended"]
+/// Exclusive use of a thread's state, until [`Lease::end`]: signal handlers see that it is in use.
+#[must_use = "a state stays busy until its lease is ended"]
 struct Lease<'a>(&'a ThreadState);
 
 impl<'a> Lease<'a> {
@@ -183,7 +183,7 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// See [`last_stack`](crate::last_stack).
+/// Implements [`last_stack`](crate::last_stack).
 #[inline(always)]
 pub(crate) fn last_stack() -> Option<LastStackMark> {
     let state = ThreadState::current()?;
@@ -192,19 +192,19 @@ pub(crate) fn last_stack() -> Option<LastStackMark> {
     }
     // SAFETY: this thread's own state, which no capture is using.
     let version = unsafe { (*state.own.get()).last.version() };
-    Some(LastStackMark { of: ptr::from_ref(state).addr() as u64, version })
+    Some(LastStackMark { thread_state: ptr::from_ref(state).addr() as u64, version })
 }
 
-/// Walks, writes and counts. Frames of the last stack before `cursor`, if that is given, are known to be gone.
+/// Walks, writes and counts. If `cursor` is given, frames of the last stack before it are known to be gone.
 ///
 /// # Safety
-/// Nobody else uses the state, and `output` has room for what it says.
+/// No other capture uses the state, and the buffers of `output` have its lengths.
 #[inline(always)]
 unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor: Option<usize>) -> Captured {
     let state = lease.0;
-    // SAFETY: the caller says nobody else uses it, and `busy` keeps signal handlers away.
+    // SAFETY: the caller promises that no other capture uses it, and `busy` keeps signal handlers away.
     let own = unsafe { &mut *state.own.get() };
-    if !own.watch.is_quiet() && own.watch.has_lost_code(start.in_signal_handler()) {
+    if !own.watch.is_unchanged() && own.watch.has_lost_code(start.in_signal_handler()) {
         reset(state, own);
     }
     let cursor = cursor.unwrap_or(own.last.top());
@@ -213,7 +213,7 @@ unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor
         lookup: &mut own.lookup,
         cache: &mut own.cache,
         last: &mut own.last,
-        counts: Counts::default(),
+        counts: WalkCounts::default(),
     };
     let ended = walk.run(start, output.total(), cursor);
     let counts = walk.counts;
@@ -221,18 +221,18 @@ unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor
         add(&state.counters.misses, counts.misses);
         add(&state.counters.unsupported, counts.general);
     }
-    // SAFETY: vouched for by the caller.
+    // SAFETY: the caller promises a valid output.
     unsafe { finish(lease, ended, output) }
 }
 
-/// Writes what was captured, and counts it.
+/// Writes and counts the captured frames.
 ///
 /// # Safety
-/// As for [`walk_from`].
+/// The same as for [`walk_from`].
 #[inline(always)]
-unsafe fn finish(lease: Lease<'_>, ended: Ended, output: &Output) -> Captured {
+unsafe fn finish(lease: Lease<'_>, ended: WalkEnd, output: &Output) -> Captured {
     let state = lease.0;
-    // SAFETY: vouched for by the caller.
+    // SAFETY: the caller promises a valid output.
     let captured = unsafe { output.write(&*state.own.get(), ended) };
     lease.end();
     add(&state.counters.frames, ended.len as u64);
@@ -240,17 +240,17 @@ unsafe fn finish(lease: Lease<'_>, ended: Ended, output: &Output) -> Captured {
     captured
 }
 
-/// Forgets everything read from modules: one of them is gone.
+/// Drops everything that was read from modules: one of them has been unloaded.
 #[cold]
 #[inline(never)]
-fn reset(state: &ThreadState, own: &mut Own) {
+fn reset(state: &ThreadState, own: &mut CaptureState) {
     own.cache.clear();
     own.lookup.clear();
     own.last.clear();
     add(&state.counters.resets, 1);
 }
 
-/// About where this capture's own frame is.
+/// Returns the approximate stack pointer of this capture.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> u64 {
     let marker = 0u8;

@@ -1,4 +1,4 @@
-//! Each thread's share of the process's totals.
+//! The counters of each thread.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use stackweave_core::StopReason;
 
 use crate::stats::Stats;
 
-/// One thread's counters. Only their thread writes them, so adding is a load and a store.
+/// The counters of one thread. Only that thread writes them, so adding is a load and a store.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) frames: AtomicU64,

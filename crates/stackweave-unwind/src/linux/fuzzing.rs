@@ -1,28 +1,28 @@
-//! Unwind tables of arbitrary bytes: nothing may fault, and the two ways to step must agree.
+//! Unwind tables of arbitrary bytes: no fault may occur, and both ways of stepping must agree.
 
 use stackweave_core::{CodeAddress, StopReason};
 
 use super::arch::{Registers, dwarf};
 use super::cfi::{Cie, Section, Table, rule_at};
 use super::general::{self, Failure};
-use super::rule::{Kind, Rule};
+use super::rule::{Rule, RuleKind};
 use super::stack_memory::{KnownStacks, StackMemory};
 use super::walk::Frame;
 
-/// A stack to step on: page-aligned, its words known, not the thread's own.
+/// A stack for steps: page-aligned, with known words, and not the thread's own.
 #[repr(C, align(4096))]
 struct FakeStack([u64; WORDS]);
 
 const WORDS: usize = 1024;
 
-/// Takes `data` as `.eh_frame` (or `.eh_frame_hdr` and `.eh_frame`, by its first byte) and steps from an
-/// address of its second and third byte, by the compact rule and by the general evaluator.
+/// Interprets `data` as `.eh_frame` (or `.eh_frame_hdr` and `.eh_frame`, depending on its first byte), and steps
+/// from an address given by its second and third byte, by the compact rule and by the general evaluator.
 ///
 /// # Panics
-/// If the two disagree.
+/// If both disagree.
 pub fn step(data: &[u8]) {
     let [mode, low, high, bytes @ ..] = data else { return };
-    // Addresses near the section's own, so that pc-relative entries are easily hit.
+    // Use addresses near the section's own, so that pc-relative entries are hit often.
     let section = Section { bytes, address: 0x10_0000 };
     let pc = 0x10_0000 + u64::from(u16::from_le_bytes([*low, *high])) * 16;
     let table = if mode & 1 == 0 {
@@ -45,7 +45,7 @@ pub fn step(data: &[u8]) {
     }
 }
 
-/// Words that lead back into the stack, so that saved registers are plausible.
+/// Returns a stack whose words point back into the stack, so that saved registers are plausible.
 fn fake_stack() -> &'static FakeStack {
     use std::sync::OnceLock;
     static STACK: OnceLock<Box<FakeStack>> = OnceLock::new();
@@ -59,7 +59,7 @@ fn fake_stack() -> &'static FakeStack {
     })
 }
 
-/// Where a step leads, as far as both ways can tell: return address, stack pointer, frame pointer.
+/// The result of a step, as far as both ways can compute it: return address, stack pointer, frame pointer.
 type Caller = (u64, u64, u64);
 
 fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<Result<Caller, StopReason>> {
@@ -71,7 +71,7 @@ fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<R
         Ok(stepped) if stepped.is_signal_frame => None,
         Ok(stepped) => {
             let fp = stepped.registers.get(dwarf::FRAME_POINTER as usize);
-            // A frame pointer that is not known in the caller: the compact rule keeps the old one.
+            // The frame pointer is unknown in the caller: the compact rule keeps the old one.
             let caller = (stepped.registers.pc(), stepped.registers.sp(), fp.unwrap_or(frame.fp));
             Some(Ok(caller))
         }
@@ -80,22 +80,22 @@ fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<R
     }
 }
 
-/// The plain step, written out once more.
+/// Takes a plain step with an independent implementation.
 fn step_compactly(rule: Rule, frame: Frame) -> Option<Result<Caller, StopReason>> {
     let mut known = KnownStacks::new();
     let mut memory = StackMemory::new(&mut known);
     assert!(memory.enter(frame.sp));
     let from = |base: u64| base.wrapping_add(rule.cfa_offset());
     let (cfa, fp) = match rule.kind() {
-        Kind::End => return Some(Err(StopReason::EndOfStack)),
-        Kind::Sp | Kind::Fp => {
-            let cfa = from(if rule.kind() == Kind::Sp { frame.sp } else { frame.fp });
+        RuleKind::End => return Some(Err(StopReason::EndOfStack)),
+        RuleKind::Sp | RuleKind::Fp => {
+            let cfa = from(if rule.kind() == RuleKind::Sp { frame.sp } else { frame.fp });
             let saved = rule.fp_offset();
             let fp = if saved == 0 { frame.fp } else { memory.read(cfa.wrapping_add(saved))? };
             (cfa, fp)
         }
-        Kind::FpDeref => (memory.read(from(frame.fp))?, memory.read(frame.fp.wrapping_add(rule.fp_offset()))?),
-        Kind::General | Kind::NoEntry | Kind::NoModule => return None,
+        RuleKind::FpDeref => (memory.read(from(frame.fp))?, memory.read(frame.fp.wrapping_add(rule.fp_offset()))?),
+        RuleKind::General | RuleKind::NoEntry | RuleKind::NoModule => return None,
     };
     let pc = memory.read(cfa.wrapping_sub(8))?;
     Some(if pc == 0 { Err(StopReason::EndOfStack) } else { Ok((pc, cfa, fp)) })

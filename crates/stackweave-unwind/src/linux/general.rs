@@ -1,6 +1,6 @@
-//! The step for any row that DWARF can express: all registers, all rules, expressions.
+//! The step for every row that DWARF can express: all registers, all rules, expressions.
 //!
-//! Reads the same entry as the lean reader, by gimli, with storage on the stack: no allocation.
+//! Reads the same entry as the fast reader, but with gimli and with storage on the stack: no allocation.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Encoding, EndianSlice, Evaluation, EvaluationResult,
@@ -16,7 +16,7 @@ use crate::platform::stepping::{ReadMemory, Stepped};
 /// Why a general step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The row needs a register that is not known: a walk with all registers may know it.
+    /// The row needs a register that is unknown: a walk with all registers may know it.
     MissingRegister,
     Stop(StopReason),
 }
@@ -29,7 +29,7 @@ impl From<gimli::Error> for Failure {
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Sizes for the widest rows compilers write: all 17 registers, two nested states.
+/// Sizes for the largest rows that compilers write: all 17 registers, two nested states.
 struct OnStack;
 
 impl UnwindContextStorage<usize> for OnStack {
@@ -43,11 +43,11 @@ impl<'a> EvaluationStorage<Bytes<'a>> for OnStack {
     type Result = [gimli::Piece<Bytes<'a>>; 1];
 }
 
-/// More operations than any sane expression has: a loop in one ends here.
+/// The maximum number of operations of an expression, which ends loops in it.
 const MAX_OPERATIONS: u32 = 256;
 
-/// Finds the caller of the frame that `registers` describe, whose entry lies at `entry` in `section`.
-/// `pc` is the address to look up.
+/// Finds the caller of the frame that `registers` describe, whose entry is at `entry` in `section`. `pc` is the
+/// address to look up.
 #[inline(never)]
 pub(crate) fn step(
     section: &Section<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn step(
     let mut context = UnwindContext::<usize, OnStack>::new_in();
     let row = fde.unwind_info_for_address(&eh_frame, &bases, &mut context, pc)?;
 
-    let mut frame = Frame { entries: eh_frame, encoding: fde.cie().encoding(), registers, memory };
+    let mut frame = CfiFrame { entries: eh_frame, encoding: fde.cie().encoding(), registers, memory };
     let cfa = match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => {
             frame.register(*register)?.wrapping_add(offset.cast_unsigned())
@@ -74,15 +74,15 @@ pub(crate) fn step(
     Ok(Stepped { registers, is_signal_frame })
 }
 
-/// The frame being stepped from.
-struct Frame<'a, 'm, M> {
+/// The frame whose caller is computed.
+struct CfiFrame<'a, 'm, M> {
     entries: EhFrame<Bytes<'a>>,
     encoding: Encoding,
     registers: &'m Registers,
     memory: &'m mut M,
 }
 
-impl<M: ReadMemory> Frame<'_, '_, M> {
+impl<M: ReadMemory> CfiFrame<'_, '_, M> {
     fn register(&self, register: Register) -> Result<u64, Failure> {
         self.registers.get(usize::from(register.0)).ok_or(Failure::MissingRegister)
     }
@@ -119,7 +119,7 @@ impl<M: ReadMemory> Frame<'_, '_, M> {
         }
     }
 
-    /// One register's value in the caller; `None`: not known there.
+    /// Returns a register's value in the caller; `None` if it is unknown there.
     fn apply(&mut self, rule: &RegisterRule<usize>, number: usize, cfa: u64) -> Result<Option<u64>, Failure> {
         let at = |offset: &i64| cfa.wrapping_add(offset.cast_unsigned());
         Ok(match rule {

@@ -1,32 +1,32 @@
-//! The thread's last stack, kept so that the next capture need only check it.
+//! The thread's last stack, kept so that the next capture only has to check it.
 //!
-//! Most captures see most of the stack that the last one saw. Where a walk meets a frame of the last
-//! stack (same address, same stack pointer, and same frame pointer if that matters), the rest follows
-//! from memory alone: each further return address, and each saved word that decides where a later
-//! frame lies. If all of those words still hold what they held, the rest of the stack is the same, by
-//! induction over the frames. Stopping at the first match instead would be wrong: the same function can
-//! be called at the same depth by another caller.
+//! Most captures see most of the stack that the last one saw. Where a walk meets a frame of the last stack (same
+//! address, same stack pointer, and same frame pointer if that matters), the rest depends on memory only: on each
+//! further return address, and on each saved word that determines the address of a later frame. If all of those
+//! words are unchanged, the rest of the stack is the same, by induction over the frames. Stopping at the first
+//! match instead would be wrong: a different caller can call the same function at the same depth.
 //!
-//! Frames lie leaf first, the root at the end of the arrays, so that new leaves are put in front and a
-//! result is one copy. The record is only a guess: it may hold frames long gone, as every use checks it.
+//! Frames are stored leaf first, with the root at the end of the arrays, so that new leaves are added in front and
+//! a result is one copy. The record is only a guess: it may contain frames that no longer exist, because every use
+//! checks it.
 //!
-//! Many new frames at once are recorded only when the next capture begins, and less and less often while
-//! recording them has been of no use: a stack that moves with every capture then costs its walk alone.
+//! Many new frames at once are recorded only when the next capture begins, and less and less often while recording
+//! them has not been useful: a stack that changes with every capture then costs only its walk.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use crate::platform::rule::{Kind, Rule};
+use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::stack_memory::read_word;
 use crate::platform::walk::Frame;
 
-/// The deepest stack that is walked.
+/// The maximum depth of a walk.
 pub(crate) const CAPACITY: usize = 1 << 16;
 const SAVED_CAPACITY: usize = 2 * CAPACITY;
 
-/// A frame found by walking: where it is, and how its caller was found.
+/// A frame found by walking: its registers, and the rule by which its caller was found.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Walked {
+pub(crate) struct WalkedFrame {
     /// `CodeAddress` bits.
     pub(crate) address: u64,
     pub(crate) sp: u64,
@@ -34,22 +34,22 @@ pub(crate) struct Walked {
     pub(crate) rule: Rule,
 }
 
-/// What is seldom needed of a recorded frame.
+/// Rarely needed data of a recorded frame.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Detail {
+struct FrameDetail {
     fp: u64,
-    /// The first saved word that this frame's step, or one further out, depends on.
+    /// The index of the first saved word on which the step of this frame, or of one further out, depends.
     saved: u32,
-    /// The next frame outwards, this one included, whose step must be taken anew; [`NO_BARRIER`].
+    /// The next frame outward, including this one, whose step must be taken again; [`NO_BARRIER`].
     barrier: u32,
 }
 
-/// Set in `Detail::saved` when this frame's own frame pointer decides where a later frame lies.
+/// Set in `FrameDetail::saved` if this frame's own frame pointer determines the address of a later frame.
 const NEEDS_FP: u32 = 1 << 31;
 const NO_BARRIER: u32 = u32::MAX;
 
-/// A word of stack on which the record depends.
+/// A word of the stack on which the record depends.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct SavedWord {
@@ -57,47 +57,48 @@ struct SavedWord {
     value: u64,
 }
 
-/// See the module's documentation. Zeroed memory, then [`LastStack::clear`], makes an empty one.
+/// The record of the last stack. Zeroed memory, followed by [`LastStack::clear`], makes an empty one.
 #[repr(C)]
 pub(crate) struct LastStack {
-    /// How often another stack was recorded. Never starts again.
+    /// Number of times that another stack was recorded. Never reset.
     version: u64,
     /// Frames are `top..CAPACITY`.
     top: usize,
     /// Saved words are `saved_top..SAVED_CAPACITY`.
     saved_top: usize,
-    /// How many frames of `walked` stand before `top` but have not been recorded.
+    /// Number of frames of `walked` that precede `top` but have not been recorded.
     pending: usize,
-    /// Where the frames end that `settle` recorded last; 0: they have been judged.
+    /// The end of the frames that `record_pending` recorded last; 0: their usefulness has been rated.
     trial: usize,
-    /// How often in a row they were of no use, and how many batches have been left out since.
+    /// How often in a row they were not useful, and how many batches have been skipped since.
     doubt: u32,
-    left_out: u32,
+    skipped: u32,
     addresses: [u64; CAPACITY],
-    /// Where each frame's return address lies: 8 below its stack pointer. One more ends every search.
+    /// The address of each frame's return address: 8 below its stack pointer. An additional word ends every
+    /// search.
     slots: [u64; CAPACITY + 1],
-    details: [Detail; CAPACITY],
+    details: [FrameDetail; CAPACITY],
     saved: [SavedWord; SAVED_CAPACITY],
     /// The new frames of the current or last walk, leaf first.
-    walked: [Walked; CAPACITY],
+    walked: [WalkedFrame; CAPACITY],
 }
 
-/// As many new frames are recorded at once.
+/// This many new frames are recorded immediately.
 const FEW: usize = 8;
 
-/// In the greatest doubt, one batch in 2 to this power is recorded.
-const MOST_DOUBT: u32 = 5;
+/// The maximum doubt: then one batch in 2 to this power is recorded.
+const MAX_DOUBT: u32 = 5;
 
-/// How far the record was found to hold.
+/// How much of the record is still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
-    /// Up to and including this frame, and it is the outermost one.
-    Whole(usize),
-    /// Up to and including this frame; its step must be taken anew.
+    /// Up to and including this frame, which is the outermost one.
+    Complete(usize),
+    /// Up to and including this frame, whose step must be taken again.
     Barrier(usize),
-    /// As many frames as were asked for, ending with this one.
+    /// As many frames as were requested, ending with this one.
     Limit(usize),
-    /// This frame is no longer there.
+    /// Up to this frame, which has changed.
     Changed(usize),
 }
 
@@ -106,47 +107,47 @@ impl LastStack {
         self.version += 1;
         self.top = CAPACITY;
         self.saved_top = SAVED_CAPACITY;
-        (self.pending, self.trial, self.doubt, self.left_out) = (0, 0, 0, 0);
+        (self.pending, self.trial, self.doubt, self.skipped) = (0, 0, 0, 0);
         self.slots[CAPACITY] = u64::MAX;
     }
 
-    /// Records the frames that wait for it, or leaves them out; whether any waited.
+    /// Records the pending frames, or skips them. Returns whether there were any.
     #[inline(always)]
-    pub(crate) fn settle(&mut self) -> bool {
+    pub(crate) fn record_pending(&mut self) -> bool {
         let is_pending = self.pending != 0;
         if is_pending {
-            self.settle_pending();
+            self.put_pending();
         }
         is_pending
     }
 
     #[inline(never)]
-    fn settle_pending(&mut self) {
+    fn put_pending(&mut self) {
         self.version += 1;
         let count = core::mem::take(&mut self.pending);
-        if self.left_out < (1 << self.doubt) - 1 {
-            self.left_out += 1;
+        if self.skipped < (1 << self.doubt) - 1 {
+            self.skipped += 1;
         } else {
-            (self.left_out, self.trial) = (0, self.top);
+            (self.skipped, self.trial) = (0, self.top);
             self.put_before(self.top, count);
         }
     }
 
-    /// Takes note of whether the frames that `settle` recorded were of use: frame `joined` was met again.
+    /// Notes whether the frames that `record_pending` recorded were useful: frame `joined` was met again.
     #[cold]
     #[inline(never)]
-    fn judge(&mut self, joined: usize) {
+    fn rate_usefulness(&mut self, joined: usize) {
         let was_of_use = joined < core::mem::take(&mut self.trial);
-        self.doubt = if was_of_use { 0 } else { (self.doubt + 1).min(MOST_DOUBT) };
+        self.doubt = if was_of_use { 0 } else { (self.doubt + 1).min(MAX_DOUBT) };
     }
 
-    /// Ends a walk of `count` new frames before the recorded frame `joined`, or before nothing
-    /// (`joined == CAPACITY`).
+    /// Ends a walk of `count` new frames, which precede the recorded frame `joined`, or nothing (`joined ==
+    /// CAPACITY`).
     #[inline(always)]
     pub(crate) fn keep(&mut self, joined: usize, count: usize) {
         self.version += 1;
         if self.trial != 0 {
-            self.judge(joined);
+            self.rate_usefulness(joined);
         }
         if count <= FEW {
             self.put_before(joined, count);
@@ -155,25 +156,25 @@ impl LastStack {
         }
     }
 
-    /// Changes whenever the record does.
+    /// Returns the version, which changes whenever the record does.
     #[inline(always)]
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    /// The innermost frame.
+    /// Returns the index of the innermost frame.
     #[inline(always)]
     pub(crate) fn top(&self) -> usize {
         self.top
     }
 
-    /// Room for new frames, and the slots to compare them with (the last of which is `u64::MAX`).
+    /// Returns memory for new frames, and the slots to compare them with (the last of which is `u64::MAX`).
     #[inline(always)]
-    pub(crate) fn walked_and_slots(&mut self) -> (&mut [Walked; CAPACITY], &[u64]) {
+    pub(crate) fn walked_and_slots(&mut self) -> (&mut [WalkedFrame; CAPACITY], &[u64]) {
         (&mut self.walked, &self.slots)
     }
 
-    /// Calls `each` with the address and the slot of frames `skip..len` of the last walk, in turn.
+    /// Copies the addresses of frames `skip..len` of the last walk, and calls `each_slot` with the slot of each.
     #[inline(always)]
     pub(crate) fn copy(&self, skip: usize, len: usize, addresses: &mut [u64], mut each_slot: impl FnMut(usize, u64)) {
         debug_assert!(addresses.len() == len.saturating_sub(skip));
@@ -191,12 +192,12 @@ impl LastStack {
         recorded.copy_from_slice(&self.addresses[range]);
     }
 
-    /// A recorded frame's address, stack pointer and frame pointer.
+    /// Returns a recorded frame's address, stack pointer and frame pointer.
     pub(crate) fn frame(&self, index: usize) -> (u64, u64, u64) {
         (self.addresses[index], self.slots[index].wrapping_add(8), self.details[index].fp)
     }
 
-    /// Whether the recorded frame at `cursor` is this one.
+    /// Returns whether the recorded frame at `cursor` has this address and these registers.
     #[inline(always)]
     pub(crate) fn is_at(&self, cursor: usize, address: u64, sp: u64, fp: u64) -> bool {
         if self.slots[cursor] != sp.wrapping_sub(8) || cursor >= CAPACITY || self.addresses[cursor] != address {
@@ -206,8 +207,8 @@ impl LastStack {
         detail.fp == fp || detail.saved & NEEDS_FP == 0
     }
 
-    /// Checks the whole record against a stack that is readable up to `high` and whose innermost frame is
-    /// given: [`Verified::Changed`] with the first recorded frame that may still be there.
+    /// Checks the whole record against a stack that is readable up to `high`, with the given innermost frame.
+    /// [`Verified::Changed`] has the first recorded frame that may still exist.
     #[inline(always)]
     pub(crate) fn verify_all(&self, frame: &Frame, limit: usize, high: u64) -> Verified {
         if self.pending != 0 || !self.is_at(self.top, frame.address.to_bits(), frame.sp, frame.fp) {
@@ -219,20 +220,20 @@ impl LastStack {
         }
     }
 
-    /// How far up the stack the record reaches from the frame at `at`, up to the next barrier.
+    /// Returns how far up the stack the record extends from the frame at `at`, up to the next barrier.
     pub(crate) fn extent(&self, at: usize) -> u64 {
         let barrier = self.details[at].barrier;
         let end = if barrier == NO_BARRIER { CAPACITY - 1 } else { barrier as usize };
         self.slots[end].wrapping_add(8)
     }
 
-    /// Checks the record from the frame at `at`, known to be there, outwards: at most `limit` frames,
-    /// `at` included. The stack is readable up to `high`.
+    /// Checks the record outward from the frame at `at`, which is known to be valid: at most `limit` frames,
+    /// including `at`. The stack is readable up to `high`.
     #[inline(always)]
     pub(crate) fn verify(&self, at: usize, limit: usize, high: u64) -> Verified {
         let detail = &self.details[at];
         let root = CAPACITY - 1;
-        let (mut end, mut outcome) = (root, Verified::Whole(root));
+        let (mut end, mut outcome) = (root, Verified::Complete(root));
         if detail.barrier != NO_BARRIER {
             end = detail.barrier as usize;
             outcome = Verified::Barrier(end);
@@ -244,9 +245,9 @@ impl LastStack {
         if self.slots[end].wrapping_add(8) > high {
             return Verified::Changed(at + 1);
         }
-        // SAFETY: at <= end < CAPACITY. All slots up to `end` lie between the current stack pointer
-        // and `high`, since they increase up to the next barrier; so do all saved
-        // words of the steps between, which lie inside their frames.
+        // SAFETY: at <= end < CAPACITY. All slots up to `end` are between the current stack pointer and `high`,
+        // because they increase up to the next barrier; so are all saved words of the steps between, which are
+        // inside their frames.
         if unsafe { self.slots_hold(at + 1, end) && self.saved_hold(at, end) } {
             outcome
         } else {
@@ -254,17 +255,17 @@ impl LastStack {
         }
     }
 
-    /// Whether the return addresses of frames `from..=end` are in their slots.
+    /// Returns whether the slots of frames `from..=end` still contain their return addresses.
     ///
     /// # Safety
     /// `end < CAPACITY`, and those slots are readable.
     #[inline(always)]
     unsafe fn slots_hold(&self, from: usize, end: usize) -> bool {
         let count = end + 1 - from;
-        // SAFETY: from..=end are in bounds by the caller's word.
+        // SAFETY: from..=end are in bounds, as the caller promises.
         let (slots, addresses) =
             unsafe { (self.slots.get_unchecked(from..from + count), self.addresses.get_unchecked(from..from + count)) };
-        // SAFETY: the caller vouches for the slots.
+        // SAFETY: the caller promises readable slots.
         let holds = |(slot, address): (&u64, &u64)| unsafe { read_word(*slot) } == *address;
         let (slot_groups, slot_rest) = slots.as_chunks::<8>();
         let (address_groups, address_rest) = addresses.as_chunks::<8>();
@@ -272,14 +273,14 @@ impl LastStack {
             && slot_rest.iter().zip(address_rest).all(holds)
     }
 
-    /// Whether the saved words of the steps of frames `at..end` are as recorded.
+    /// Returns whether the saved words of the steps of frames `at..end` are unchanged.
     ///
     /// # Safety
     /// `at <= end < CAPACITY`, and those words are readable.
     #[inline(always)]
     unsafe fn saved_hold(&self, at: usize, end: usize) -> bool {
         let (groups, rest) = self.saved_words(at, end).as_chunks::<8>();
-        // SAFETY: the caller vouches for the words.
+        // SAFETY: the caller promises readable words.
         let holds = |word: &SavedWord| unsafe { read_word(word.address) } == word.value;
         groups.iter().all(|group| group.iter().all(holds)) && rest.iter().all(holds)
     }
@@ -290,7 +291,7 @@ impl LastStack {
         &self.saved[first(at)..first(end)]
     }
 
-    /// The first frame after `at` that is not as recorded.
+    /// Returns the first frame after `at` that has changed.
     #[cold]
     #[inline(never)]
     fn first_changed(&self, at: usize, end: usize) -> usize {
@@ -303,12 +304,12 @@ impl LastStack {
         end
     }
 
-    /// Records the first `count` walked frames in front of the recorded frame `joined`, or of nothing
-    /// (`joined == CAPACITY`). `count <= joined`.
+    /// Records the first `count` walked frames in front of the recorded frame `joined`, or of nothing (`joined ==
+    /// CAPACITY`). `count <= joined`.
     #[inline(always)]
     fn put_before(&mut self, joined: usize, count: usize) {
         let mut index = joined;
-        // Of the frame outside the current one: where it is, and whether its frame pointer matters.
+        // The next frame outward: its index, and whether its frame pointer matters.
         let (mut outer_sp, mut outer_frame_pointer, mut wants_fp, mut barrier);
         let mut left = count;
         if joined == CAPACITY {
@@ -318,10 +319,10 @@ impl LastStack {
             }
             (index, left) = (index - 1, left - 1);
             let last = self.walked[left];
-            // Only an outermost frame ends the stack whatever memory holds.
-            let is_whole = last.rule.kind() == Kind::End;
-            barrier = if is_whole { NO_BARRIER } else { index as u32 };
-            (outer_sp, outer_frame_pointer, wants_fp) = (last.sp, last.fp, !is_whole);
+            // Only an outermost frame ends the stack independent of memory.
+            let is_complete = last.rule.kind() == RuleKind::End;
+            barrier = if is_complete { NO_BARRIER } else { index as u32 };
+            (outer_sp, outer_frame_pointer, wants_fp) = (last.sp, last.fp, !is_complete);
             self.store(index, &last, wants_fp, barrier);
         } else {
             let detail = self.details[joined];
@@ -342,7 +343,7 @@ impl LastStack {
                 needs_fp = rule.counts_from_fp() || (!saves_fp && wants_fp);
             } else {
                 needs_fp = true;
-                if rule.kind() == Kind::FpDeref {
+                if rule.kind() == RuleKind::FpDeref {
                     self.save(frame.fp.wrapping_add(rule.cfa_offset()), outer_sp);
                     if wants_fp {
                         self.save(frame.fp.wrapping_add(rule.fp_offset()), outer_frame_pointer);
@@ -358,14 +359,14 @@ impl LastStack {
     }
 
     #[inline(always)]
-    fn store(&mut self, index: usize, frame: &Walked, needs_fp: bool, barrier: u32) {
+    fn store(&mut self, index: usize, frame: &WalkedFrame, needs_fp: bool, barrier: u32) {
         self.addresses[index] = frame.address;
         self.slots[index] = frame.sp.wrapping_sub(8);
         let saved = self.saved_top as u32 | if needs_fp { NEEDS_FP } else { 0 };
-        self.details[index] = Detail { fp: frame.fp, saved, barrier };
+        self.details[index] = FrameDetail { fp: frame.fp, saved, barrier };
     }
 
-    /// Two words a frame at the most, so there is always room.
+    /// A frame has at most two saved words, so there is always enough space.
     #[inline(always)]
     fn save(&mut self, address: u64, value: u64) {
         self.saved_top -= 1;

@@ -1,4 +1,4 @@
-//! The dynamic loader: which module holds an address.
+//! The dynamic loader: finds the module that contains an address.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, offset_of};
@@ -20,7 +20,7 @@ pub(crate) struct Module {
 /// `_dl_find_object`, if the C library has it.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks `_dl_find_object` up. May be called many times, by many threads at once: each finds the same.
+/// Looks up `_dl_find_object`. May be called repeatedly and concurrently: every call finds the same.
 pub(crate) fn prepare() {
     if cfg!(target_env = "gnu") && !cfg!(target_feature = "crt-static") {
         // SAFETY: dlsym with a literal name.
@@ -29,28 +29,28 @@ pub(crate) fn prepare() {
     }
 }
 
-/// The module that holds `pc`.
+/// Returns the module that holds `pc`.
 pub(crate) fn find_module(pc: u64) -> Option<Module> {
     let find = FIND_OBJECT.load(Ordering::Relaxed);
     if find.is_null() {
         return find_by_iteration(pc);
     }
-    // SAFETY: the symbol has this type in every C library that has it.
+    // SAFETY: the symbol has this type in every C library that defines it.
     let find = unsafe { core::mem::transmute::<*mut c_void, FindObject>(find) };
     let mut object = MaybeUninit::<Object>::uninit();
     // SAFETY: the address is only compared; `object` is large enough for the result.
     if unsafe { find(ptr::without_provenance_mut(pc as usize), object.as_mut_ptr()) } != 0 {
         return None;
     }
-    // SAFETY: filled in on success.
+    // SAFETY: initialised on success.
     let object = unsafe { object.assume_init() };
     let (start, end) = (object.start.addr() as u64, object.end.addr() as u64);
     let module = Module { start, end, table: None };
     if object.unwind_header.is_null() {
         return Some(module);
     }
-    // SAFETY: the module is loaded, its first page holds its program headers if it begins with an ELF
-    // header, and the link map's first field is the load bias.
+    // SAFETY: the module is loaded, its first page contains its program headers if it begins with an ELF header,
+    // and the link map's first field is the load bias.
     let segments = unsafe { Segments::of_image(object.start, *object.link_map) };
     match segments {
         Some(segments) => Some(Module { table: segments.table(object.unwind_header.addr() as u64), ..module }),
@@ -80,13 +80,13 @@ struct Segments {
 }
 
 impl Segments {
-    /// The program headers in the first page of a loaded image.
+    /// Returns the program headers in the first page of a loaded image.
     ///
     /// # Safety
     /// `image` is the start of a loaded module whose first page is readable.
     unsafe fn of_image(image: *const c_void, bias: u64) -> Option<Self> {
         const FIRST_PAGE: u64 = 4096;
-        // SAFETY: the header lies in the first page.
+        // SAFETY: the header is in the first page.
         let header = unsafe { &*image.cast::<libc::Elf64_Ehdr>() };
         let size = u64::from(header.e_phnum) * size_of::<libc::Elf64_Phdr>() as u64;
         let fits = header.e_phoff.checked_add(size).is_some_and(|end| end <= FIRST_PAGE);
@@ -99,11 +99,11 @@ impl Segments {
     }
 
     fn iter(&self) -> impl Iterator<Item = &libc::Elf64_Phdr> {
-        // SAFETY: the constructor vouches for pointer and count, and the module is loaded.
+        // SAFETY: the constructor guarantees pointer and count, and the module is loaded.
         unsafe { core::slice::from_raw_parts(self.headers, self.count) }.iter()
     }
 
-    /// The address range of the loadable segment that holds `address`.
+    /// Returns the address range of the loadable segment that contains `address`.
     fn holding(&self, address: u64) -> Option<(u64, u64)> {
         self.iter().filter(|header| header.p_type == libc::PT_LOAD).find_map(|header| {
             let start = self.bias.wrapping_add(header.p_vaddr);
@@ -114,14 +114,14 @@ impl Segments {
     fn table(&self, unwind_header: u64) -> Option<Table<'static>> {
         let (address, length) = self.holding(unwind_header)?;
         let pointer = ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: the file's part of a loaded segment is mapped and readable while the module stays
-        // loaded; the table is dropped when any module is unloaded.
+        // SAFETY: the file's part of a loaded segment is mapped and readable while the module is loaded; the table
+        // is dropped when any module is unloaded.
         let bytes = unsafe { core::slice::from_raw_parts(pointer, length as usize) };
         Table::from_header(Section { bytes, address }, unwind_header).ok()
     }
 }
 
-/// For C libraries without `_dl_find_object`. Takes the loader's lock.
+/// Finds the module in C libraries without `_dl_find_object`. Takes the loader's lock.
 #[cold]
 fn find_by_iteration(pc: u64) -> Option<Module> {
     struct Wanted {
@@ -130,7 +130,7 @@ fn find_by_iteration(pc: u64) -> Option<Module> {
     }
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, size: usize, wanted: *mut c_void) -> c_int {
         debug_assert!(size >= offset_of!(libc::dl_phdr_info, dlpi_adds));
-        // SAFETY: the loader passes valid data, and `wanted` is what is given below.
+        // SAFETY: the loader passes valid data, and `wanted` is the variable below.
         let (info, wanted) = unsafe { (&*info, &mut *wanted.cast::<Wanted>()) };
         let segments = Segments { headers: info.dlpi_phdr, count: usize::from(info.dlpi_phnum), bias: info.dlpi_addr };
         if segments.holding(wanted.pc).is_none() {
@@ -145,7 +145,7 @@ fn find_by_iteration(pc: u64) -> Option<Module> {
         1
     }
     let mut wanted = Wanted { pc, module: None };
-    // SAFETY: the callback fits and `wanted` outlives the call.
+    // SAFETY: the callback has the right signature, and `wanted` outlives the call.
     let is_answered = unsafe { visit_loaded_objects(visit, (&raw mut wanted).cast()) };
     wanted.module.filter(|_| is_answered)
 }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_find_the_same_module() {
+    fn both_functions_find_the_same_module() {
         prepare();
         for pc in [address_of_a_function(), find_module as *const c_void as u64] {
             let (fast, slow) = (find_module(pc).unwrap(), find_by_iteration(pc).unwrap());

@@ -1,6 +1,6 @@
-//! Capture on Linux. The platform's contract (see `unsupported.rs` for its twin): `capture`,
-//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `loads_counter`, `register_code`,
-//! `RegisteredCode` and `ThreadMemory`.
+//! Capture on Linux. Each platform (see also `unsupported.rs`) provides `capture`, `capture_with_stack_pointers`,
+//! `capture_from_context`, `prepare`, `stats`, `modules`, `loads_counter`, `register_code`, `RegisteredCode` and
+//! `ThreadMemory`.
 
 mod arch;
 mod capture;
@@ -63,14 +63,14 @@ pub(crate) fn capture_with_stack_pointers(
 }
 
 /// # Safety
-/// `context` points to a `ucontext_t` that the kernel, or code imitating it, filled in.
+/// `context` points to a `ucontext_t` that the kernel, or code imitating it, initialised.
 pub(crate) unsafe fn capture_from_context(
     context: *const c_void,
     frames: &mut [CodeAddress],
     stack_pointers: Option<&mut [StackPointer]>,
     skip: usize,
 ) -> Captured {
-    // SAFETY: the caller vouches for the context.
+    // SAFETY: the caller promises a valid context.
     let registers = unsafe { arch::Registers::from_context(context.cast()) };
     let output = Output::new(frames, stack_pointers, skip);
     // SAFETY: the output was made from slices.

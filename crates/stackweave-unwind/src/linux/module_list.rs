@@ -1,4 +1,4 @@
-//! The modules of this process, for those who give addresses names.
+//! The modules of this process, for the resolution of names.
 
 use core::ffi::{CStr, c_int, c_void};
 use std::ffi::OsStr;
@@ -8,17 +8,17 @@ use std::sync::Mutex;
 
 use stackweave_core::{BuildId, Module, ModuleList};
 
-use crate::platform::loaded_objects::visit_patiently;
+use crate::platform::loaded_objects::visit_and_wait;
 
-/// The modules that are loaded now and have code. Those without are in no stack: data, and the words of our threads, which are
-/// in no file.
+/// Returns the loaded modules that have code. Modules without code are in no stack: data, and the object with
+/// thread-local words, which is in no file.
 pub(crate) fn modules() -> ModuleList {
     let mut modules: Vec<Module> = Vec::new();
-    // SAFETY: the callback fits and `modules` outlives the call.
-    let is_whole = unsafe { visit_patiently(add, (&raw mut modules).cast()) };
-    // Only tried: a forked child may find it locked by a thread that it does not have.
+    // SAFETY: the callback has the right signature, and `modules` outlives the call.
+    let is_complete = unsafe { visit_and_wait(add, (&raw mut modules).cast()) };
+    // Only try to lock: in a forked child, a thread that it does not have may hold the lock.
     let mut last = LAST.try_lock().ok();
-    if !is_whole {
+    if !is_complete {
         return last.and_then(|last| last.clone()).unwrap_or_default();
     }
     let modules = ModuleList::new(modules);
@@ -28,13 +28,13 @@ pub(crate) fn modules() -> ModuleList {
     modules
 }
 
-/// What was found last, for those who ask while the loader's list is locked.
+/// The result of the last call, for callers while the loader's list is locked.
 static LAST: Mutex<Option<ModuleList>> = Mutex::new(None);
 
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, modules: *mut c_void) -> c_int {
-    // SAFETY: the loader passes valid data, and `modules` is what is given above.
+    // SAFETY: the loader passes valid data, and `modules` is the variable above.
     let (info, modules) = unsafe { (&*info, &mut *modules.cast::<Vec<Module>>()) };
-    // SAFETY: the loader vouches for its headers while the callback runs.
+    // SAFETY: the loader keeps its headers valid while the callback runs.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let address = |header: &libc::Elf64_Phdr| info.dlpi_addr.wrapping_add(header.p_vaddr);
     let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
@@ -50,12 +50,13 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, modules: *mut 
     0
 }
 
-/// The loader names libraries by their path, and the program itself, which comes first, by nothing.
+/// Returns the path of a module: the loader's name for libraries, and the executable for the program itself, which
+/// comes first and has no name.
 fn path_of(info: &libc::dl_phdr_info, is_first: bool) -> PathBuf {
     if info.dlpi_name.is_null() {
         return PathBuf::new();
     }
-    // SAFETY: a string that the loader keeps while the module is loaded.
+    // SAFETY: the loader keeps the string while the module is loaded.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
     match name {
         b"" if is_first => std::env::current_exe().unwrap_or_default(),
@@ -64,15 +65,15 @@ fn path_of(info: &libc::dl_phdr_info, is_first: bool) -> PathBuf {
     }
 }
 
-/// The bytes of a loaded segment.
+/// Returns the bytes of a loaded segment.
 fn bytes(address: u64, length: u64) -> &'static [u8] {
     let pointer = core::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: a segment of a module that stays loaded while the loader's callback runs, in which alone these
-    // bytes are used.
+    // SAFETY: a segment of a module that remains loaded while the loader's callback runs; the bytes are used only
+    // there.
     unsafe { core::slice::from_raw_parts(pointer, length as usize) }
 }
 
-/// The build id in a module's notes.
+/// Returns the build id in a module's notes.
 fn build_id_in(mut notes: &[u8]) -> Option<BuildId> {
     const GNU_BUILD_ID: u32 = 3;
     loop {
@@ -92,9 +93,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_program_and_its_c_library_are_there() {
+    fn this_program_and_its_c_library_are_listed() {
         let modules = modules();
-        let here = this_program_and_its_c_library_are_there as *const () as u64;
+        let here = this_program_and_its_c_library_are_listed as *const () as u64;
         let (_, program) = modules.find(here).unwrap();
         assert_eq!(program.path, std::env::current_exe().unwrap());
         let strlen = (libc::strlen as unsafe extern "C" fn(*const i8) -> usize) as *const () as u64;
@@ -105,19 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_another_thread_keeps_locked_is_not_waited_for() {
-        unsafe extern "C" fn ask_elsewhere(_: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-            let (answer, answered) = std::sync::mpsc::channel();
-            std::thread::spawn(move || answer.send(modules()));
-            // SAFETY: what is given below.
-            unsafe { *found.cast() = answered.recv_timeout(core::time::Duration::from_secs(60)).ok() };
+    fn a_list_that_another_thread_keeps_locked_does_not_block() {
+        unsafe extern "C" fn query_in_other_thread(_: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            std::thread::spawn(move || sender.send(modules()));
+            // SAFETY: the variable below.
+            unsafe { *found.cast() = receiver.recv_timeout(core::time::Duration::from_secs(60)).ok() };
             1
         }
         crate::platform::unload_watch::kind();
         let known = modules();
         let mut found: Option<ModuleList> = None;
-        // SAFETY: the callback fits, and `found` outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(ask_elsewhere), (&raw mut found).cast()) };
+        // SAFETY: the callback has the right signature, and `found` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(query_in_other_thread), (&raw mut found).cast()) };
         assert_eq!(found.map(|found| found.as_slice().len()), Some(known.as_slice().len()));
     }
 

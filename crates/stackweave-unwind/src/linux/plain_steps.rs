@@ -1,65 +1,65 @@
 //! The hot loop: plain steps by predicted rules, one after the other.
 //!
-//! A loop of its own, with everything in registers: the guess for the next entry must not wait for
-//! memory. It knows nothing but the common case and returns at the first frame that is anything else.
+//! It is separate so that everything is in registers: the guess for the next entry must not wait for memory. It
+//! handles only the common case and returns at the first frame that is different.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::arch::is_user_address;
-use crate::platform::last_stack::Walked;
+use crate::platform::last_stack::WalkedFrame;
 use crate::platform::rule_cache::{Guess, RuleCache};
 use crate::platform::stack_memory::read_word;
 
-/// Where the loop is.
+/// The position of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     /// The current frame: `CodeAddress` bits, stack pointer, frame pointer.
     pub(crate) address: u64,
     pub(crate) sp: u64,
     pub(crate) fp: u64,
-    /// The cache entry that the current frame is likely to have, and that of the frame before.
+    /// The cache entry that the current frame is likely to have, and that of the previous frame.
     pub(crate) guess: Guess,
     pub(crate) before: Guess,
-    /// The first frame of the last stack that is not inside the current one.
+    /// The first frame of the last stack that is not inside the current frame.
     pub(crate) cursor: usize,
-    /// How many frames have been written.
+    /// Number of frames that have been written.
     pub(crate) count: usize,
 }
 
 /// Why the loop returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// The last stack has a frame at the current stack pointer: it may be the same one.
+    /// The last stack has a frame at the current stack pointer, which may be the same.
     Met,
     /// The guess for the current frame was wrong.
     WrongGuess,
-    /// The last frame written needs another kind of step, or ends the stack, or filled the buffer.
+    /// The frame written last needs a different kind of step, or ends the stack, or filled the buffer.
     NotPlain,
 }
 
-/// Where the loop reads and writes.
+/// The inputs and outputs of the loop.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) cache: &'a RuleCache,
     /// The slots of the last stack; the last word is `u64::MAX`.
     pub(crate) slots: &'a [u64],
-    /// Room for the frames that are walked: the loop stops when it is full.
-    pub(crate) walked: &'a mut [Walked],
+    /// Memory for the walked frames: the loop stops when it is full.
+    pub(crate) walked: &'a mut [WalkedFrame],
     /// The end of the stack that is being read.
     pub(crate) high: u64,
 }
 
-/// Steps from `position` on while the steps are plain and the guesses right.
+/// Takes steps from `position` while the steps are plain and the guesses right.
 ///
 /// # Safety
 /// The stack is readable from `position.sp` to `high`; `position.cursor` is an index into `slots`, and
-/// `position.count` one into `walked`.
+/// `position.count` is an index into `walked`.
 #[inline(never)]
 pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundings<'_>) -> Pause {
     let Position { mut address, mut sp, mut fp, mut guess, mut before, mut cursor, count } = *position;
     let (cache, high, slots) = (surroundings.cache, surroundings.high, surroundings.slots);
     let first = surroundings.walked.as_mut_ptr();
-    // SAFETY: an index into the slice, by the caller's word.
+    // SAFETY: an index into the slice, as the caller promises.
     let mut next = unsafe { first.add(count) };
     // SAFETY: one past the end of the slice.
     let full = unsafe { first.add(surroundings.walked.len()) };
@@ -69,7 +69,7 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
         while unsafe { *slots.get_unchecked(cursor) } < own_slot {
             cursor += 1;
         }
-        // SAFETY: as above.
+        // SAFETY: the search above ends inside the slice.
         if unsafe { *slots.get_unchecked(cursor) } == own_slot {
             break Pause::Met;
         }
@@ -77,7 +77,7 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
         before = guess;
         guess = rule.guess();
         // SAFETY: next < full.
-        unsafe { next.write(Walked { address, sp, fp, rule }) };
+        unsafe { next.write(WalkedFrame { address, sp, fp, rule }) };
         // SAFETY: at most one past the end.
         next = unsafe { next.add(1) };
         let cfa = if rule.counts_from_fp() { fp } else { sp }.wrapping_add(rule.cfa_offset());
@@ -90,7 +90,7 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
             if saved < sp {
                 break Pause::NotPlain;
             }
-            // SAFETY: sp <= saved, and saved + 8 < cfa <= high, by the rule's making.
+            // SAFETY: sp <= saved, and saved + 8 < cfa <= high, by the construction of rules.
             callers_fp = unsafe { read_word(saved) };
         }
         // SAFETY: sp + 8 <= cfa <= high.

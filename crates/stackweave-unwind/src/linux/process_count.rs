@@ -1,5 +1,5 @@
-//! A number of threads that are inside something, which a forked child does not take over: it has none of the parent's other
-//! threads, and must not wait for them.
+//! Counts threads in a critical section. A forked child does not inherit the count: it does not have the parent's
+//! other threads, and must not wait for them.
 //!
 //! Async-signal-safe.
 
@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 const PROCESS_SHIFT: u32 = 32;
 
-/// How many threads of this process are inside. The upper half is the process that the lower half counts for.
+/// The number of threads of this process inside. The upper half is the id of the process for which the lower half
+/// counts.
 #[derive(Debug)]
 pub(crate) struct ProcessCount(AtomicU64);
 
@@ -16,17 +17,17 @@ impl ProcessCount {
         Self(AtomicU64::new(0))
     }
 
-    /// The calling thread goes inside; [`ProcessCount::leave`] must follow.
+    /// Enters the section; [`ProcessCount::leave`] must follow.
     pub(crate) fn enter(&self) {
         self.update(|count| Some(count + 1));
     }
 
-    /// The calling thread goes inside if nobody is. Returns whether it does.
-    pub(crate) fn enter_alone(&self) -> bool {
+    /// Enters the section if no thread is inside. Returns whether it did.
+    pub(crate) fn try_enter_alone(&self) -> bool {
         self.update(|count| (count == 0).then_some(1))
     }
 
-    /// The calling thread comes out. In a child that was forked while its thread was inside, nothing is left to count.
+    /// Leaves the section. In a child that was forked while its thread was inside, there is nothing to count.
     pub(crate) fn leave(&self) {
         self.update(|count| count.checked_sub(1));
     }
@@ -37,13 +38,13 @@ impl ProcessCount {
     }
 
     fn update(&self, change: impl Fn(u64) -> Option<u64>) -> bool {
-        let mine = u64::from(std::process::id()) << PROCESS_SHIFT;
-        let changed = |state: u64| change(count_here(state)).map(|count| mine | count);
+        let own = u64::from(std::process::id()) << PROCESS_SHIFT;
+        let changed = |state: u64| change(count_here(state)).map(|count| own | count);
         self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed).is_ok()
     }
 }
 
-/// The threads of this process in a state.
+/// Returns the number of threads of this process in a state.
 fn count_here(state: u64) -> u64 {
     let is_mine = state >> PROCESS_SHIFT == u64::from(std::process::id());
     if is_mine { u64::from(state as u32) } else { 0 }
@@ -60,8 +61,8 @@ mod tests {
         count.leave();
         assert!(count.is_empty());
         count.enter();
-        assert!(!count.is_empty() && !count.enter_alone());
+        assert!(!count.is_empty() && !count.try_enter_alone());
         count.leave();
-        assert!(count.is_empty() && count.enter_alone() && !count.enter_alone());
+        assert!(count.is_empty() && count.try_enter_alone() && !count.try_enter_alone());
     }
 }

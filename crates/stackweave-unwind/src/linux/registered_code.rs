@@ -1,7 +1,8 @@
-//! Code that no module holds: what a just-in-time compiler made known.
+//! Registered code outside of modules, such as that of a just-in-time compiler.
 //!
-//! Two ways in: [`register_code`] here, and `__register_frame` of libgcc, which LLVM's compilers call.
-//! Ours are searched without a lock; removing one waits until no capture is looking.
+//! There are two ways to register: [`register_code`] here, and libgcc's `__register_frame`, which LLVM's compilers
+//! call. Stackweave's own registrations are searched without a lock; removing one waits until no capture is
+//! reading them.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -10,46 +11,47 @@ use crate::platform::cfi::{Cie, Section, Table, rule_at};
 use crate::platform::process_count::ProcessCount;
 use crate::platform::rule::Rule;
 
-/// A range of generated code whose frames Stackweave can walk through, until it is dropped.
+/// A range of generated code whose frames Stackweave can walk through, until this is dropped.
 #[derive(Debug)]
 #[must_use = "dropping it makes the code unknown again"]
 pub struct RegisteredCode {
-    code: *const Code,
+    code: *const Registration,
 }
 
 // SAFETY: the pointer is to an immutable value that only `drop` frees.
 unsafe impl Send for RegisteredCode {}
-// SAFETY: as above; nothing is done through a shared reference.
+// SAFETY: the value is immutable, and shared references give no access to it.
 unsafe impl Sync for RegisteredCode {}
 
 /// One registration.
 #[derive(Debug)]
-struct Code {
+struct Registration {
     start: u64,
     length: u64,
-    /// A copy of its `.eh_frame`, and where the original lies; empty: the code keeps frame pointers.
+    /// A copy of its `.eh_frame`, and the address of the original; empty: the code keeps frame pointers.
     entries: Vec<u8>,
     entries_address: u64,
 }
 
-/// The registrations: replaced as a whole when one comes or goes.
-static CODES: AtomicPtr<Vec<*const Code>> = AtomicPtr::new(core::ptr::null_mut());
-/// How many captures are looking at `CODES`.
+/// The registrations. The list is replaced as a whole when one is added or removed.
+static CODES: AtomicPtr<Vec<*const Registration>> = AtomicPtr::new(core::ptr::null_mut());
+/// The captures that are reading `CODES`.
 static READERS: ProcessCount = ProcessCount::new();
-/// Grows when a registration goes: rules read from it must be dropped, as for an unloaded module.
+/// Incremented when a registration is removed: rules that were read from it must be dropped, as for an unloaded
+/// module.
 static REMOVALS: AtomicU64 = AtomicU64::new(0);
-/// Serialises those who register and remove; captures never take it.
+/// Serialises additions and removals; captures never take it.
 static CHANGES: ProcessCount = ProcessCount::new();
 
-/// Makes generated code known.
+/// Registers generated code.
 ///
-/// `eh_frame` is the code's unwind table as in an object file's `.eh_frame` section, loaded and
-/// relocated at its own address; it is copied. Without one (an empty slice) the code must keep frame
-/// pointers: `push %rbp; mov %rsp, %rbp` at each function's start.
+/// `eh_frame` is the code's unwind table, as in an object file's `.eh_frame` section, loaded and relocated at its
+/// address; it is copied. Without one (an empty slice), the code must keep frame pointers: `push %rbp; mov %rsp,
+/// %rbp` at each function's start.
 ///
 /// Must not be called from a signal handler; nor may the result be dropped in one.
 pub fn register_code(start: *const u8, length: usize, eh_frame: &[u8]) -> RegisteredCode {
-    let code = Box::into_raw(Box::new(Code {
+    let code = Box::into_raw(Box::new(Registration {
         start: start.addr() as u64,
         length: length as u64,
         entries: eh_frame.to_vec(),
@@ -68,14 +70,15 @@ impl Drop for RegisteredCode {
     }
 }
 
-/// Replaces the list by a changed copy, and waits until nobody reads the old one.
-fn change(edit: impl FnOnce(&mut Vec<*const Code>)) {
-    while !CHANGES.enter_alone() {
+/// Replaces the list by a changed copy, and waits until no thread reads the old one.
+fn change(edit: impl FnOnce(&mut Vec<*const Registration>)) {
+    while !CHANGES.try_enter_alone() {
         std::thread::yield_now();
     }
     let old = CODES.load(Ordering::SeqCst);
-    // SAFETY: only replaced, and freed after that, by the one thread that changes it. In a child that was forked meanwhile,
-    // the list is the old or the new one, both of which are whole; what the other thread had not freed yet stays.
+    // SAFETY: only the one thread that changes the list replaces it, and frees it afterwards. In a child that was
+    // forked meanwhile, the list is the old or the new one, both of which are complete; what the other thread had
+    // not freed yet is never freed.
     let mut codes = if old.is_null() { Vec::new() } else { unsafe { (*old).clone() } };
     edit(&mut codes);
     CODES.store(Box::into_raw(Box::new(codes)), Ordering::SeqCst);
@@ -83,19 +86,19 @@ fn change(edit: impl FnOnce(&mut Vec<*const Code>)) {
         std::thread::yield_now();
     }
     if !old.is_null() {
-        // SAFETY: no reader was left after the new list was in place.
+        // SAFETY: no reader was left after the new list was stored.
         drop(unsafe { Box::from_raw(old) });
     }
     CHANGES.leave();
 }
 
-/// How often a registration has gone.
+/// Returns the number of removed registrations.
 #[inline(always)]
 pub(crate) fn removals() -> u64 {
     REMOVALS.load(Ordering::Relaxed)
 }
 
-/// The rule for `pc` if it lies in registered code.
+/// Returns the rule for `pc` if it is in registered code.
 pub(crate) fn rule(pc: u64) -> Option<Rule> {
     with_code(pc, |code| {
         if code.entries.is_empty() {
@@ -106,28 +109,28 @@ pub(crate) fn rule(pc: u64) -> Option<Rule> {
     })
 }
 
-/// Calls `then` with the unwind entries of the registered code that holds `pc`.
+/// Calls `then` with the unwind entries of the registered code that contains `pc`.
 pub(crate) fn with_entries<R>(pc: u64, then: impl FnOnce(Table<'_>) -> R) -> Option<R> {
     with_code(pc, |code| then(Table::from_entries(Section { bytes: &code.entries, address: code.entries_address })))
 }
 
-fn with_code<R>(pc: u64, then: impl FnOnce(&Code) -> R) -> Option<R> {
+fn with_code<R>(pc: u64, then: impl FnOnce(&Registration) -> R) -> Option<R> {
     if CODES.load(Ordering::Relaxed).is_null() {
         return None;
     }
     READERS.enter();
     let codes = CODES.load(Ordering::SeqCst);
-    // SAFETY: the list, and each registration in it, stays while READERS is not empty.
+    // SAFETY: the list, and each registration in it, is valid while READERS is not empty.
     let code = unsafe { (*codes).iter().map(|code| &**code) }.find(|code| pc.wrapping_sub(code.start) < code.length);
     let result = code.map(then);
     READERS.leave();
     result
 }
 
-/// The unwind entry that libgcc knows for `pc`, as a section and the entry's offset in it.
+/// Returns libgcc's unwind entry for `pc`, as a section and the entry's offset in it.
 ///
-/// Before GCC 13 libgcc takes a lock here if anything was registered with it, so this is not for
-/// signal handlers; such an answer is never cached, since libgcc does not say when it ends.
+/// Before GCC 13, libgcc takes a lock here if anything was registered with it, so this is not for signal handlers.
+/// The result is never cached, because libgcc does not report when it becomes invalid.
 pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     unsafe extern "C" {
         fn _Unwind_Find_FDE(pc: *const c_void, bases: *mut [*const c_void; 3]) -> *const c_void;
@@ -138,7 +141,7 @@ pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     if entry.is_null() {
         return None;
     }
-    // SAFETY: libgcc returned a whole entry: a 32-bit length, then the distance back to its CIE.
+    // SAFETY: libgcc returned a complete entry: a 32-bit length, then the distance back to its CIE.
     let (length, distance) = unsafe {
         (entry.cast::<u32>().read_unaligned() as usize, entry.cast::<u32>().add(1).read_unaligned() as usize)
     };
@@ -147,7 +150,7 @@ pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
         return None;
     }
     let offset = entry.addr() - cie;
-    // SAFETY: both entries belong to one table, which stays while its code is on the stack.
+    // SAFETY: both entries belong to one table, which is valid while its code is on the stack.
     let bytes = unsafe { core::slice::from_raw_parts(entry.byte_sub(offset).cast(), offset + 4 + length) };
     Some((Section { bytes, address: cie as u64 }, offset))
 }
@@ -162,7 +165,7 @@ mod tests {
     fn status_of(child: libc::pid_t) -> Option<i32> {
         let mut status = 0;
         for _ in 0..6_000 {
-            // SAFETY: a child of this process, and a place for its status.
+            // SAFETY: a child of this process, and valid memory for its status.
             if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
                 return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
             }
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_is_forked_while_others_look_or_change_registers_and_removes() {
+    fn a_child_forked_during_a_read_and_a_change_can_register_and_remove() {
         static PLACE: [u8; 16] = [0; 16];
         let pc = PLACE.as_ptr().addr() as u64;
         let registered = register_code(PLACE.as_ptr(), PLACE.len(), &[]);
@@ -190,12 +193,12 @@ mod tests {
             })
         });
         is_inside.recv().unwrap();
-        // Waits for the reader, in the middle of a change.
+        // It waits for the reader, in the middle of a change.
         let changer = std::thread::spawn(|| drop(register_code(PLACE.as_ptr(), 1, &[])));
         while CHANGES.is_empty() {
             std::thread::yield_now();
         }
-        // SAFETY: the child allocates, which glibc allows, and ends without running anything of the parent's.
+        // SAFETY: the child allocates, which glibc allows, and ends without running any of the parent's code.
         let child = unsafe { libc::fork() };
         if child == 0 {
             drop(register_code(PLACE.as_ptr(), 8, &[]));
@@ -208,6 +211,6 @@ mod tests {
         reader.join().unwrap();
         changer.join().unwrap();
         drop(registered);
-        assert_eq!(status, Some(7), "the child hangs, or has lost what was registered");
+        assert_eq!(status, Some(7), "the child hangs, or has lost the registered code");
     }
 }

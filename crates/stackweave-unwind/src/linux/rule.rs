@@ -1,19 +1,18 @@
 //! One frame's step as one word.
 //!
-//! Nearly every row of an unwind table says the same four things: where the canonical frame address
-//! (CFA) is, that the return address lies just below it, and whether the frame pointer was saved.
-//! That fits a word, so a cache entry is two words and a step is a handful of instructions. What
-//! does not fit is [`Kind::General`] and goes to the general evaluator.
+//! Nearly every row of an unwind table states the same: the canonical frame address (CFA), the return address just
+//! below it, and whether the frame pointer was saved. That fits in a word, so a cache entry is two words and a
+//! step is a handful of instructions. Other rows are [`RuleKind::General`] and need the general evaluator.
 
-/// How a frame's caller is found.
+/// How the caller of a frame is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum RuleKind {
     /// `cfa = sp + offset`
     Sp = 0,
     /// `cfa = fp + offset`
     Fp = 1,
-    /// `cfa = *(fp + offset)`, `fp = *(fp + fp_offset)`: code that realigned its stack.
+    /// `cfa = *(fp + offset)`, `fp = *(fp + fp_offset)`: code that has realigned its stack.
     FpDeref = 2,
     /// The outermost frame: it has no caller.
     End = 3,
@@ -21,15 +20,23 @@ pub(crate) enum Kind {
     General = 4,
     /// The module has no unwind entry here: frame pointers may help.
     NoEntry = 5,
-    /// The address is in no module: looked up anew each time, since any code may come here.
+    /// The address is in no module: it is looked up again each time, because code may be loaded there.
     NoModule = 6,
 }
 
-const KINDS: [Kind; 7] = [Kind::Sp, Kind::Fp, Kind::FpDeref, Kind::End, Kind::General, Kind::NoEntry, Kind::NoModule];
+const RULE_KINDS: [RuleKind; 7] = [
+    RuleKind::Sp,
+    RuleKind::Fp,
+    RuleKind::FpDeref,
+    RuleKind::End,
+    RuleKind::General,
+    RuleKind::NoEntry,
+    RuleKind::NoModule,
+];
 
-/// A step, packed: bits 0..32 the CFA offset, 32..48 the offset of the saved frame pointer (from the
-/// CFA, or from the frame pointer for [`Kind::FpDeref`]; 0: not saved), 48..51 the kind, and 52..64
-/// free for whoever stores the rule.
+/// A packed step: bits 0..32 contain the CFA offset, 32..48 the offset of the saved frame pointer (from the CFA,
+/// or from the frame pointer for [`RuleKind::FpDeref`]; 0: not saved), 48..51 the kind, and 52..64 a tag for the
+/// code that stores the rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Rule(u64);
@@ -39,67 +46,67 @@ pub(crate) const TAG_BITS: u32 = 12;
 const TAG_SHIFT: u32 = 64 - TAG_BITS;
 
 impl Rule {
-    /// A rule without offsets.
-    pub(crate) const fn of(kind: Kind) -> Self {
+    /// Creates a rule without offsets.
+    pub(crate) const fn of(kind: RuleKind) -> Self {
         Self((kind as u64) << 48)
     }
 
-    /// A rule with offsets, or [`Kind::General`] when they do not fit or the saved frame pointer
-    /// would not lie inside the frame, so that the hot loop need not ask again.
-    pub(crate) fn with_offsets(kind: Kind, cfa: i64, fp: i64) -> Self {
-        let (Ok(cfa32), Ok(fp16)) = (i32::try_from(cfa), i16::try_from(fp)) else { return Self::of(Kind::General) };
+    /// Creates a rule with offsets, or [`RuleKind::General`] if they do not fit or the saved frame pointer would
+    /// not be inside the frame, so that the hot loop need not check this again.
+    pub(crate) fn with_offsets(kind: RuleKind, cfa: i64, fp: i64) -> Self {
+        let (Ok(cfa32), Ok(fp16)) = (i32::try_from(cfa), i16::try_from(fp)) else { return Self::of(RuleKind::General) };
         let inside = match kind {
-            Kind::Sp => cfa >= 8 && (fp == 0 || (fp <= -16 && cfa + fp >= 0)),
-            Kind::Fp => fp <= 0 && (fp == 0 || fp <= -16),
+            RuleKind::Sp => cfa >= 8 && (fp == 0 || (fp <= -16 && cfa + fp >= 0)),
+            RuleKind::Fp => fp <= 0 && (fp == 0 || fp <= -16),
             _ => true,
         };
         if !inside {
-            return Self::of(Kind::General);
+            return Self::of(RuleKind::General);
         }
         Self(u64::from(cfa32.cast_unsigned()) | u64::from(fp16.cast_unsigned()) << 32 | (kind as u64) << 48)
     }
 
-    /// The frame-pointer step: the caller's frame pointer at `*fp`, the return address above it.
+    /// Returns the frame-pointer step: the caller's frame pointer is at `*fp`, the return address above it.
     pub(crate) fn frame_pointer() -> Self {
-        Self::with_offsets(Kind::Fp, 16, -16)
+        Self::with_offsets(RuleKind::Fp, 16, -16)
     }
 
     #[inline(always)]
-    pub(crate) fn kind(self) -> Kind {
-        KINDS[(self.0 >> 48 & 7) as usize % KINDS.len()]
+    pub(crate) fn kind(self) -> RuleKind {
+        RULE_KINDS[(self.0 >> 48 & 7) as usize % RULE_KINDS.len()]
     }
 
-    /// Whether the step is [`Kind::Sp`] or [`Kind::Fp`].
+    /// Returns whether the step is [`RuleKind::Sp`] or [`RuleKind::Fp`].
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
         self.0 >> 48 & 6 == 0
     }
 
-    /// For a plain step: whether the CFA counts from the frame pointer.
+    /// Returns whether the CFA of a plain step is relative to the frame pointer.
     #[inline(always)]
     pub(crate) fn counts_from_fp(self) -> bool {
         self.0 >> 48 & 1 != 0
     }
 
-    /// The CFA offset, sign-extended for wrapping addition.
+    /// Returns the CFA offset, sign-extended for wrapping addition.
     #[inline(always)]
     pub(crate) fn cfa_offset(self) -> u64 {
         i64::from(self.0 as u32 as i32).cast_unsigned()
     }
 
-    /// The offset of the saved frame pointer, sign-extended; 0 when it was not saved.
+    /// Returns the offset of the saved frame pointer, sign-extended; 0 when it was not saved.
     #[inline(always)]
     pub(crate) fn fp_offset(self) -> u64 {
         i64::from((self.0 >> 32) as u16 as i16).cast_unsigned()
     }
 
-    /// The tag, times 16.
+    /// Returns the tag, times 16.
     #[inline(always)]
     pub(crate) fn tag_times_16(self) -> usize {
         (self.0 >> 48 & 0xfff0) as usize
     }
 
-    /// This rule with `tag`, of which the lowest [`TAG_BITS`] count.
+    /// Returns the rule with `tag`, of which the lowest [`TAG_BITS`] are used.
     #[inline(always)]
     pub(crate) fn with_tag(self, tag: usize) -> Self {
         Self(self.0 & !(u64::MAX << TAG_SHIFT) | (tag as u64) << TAG_SHIFT)
@@ -118,8 +125,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_and_tag_survive_packing() {
-        for kind in KINDS {
+    fn offsets_and_tag_are_packed_without_loss() {
+        for kind in RULE_KINDS {
             for (cfa, fp) in [(8, 0), (16, -16), (4096, -64), (i64::from(i32::MAX), -32768)] {
                 let rule = Rule::with_offsets(kind, cfa, fp);
                 assert_eq!(rule.kind(), kind);
@@ -133,11 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_general() {
-        for (kind, cfa, fp) in
-            [(Kind::Sp, 1 << 40, 0), (Kind::Sp, 16, -40_000), (Kind::Sp, 0, 0), (Kind::Sp, 16, -24), (Kind::Fp, 16, -8)]
-        {
-            assert_eq!(Rule::with_offsets(kind, cfa, fp).kind(), Kind::General, "{kind:?} {cfa} {fp}");
+    fn rules_that_do_not_fit_are_general() {
+        for (kind, cfa, fp) in [
+            (RuleKind::Sp, 1 << 40, 0),
+            (RuleKind::Sp, 16, -40_000),
+            (RuleKind::Sp, 0, 0),
+            (RuleKind::Sp, 16, -24),
+            (RuleKind::Fp, 16, -8),
+        ] {
+            assert_eq!(Rule::with_offsets(kind, cfa, fp).kind(), RuleKind::General, "{kind:?} {cfa} {fp}");
         }
     }
 }

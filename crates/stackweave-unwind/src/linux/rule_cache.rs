@@ -1,24 +1,24 @@
-//! A thread's rules by address: four to a cache line, each naming the one that followed it last time.
+//! A thread's cache of rules by address: four per cache line, each naming the one that followed it last time.
 //!
-//! The chain of a plain walk is address, rule, CFA, return address, and each waits for the one before.
-//! A guess at the next entry, checked against the address once that has arrived, lets the processor
-//! run ahead: 2 ns a frame in place of 5.
+//! The chain of dependencies in a plain walk is address, rule, CFA, return address. A guess of the next entry,
+//! which is checked against the address once that is known, lets the processor run ahead: 2 ns per frame instead
+//! of 5.
 //!
-//! A page of memory is dear when a thread touches it first, so the cache begins with one and grows as it
-//! fills.
+//! The first access of a thread to a page of memory is expensive, so the cache begins with one page and grows as
+//! it fills.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::rule::{Rule, TAG_BITS};
 
-const ENTRIES: usize = 1 << TAG_BITS;
+const CAPACITY: usize = 1 << TAG_BITS;
 const WAYS: usize = 4;
 
-/// An address (as [`CodeAddress`](stackweave_core::CodeAddress) bits; 0: empty) and its rule, whose
-/// tag is the index of the entry that is likely to come next.
+/// An address (as [`CodeAddress`](stackweave_core::CodeAddress) bits; 0: empty) and its rule, whose tag is the
+/// index of the entry that is likely to follow.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Entry {
+struct CachedRule {
     address: u64,
     rule: Rule,
 }
@@ -27,21 +27,21 @@ struct Entry {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct RuleCache {
-    entries: [Entry; ENTRIES],
+    entries: [CachedRule; CAPACITY],
     /// The entry of the last walk's first frame.
     first: Guess,
-    /// How many sets are in use, less one: a power of two, less one. 0 until the first insertion.
+    /// Number of sets in use, less one: a power of two, less one. 0 until the first insertion.
     mask: usize,
-    /// How many rules were put in since the cache last grew.
+    /// Number of rules that were inserted since the cache last grew.
     inserted: usize,
 }
 
 /// One page.
-const FIRST_SETS: usize = 4096 / size_of::<Entry>() / WAYS;
-const MOST_SETS: usize = ENTRIES / WAYS;
+const FIRST_SETS: usize = 4096 / size_of::<CachedRule>() / WAYS;
+const MAX_SETS: usize = CAPACITY / WAYS;
 const GROWTH: usize = 4;
 
-/// Which entry a frame is likely to have, as an offset into the entries.
+/// The entry that a frame is likely to have, as an offset into the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guess(usize);
 
@@ -51,7 +51,7 @@ impl Guess {
 }
 
 impl Rule {
-    /// The entry that followed this one last time.
+    /// Returns the entry that followed this one last time.
     #[inline(always)]
     pub(crate) fn guess(self) -> Guess {
         Guess(self.tag_times_16())
@@ -59,55 +59,55 @@ impl Rule {
 }
 
 impl RuleCache {
-    /// The guess for a walk's first frame.
+    /// Returns the guess for a walk's first frame.
     #[inline(always)]
     pub(crate) fn first_guess(&self) -> Guess {
         self.first
     }
 
-    /// The rule of the guessed entry, if that is the one for `address`.
+    /// Returns the rule of the guessed entry, if it is for `address`.
     #[inline(always)]
     pub(crate) fn guessed(&self, guess: Guess, address: u64) -> Option<Rule> {
-        debug_assert!(guess.0.is_multiple_of(size_of::<Entry>()) && guess.0 < size_of_val(&self.entries));
-        // SAFETY: every guess but `NONE`, which is never asked for, is a multiple of an entry's size and
-        // below 2^16, the size of all entries.
+        debug_assert!(guess.0.is_multiple_of(size_of::<CachedRule>()) && guess.0 < size_of_val(&self.entries));
+        // SAFETY: every guess but `NONE`, which is never looked up, is a multiple of an entry's size and below
+        // 2^16, the size of all entries.
         let entry = unsafe { &*self.entries.as_ptr().byte_add(guess.0) };
         (entry.address == address).then_some(entry.rule)
     }
 
-    /// The entry for `address`.
+    /// Returns the entry for `address`.
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<(Guess, Rule)> {
         let set = self.set(address);
         (set..set + WAYS)
             .find(|index| self.entries[*index].address == address)
-            .map(|index| (Guess(index * size_of::<Entry>()), self.entries[index].rule))
+            .map(|index| (Guess(index * size_of::<CachedRule>()), self.entries[index].rule))
     }
 
-    /// Notes that `next` followed `before`, or was a walk's first (`before` is [`Guess::NONE`]).
+    /// Notes that `next` followed `before`, or was a walk's first entry (`before` is [`Guess::NONE`]).
     #[inline]
     pub(crate) fn predict(&mut self, before: Guess, next: Guess) {
         if next == Guess::NONE {
             return;
         }
-        match self.entries.get_mut(before.0 / size_of::<Entry>()) {
-            Some(entry) => entry.rule = entry.rule.with_tag(next.0 / size_of::<Entry>()),
+        match self.entries.get_mut(before.0 / size_of::<CachedRule>()) {
+            Some(entry) => entry.rule = entry.rule.with_tag(next.0 / size_of::<CachedRule>()),
             None => self.first = next,
         }
     }
 
-    /// Puts a rule in, in place of the oldest of its set.
+    /// Inserts a rule, and replaces the oldest of its set.
     pub(crate) fn insert(&mut self, address: u64, rule: Rule) -> Guess {
         let is_half_full = self.inserted > self.mask / 2 * WAYS;
-        if self.mask == 0 || (is_half_full && self.mask + 1 < MOST_SETS) {
+        if self.mask == 0 || (is_half_full && self.mask + 1 < MAX_SETS) {
             self.grow();
         }
         self.inserted += 1;
         let set = self.set(address);
         let ways = &mut self.entries[set..set + WAYS];
         ways.rotate_right(1);
-        ways[0] = Entry { address, rule: rule.with_tag(set) };
-        Guess(set * size_of::<Entry>())
+        ways[0] = CachedRule { address, rule: rule.with_tag(set) };
+        Guess(set * size_of::<CachedRule>())
     }
 
     pub(crate) fn clear(&mut self) {
@@ -116,17 +116,17 @@ impl RuleCache {
         }
     }
 
-    /// Takes more sets into use, and puts the rules that are there where they now belong.
+    /// Uses more sets, and moves the existing rules to where they now belong.
     fn grow(&mut self) {
         let old = if self.mask == 0 { 0 } else { (self.mask + 1) * WAYS };
-        self.mask = if self.mask == 0 { FIRST_SETS } else { (self.mask + 1) * GROWTH }.min(MOST_SETS) - 1;
+        self.mask = if self.mask == 0 { FIRST_SETS } else { (self.mask + 1) * GROWTH }.min(MAX_SETS) - 1;
         for index in 0..old {
-            let Entry { address, rule } = self.entries[index];
+            let CachedRule { address, rule } = self.entries[index];
             let set = self.set(address);
             if address != 0 && set / WAYS != index / WAYS {
                 self.entries[index].address = 0;
                 self.entries[set..set + WAYS].rotate_right(1);
-                self.entries[set] = Entry { address, rule };
+                self.entries[set] = CachedRule { address, rule };
             }
         }
         self.inserted = 0;
@@ -141,7 +141,7 @@ impl RuleCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::rule::Kind;
+    use crate::platform::rule::RuleKind;
 
     fn empty() -> Box<RuleCache> {
         // SAFETY: all zero bytes are an empty cache.
@@ -150,19 +150,19 @@ mod tests {
 
     #[test]
     fn entries_share_cache_lines() {
-        assert_eq!(size_of::<Entry>() * WAYS, 64);
+        assert_eq!(size_of::<CachedRule>() * WAYS, 64);
         assert_eq!(align_of::<RuleCache>(), 64);
-        assert_eq!(size_of::<Entry>(), 16, "a guess is a tag times 16");
+        assert_eq!(size_of::<CachedRule>(), 16, "a guess is a tag times 16");
     }
 
     #[test]
-    fn what_was_inserted_is_found_until_cleared() {
+    fn inserted_rules_are_found_until_cleared() {
         let mut cache = empty();
-        let rule = Rule::with_offsets(Kind::Sp, 48, -16);
+        let rule = Rule::with_offsets(RuleKind::Sp, 48, -16);
         for address in (0x1000..0x1100).step_by(5) {
             cache.insert(address, rule);
             let (_, found) = cache.find(address).unwrap();
-            assert_eq!((found.kind(), found.cfa_offset()), (Kind::Sp, 48));
+            assert_eq!((found.kind(), found.cfa_offset()), (RuleKind::Sp, 48));
         }
         assert!(cache.find(0x999).is_none());
         cache.clear();
@@ -174,9 +174,9 @@ mod tests {
         let mut cache = empty();
         let addresses = || (1..2000u64).map(|index| index * 0x1235);
         for address in addresses() {
-            cache.insert(address, Rule::with_offsets(Kind::Sp, address.cast_signed() & !7 | 8, 0));
+            cache.insert(address, Rule::with_offsets(RuleKind::Sp, address.cast_signed() & !7 | 8, 0));
         }
-        assert_eq!(cache.mask + 1, MOST_SETS);
+        assert_eq!(cache.mask + 1, MAX_SETS);
         let found = addresses()
             .filter(|address| cache.find(*address).is_some_and(|(_, rule)| rule.cfa_offset() == *address & !7 | 8));
         assert!(found.count() > 1900);
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn prediction_is_checked_against_the_address() {
         let mut cache = empty();
-        let first = cache.insert(0x1000, Rule::of(Kind::End));
-        let second = cache.insert(0x2000, Rule::of(Kind::End));
+        let first = cache.insert(0x1000, Rule::of(RuleKind::End));
+        let second = cache.insert(0x2000, Rule::of(RuleKind::End));
         cache.predict(first, second);
         let (_, rule) = cache.find(0x1000).unwrap();
         assert_eq!(rule.guess(), second);

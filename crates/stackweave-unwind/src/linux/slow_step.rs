@@ -1,4 +1,4 @@
-//! Steps that no compact rule can take: general rows, signal frames, code registered with libgcc.
+//! Steps that compact rules cannot express: general rows, signal frames, code registered with libgcc.
 
 use stackweave_core::{CodeAddress, StopReason};
 
@@ -7,22 +7,22 @@ use crate::platform::cfi::{Cie, Malformed};
 use crate::platform::general::{self, Failure};
 use crate::platform::last_stack::CAPACITY;
 use crate::platform::registered_code;
-use crate::platform::rule::{Kind, Rule};
+use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::stepping::Stepped;
 use crate::platform::walk::{Frame, Start, Walk};
 use crate::platform::without_entry;
 
 type Result<T> = core::result::Result<T, StopReason>;
 
-/// The caller of `frame`.
+/// Finds the caller of `frame`.
 pub(crate) fn step(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame, rule: Rule) -> Result<Frame> {
     match rule.kind() {
-        Kind::End => Err(StopReason::EndOfStack),
-        Kind::General => step_generally(walk, start, frame),
-        Kind::NoModule if has_libgcc_entry(start, frame) => step_generally(walk, start, frame),
-        Kind::NoModule => step_without_entry(walk, frame, StopReason::NoModule),
-        Kind::NoEntry => step_without_entry(walk, frame, StopReason::NoUnwindEntry),
-        Kind::Sp | Kind::Fp | Kind::FpDeref => Err(StopReason::UnsupportedRule),
+        RuleKind::End => Err(StopReason::EndOfStack),
+        RuleKind::General => step_generally(walk, start, frame),
+        RuleKind::NoModule if has_libgcc_entry(start, frame) => step_generally(walk, start, frame),
+        RuleKind::NoModule => step_without_entry(walk, frame, StopReason::NoModule),
+        RuleKind::NoEntry => step_without_entry(walk, frame, StopReason::NoUnwindEntry),
+        RuleKind::Sp | RuleKind::Fp | RuleKind::FpDeref => Err(StopReason::UnsupportedRule),
     }
 }
 
@@ -30,8 +30,8 @@ fn has_libgcc_entry(start: &Start<'_>, frame: Frame) -> bool {
     !start.in_signal_handler() && registered_code::libgcc_entry(frame.address.lookup()).is_some()
 }
 
-/// A general step with what the compact walk knows; if that is too little, with all registers,
-/// followed from the start of the walk.
+/// Takes a general step with the registers that the compact walk knows; if these are not sufficient, with all
+/// registers, followed from the start of the walk.
 fn step_generally(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame) -> Result<Frame> {
     walk.counts.general += 1;
     let partial = Registers::partial(frame.address.address(), frame.sp, frame.fp);
@@ -49,7 +49,7 @@ fn step_generally(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame) -> Resul
     }
 }
 
-/// A step through code that no unwind entry covers, for this reason.
+/// Takes a step through code that no unwind entry covers, for this reason.
 fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> Result<Frame> {
     let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
     let Walk { memory, lookup, .. } = walk;
@@ -58,7 +58,7 @@ fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> 
     enter_caller(walk, frame.sp, &stepped)
 }
 
-/// All registers that can be known at `target`, by general steps from the first frame.
+/// Returns all registers that can be known at `target`, by general steps from the first frame.
 fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Result<Registers> {
     let mut registers = start.registers();
     let mut frame = start.first;
@@ -80,7 +80,7 @@ fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Re
     Err(StopReason::DepthLimit)
 }
 
-/// A general step by the unwind entry that holds `address`, wherever that is.
+/// Takes a general step by the unwind entry for `address`, from any source.
 fn evaluate(
     walk: &mut Walk<'_>,
     start: &Start<'_>,
@@ -111,7 +111,7 @@ fn evaluate(
     general::step(&section, entry, pc, registers, &mut walk.memory)
 }
 
-/// Checks the caller that a step found, and makes its stack the one being read.
+/// Checks the caller that a step found, and enters its stack.
 fn enter_caller(walk: &mut Walk<'_>, sp: u64, stepped: &Stepped) -> Result<Frame> {
     let registers = &stepped.registers;
     let is_readable = if stepped.is_signal_frame {

@@ -1,10 +1,9 @@
-//! Which memory a walk may read.
+//! The memory that a walk may read.
 //!
-//! Every read of a walk lies in one contiguous, readable range that begins at the stack pointer. For a
-//! thread's own stack that range is found once and kept: its upper end is fixed (the thread control
-//! block, or the program's arguments for the first thread), its lower end follows the stack as it
-//! grows. Any other stack (a coroutine's, an alternate signal stack) may be gone by the next capture,
-//! so it is probed page by page, each time.
+//! Every read of a walk is in one contiguous, readable range that begins at the stack pointer. For a thread's own
+//! stack, that range is found once and kept: its upper end is fixed (the thread control block, or the program's
+//! arguments for the first thread), its lower end follows the stack as it grows. Any other stack (a coroutine's,
+//! an alternate signal stack) may be unmapped before the next capture, so it is probed page by page each time.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -13,17 +12,17 @@ use crate::platform::stepping::ReadMemory;
 
 const PAGE: u64 = 4096;
 
-/// How far above the stack pointer a thread's stack may end: beyond, it is taken for a foreign one.
+/// How far above the stack pointer a thread's own stack may end: beyond that, it is treated as a foreign stack.
 const OWN_STACK_LIMIT: u64 = 1 << 30;
 
 /// How much of a foreign stack one capture may read.
 const FOREIGN_STACK_LIMIT: u64 = 1 << 26;
 
-/// What is known of a thread's stacks between captures.
+/// A thread's stacks, as far as they are known between captures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownStacks {
     own: (u64, u64),
-    /// A range that turned out not to reach the end of the thread's own stack.
+    /// A range that does not extend to the end of the thread's own stack.
     foreign: (u64, u64),
     /// The end of the first thread's stack.
     process_top: u64,
@@ -31,29 +30,29 @@ pub(crate) struct KnownStacks {
 
 impl KnownStacks {
     pub(crate) fn new() -> Self {
-        // SAFETY: reads the auxiliary vector, which stays for the life of the process.
+        // SAFETY: reads the auxiliary vector, which exists for the life of the process.
         let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
         Self { own: (0, 0), foreign: (0, 0), process_top: page_end(name) }
     }
 
-    /// Whether `sp` lies in the known part of the thread's own stack.
+    /// Returns whether `sp` is in the known part of the thread's own stack.
     #[inline(always)]
     pub(crate) fn owns(&self, sp: u64) -> bool {
         sp >= self.own.0 && sp < self.own.1
     }
 
-    /// The end of the thread's own stack.
+    /// Returns the end of the thread's own stack.
     #[inline(always)]
     pub(crate) fn own_end(&self) -> u64 {
         self.own.1
     }
 
-    /// Whether `address` lies in a known part of the thread's own stack below `sp`.
+    /// Returns whether `address` is in a known part of the thread's own stack below `sp`.
     pub(crate) fn owns_both(&self, address: u64, sp: u64) -> bool {
         self.owns(address) && self.owns(sp)
     }
 
-    /// Extends the thread's own stack down to `sp`, if everything in between can be read.
+    /// Extends the thread's own stack down to `sp`, if everything in between is readable.
     fn learn(&mut self, sp: u64) -> bool {
         let tops = [arch::thread_control_block(), self.process_top];
         let Some(top) = tops.into_iter().filter(|top| *top > sp).min() else { return false };
@@ -85,13 +84,13 @@ pub(crate) struct StackMemory<'a> {
 }
 
 impl<'a> StackMemory<'a> {
-    /// A walk that has not entered any stack yet.
+    /// Creates the memory of a walk that has not entered any stack yet.
     #[inline(always)]
     pub(crate) fn new(known: &'a mut KnownStacks) -> Self {
         Self { known, low: 0, high: 0, is_foreign: false }
     }
 
-    /// Enters the stack that `sp` points into; `false` when it can't be read.
+    /// Enters the stack that contains `sp`; `false` if it cannot be read.
     #[inline(always)]
     pub(crate) fn enter(&mut self, sp: u64) -> bool {
         if self.known.owns(sp) {
@@ -115,19 +114,19 @@ impl<'a> StackMemory<'a> {
         readable
     }
 
-    /// Whether this is not the thread's own stack.
+    /// Returns whether this is not the thread's own stack.
     #[inline(always)]
     pub(crate) fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// The end of what may be read without asking.
+    /// Returns the end of the range that is known to be readable.
     #[inline(always)]
     pub(crate) fn high(&self) -> u64 {
         self.high
     }
 
-    /// Makes the range reach up to `end`, if it can.
+    /// Extends the range up to `end`, if possible.
     #[inline(always)]
     pub(crate) fn reaches(&mut self, end: u64) -> bool {
         end <= self.high || self.extend(end)
@@ -148,15 +147,15 @@ impl<'a> StackMemory<'a> {
         true
     }
 
-    /// The word at `address`, if it lies in the range, or in the red zone just below it: what an
-    /// interrupted function has just popped is still there.
+    /// Returns the word at `address`, if it is in the range, or in the red zone just below it: the words that an
+    /// interrupted function has just popped are still there.
     pub(crate) fn read(&mut self, address: u64) -> Option<u64> {
         let end = address.checked_add(8)?;
         let is_inside = address >= self.low || self.is_in_red_zone(address);
         if !is_inside || !self.reaches(end) {
             return None;
         }
-        // SAFETY: low <= address, or the red zone's page is readable too; and address + 8 <= high.
+        // SAFETY: low <= address, or the red zone's page is also readable; and address + 8 <= high.
         Some(unsafe { read_word(address) })
     }
 
@@ -176,7 +175,7 @@ impl ReadMemory for StackMemory<'_> {
         self.read(address)
     }
 
-    /// Asks the kernel before it reads.
+    /// Checks with the kernel before it reads.
     fn code<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
         const { assert!(N as u64 <= PAGE) };
         let last = address.checked_add(N as u64)?.checked_sub(8)?;
@@ -196,7 +195,7 @@ impl ReadMemory for StackMemory<'_> {
 #[inline(always)]
 pub(crate) unsafe fn read_word(address: u64) -> u64 {
     let pointer = core::ptr::with_exposed_provenance::<u64>(address as usize);
-    // SAFETY: the caller vouches for the address; a malformed table may make it an odd one.
+    // SAFETY: the caller promises a readable address; a malformed table may make it unaligned.
     unsafe { pointer.read_unaligned() }
 }
 
@@ -208,11 +207,11 @@ fn page_end(address: u64) -> u64 {
     page_start(address).saturating_add(PAGE)
 }
 
-/// Whether the eight bytes at `address` can be read, asked of the kernel without touching them:
-/// `rt_sigprocmask` with an impossible `how` copies the new mask in before it refuses.
+/// Returns whether the eight bytes at `address` can be read, according to the kernel and without accessing them:
+/// `rt_sigprocmask` with an invalid `how` copies the new mask before it fails.
 pub(crate) fn is_readable(address: u64) -> bool {
     const IMPOSSIBLE_HOW: u64 = u64::MAX;
-    // SAFETY: with an invalid `how` the call changes nothing; a bad pointer is reported, not followed.
+    // SAFETY: with an invalid `how`, the call changes nothing; a bad pointer is reported, not followed.
     let result = unsafe { arch::syscall4(libc::SYS_rt_sigprocmask, [IMPOSSIBLE_HOW, address, 0, 8]) };
     result == -i64::from(libc::EINVAL)
 }
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn readable_means_readable() {
+    fn readable_addresses_are_recognised() {
         let word = 7u64;
         assert!(is_readable(address_of(&word)));
         assert!(!is_readable(0));
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn own_stack_is_read_and_its_neighbourhood_is_not() {
+    fn the_threads_own_stack_is_read_and_adjacent_memory_is_not() {
         let word = 0x1234_5678_9abc_def0u64;
         let mut known = KnownStacks::new();
         let mut memory = StackMemory::new(&mut known);
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_stack_is_read_up_to_its_end() {
+    fn a_foreign_stack_is_read_up_to_its_end() {
         let length = 5 * PAGE as usize;
         // SAFETY: a fresh anonymous mapping.
         let map = unsafe {
@@ -263,7 +262,7 @@ mod tests {
                 0,
             )
         };
-        // A page that can't be read before the stack and one behind it.
+        // Make a page before the stack and one behind it unreadable.
         let start = map.expose_provenance() as u64 + PAGE;
         for page in [0, length - PAGE as usize] {
             // SAFETY: a page of that mapping.
@@ -278,7 +277,7 @@ mod tests {
         assert_eq!(memory.read(start + 3 * PAGE), None);
         assert_eq!(memory.read(start - 16), None, "the red zone, in a page that can't be read");
         assert!(!memory.enter(start + 3 * PAGE + 8));
-        // SAFETY: unmaps what was mapped above.
+        // SAFETY: unmaps the mapping made above.
         unsafe { libc::munmap(map, length) };
         assert!(!StackMemory::new(&mut known).enter(start + 64));
     }

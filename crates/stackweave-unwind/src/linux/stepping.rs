@@ -1,7 +1,7 @@
-//! One step of a walk over memory that anybody reads: this process's own, or that of another one that stands still.
+//! Single steps over any readable memory: that of this process, or of another, stopped process.
 //!
-//! A walk of this process takes most of its steps by compact rules. What these can't express goes through here, as does every
-//! frame of another process.
+//! A walk of this process takes most of its steps by compact rules. Other rows are handled here, as is every frame
+//! of another process.
 
 use stackweave_core::{CodeAddress, StopReason};
 
@@ -10,9 +10,9 @@ use crate::platform::cfi::{Cie, Malformed, Section, Table};
 use crate::platform::general::{self, Failure};
 pub use crate::platform::without_entry::step as step_without_entry;
 
-/// Memory of the process whose frames are stepped through.
+/// The memory of the process whose frames are walked.
 pub trait ReadMemory {
-    /// Returns the word of a stack at `address`; `None` if it can't be read.
+    /// Returns the word of a stack at `address`; `None` if it cannot be read.
     fn word(&mut self, address: u64) -> Option<u64>;
 
     /// Returns the bytes of code at `address`, at most a page of them; `None` if not all of them can be read.
@@ -24,12 +24,12 @@ pub trait ReadMemory {
 pub struct Stepped {
     /// The caller's registers.
     pub registers: Registers,
-    /// The frame was a signal trampoline: its caller was interrupted, it did not call.
+    /// Whether the frame was a signal trampoline: its caller was interrupted, and did not call.
     pub is_signal_frame: bool,
 }
 
 impl Stepped {
-    /// Returns where the caller is.
+    /// Returns the address of the caller.
     pub fn address(&self) -> CodeAddress {
         let pc = self.registers.pc();
         if self.is_signal_frame { CodeAddress::instruction_pointer(pc) } else { CodeAddress::return_address(pc) }
@@ -41,21 +41,22 @@ impl Stepped {
 pub struct UnwindTable<'a>(Table<'a>);
 
 impl<'a> UnwindTable<'a> {
-    /// Returns the entries that the `.eh_frame_hdr` at `header` leads to; `None` if it leads nowhere. `segment` are the bytes of the
-    /// segment that holds both, which begins at `address`.
+    /// Reads the entries to which the `.eh_frame_hdr` at `header` points; `None` if it is malformed. `segment`
+    /// contains both, and begins at `address`.
     pub fn new(segment: &'a [u8], address: u64, header: u64) -> Option<Self> {
         Table::from_header(Section { bytes: segment, address }, header).ok().map(Self)
     }
 
-    /// Returns where the entry ends that covers `pc`, if one does.
+    /// Returns the end of the entry that covers `pc`, if there is one.
     pub fn end_of_entry(&self, pc: u64) -> Option<u64> {
         self.0.end_of_entry(pc, &mut { Cie::NONE })
     }
 
-    /// Steps from a frame at `pc` with these registers, by the entry that covers it.
+    /// Takes a step from a frame at `pc` with these registers, by the entry that covers it.
     ///
     /// # Errors
-    /// The reason why there is no caller, or none that can be known; [`StopReason::NoUnwindEntry`] if no entry covers `pc`.
+    /// The reason why there is no caller, or why it cannot be determined; [`StopReason::NoUnwindEntry`] if no
+    /// entry covers `pc`.
     pub fn step(&self, pc: u64, registers: &Registers, memory: &mut impl ReadMemory) -> Result<Stepped, StopReason> {
         let entry = self.0.find(pc, &mut { Cie::NONE }).map_err(|Malformed| StopReason::UnsupportedRule)?;
         let entry = entry.ok_or(StopReason::NoUnwindEntry)?;

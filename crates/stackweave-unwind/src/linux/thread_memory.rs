@@ -1,7 +1,7 @@
-//! Memory of a thread's own, for the layer above: what it keeps between captures.
+//! Memory that the layer above keeps per thread between captures.
 //!
-//! It belongs to the thread's state, so it is found by the same thread-local word, is handed on with the state when the
-//! thread ends, and a signal handler that interrupts its user gets that of a spare state.
+//! It belongs to the thread's state, so it is found by the same thread-local word and passed on with the state
+//! when the thread ends. A signal handler that interrupts its user gets the memory of a spare state.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe once warm.
 
@@ -9,30 +9,31 @@ use core::fmt;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence, fence};
 
-use crate::platform::capture::{has_been_left, stack_pointer};
+use crate::platform::capture::{stack_pointer, was_abandoned};
 use crate::platform::thread_state::{ThreadState, all, map_zeros};
 
-/// The part of a thread's state that the layer above uses.
+/// The part of a thread's state for the layer above.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct MemorySlot {
     memory: AtomicPtr<u8>,
-    /// The stack pointer of whoever uses the memory; 0: nobody.
+    /// The stack pointer of the current user of the memory; 0: none.
     pub(crate) busy: AtomicU64,
-    /// How many uses have ended.
+    /// Number of leases that have ended.
     ended: AtomicU64,
 }
 
-/// The right to use this thread's memory, until it is dropped.
+/// Exclusive use of this thread's memory, until it is dropped.
 pub struct ThreadMemory {
     state: &'static ThreadState,
     memory: NonNull<u8>,
-    /// The state again if it goes back to the pool afterwards. (Not a flag: a byte among words stalls whoever copies them.)
+    /// The state, if it is a spare one that returns to the pool afterwards. (Not a flag: a byte among words would
+    /// stall copies of the struct.)
     spare: Option<&'static ThreadState>,
 }
 
 impl ThreadMemory {
-    /// Takes this thread's memory of `bytes`, which must be the same in all calls: zeros at first, then what the
-    /// last user left. `None` when the kernel has no memory.
+    /// Leases this thread's memory of `bytes`, which must be the same in all calls: zeros at first, then what the
+    /// last user stored. `None` if the kernel has no memory.
     #[inline(always)]
     pub fn lease(bytes: usize) -> Option<Self> {
         if let Some(state) = ThreadState::current()
@@ -44,17 +45,17 @@ impl ThreadMemory {
         Self::lease_slowly(bytes)
     }
 
-    /// The memory, as aligned as a page.
+    /// Returns the memory, which is page-aligned.
     #[inline(always)]
     pub fn as_ptr(&self) -> NonNull<u8> {
         self.memory
     }
 
-    /// Waits until every lease of another thread that has begun before this call has ended. Not for signal handlers.
+    /// Waits until every lease of another thread that began before this call has ended. Not for signal handlers.
     pub fn wait_for_others() {
         order_all_threads();
-        let mine = crate::platform::arch::thread_control_block();
-        for state in all().filter(|state| state.owner() != mine) {
+        let own = crate::platform::arch::thread_control_block();
+        for state in all().filter(|state| state.owner() != own) {
             let ended = state.slot.ended.load(Ordering::Acquire);
             while state.slot.busy.load(Ordering::Acquire) != 0
                 && state.slot.ended.load(Ordering::Acquire) == ended
@@ -69,7 +70,7 @@ impl ThreadMemory {
     #[inline(never)]
     fn lease_slowly(bytes: usize) -> Option<Self> {
         let own = ThreadState::current().or_else(ThreadState::attach)?;
-        let is_spare = own.slot.busy.load(Ordering::Relaxed) != 0 && !has_been_left(own, &own.slot.busy);
+        let is_spare = own.slot.busy.load(Ordering::Relaxed) != 0 && !was_abandoned(own, &own.slot.busy);
         let state = if is_spare { ThreadState::claim()? } else { own };
         if state.slot.memory.load(Ordering::Relaxed).is_null() {
             state.slot.memory.store(map_zeros(bytes).unwrap_or(ptr::null_mut()).cast(), Ordering::Relaxed);
@@ -109,18 +110,20 @@ impl fmt::Debug for ThreadMemory {
     }
 }
 
-/// After this, what any thread of the process did before is seen here, and what was stored here before is seen by
-/// whatever they do next. Leases need no fence of their own for it: they are many, calls of this are few.
+/// Orders memory accesses with all threads of the process: after this, this thread sees what they did before, and
+/// their next accesses see what this thread stored before. So leases, which are frequent, need no fence of their
+/// own; calls of this function are rare.
 fn order_all_threads() {
     const REGISTER: i32 = 1 << 4;
     const EXPEDITED: i32 = 1 << 3;
     const GLOBAL: i32 = 1;
     fence(Ordering::SeqCst);
-    // SAFETY: the call takes numbers only.
+    // SAFETY: the call takes only numbers.
     let membarrier = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
     let ordered = (membarrier(REGISTER) && membarrier(EXPEDITED)) || membarrier(GLOBAL);
     if !ordered {
-        // A kernel without it, or a sandbox that forbids it: every processor passes a barrier of its own by then.
+        // The kernel does not support it, or a sandbox forbids it: every processor executes a barrier of its own
+        // by then.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -1,9 +1,8 @@
-//! What each thread keeps between captures, and the pool it comes from.
+//! The state that each thread keeps between captures, and the pool of states.
 //!
-//! A state is mapped straight from the kernel, since a capture may run inside an allocator, and is
-//! never unmapped: when its thread ends, another thread takes it, warm as it is. The list of all states
-//! only grows, so that it can be read without a lock. Most of a state is never touched, and so never
-//! backed by memory.
+//! A state is mapped directly from the kernel, because a capture may run inside an allocator, and is never
+//! unmapped: when its thread ends, another thread reuses it, with warm caches. The list of all states only grows,
+//! so that it can be read without a lock. Most of a state is never accessed, and so never backed by memory.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -19,11 +18,11 @@ use crate::platform::loader;
 use crate::platform::lookup::Lookup;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
-use crate::platform::thread_memory::Slot;
+use crate::platform::thread_memory::MemorySlot;
 use crate::platform::unload_watch::{self, Watch};
 use crate::stats::Stats;
 
-/// A state: the part that others may read, and the part of whoever claimed it.
+/// A state: the part that other threads may read, and the part of the thread that claimed it.
 #[repr(C)]
 pub(crate) struct ThreadState {
     pub(crate) counters: Counters,
@@ -32,13 +31,13 @@ pub(crate) struct ThreadState {
     next: AtomicPtr<ThreadState>,
     /// The stack pointer of the capture that is using this state; 0: none.
     pub(crate) busy: AtomicU64,
-    pub(crate) slot: Slot,
-    pub(crate) own: UnsafeCell<Own>,
+    pub(crate) slot: MemorySlot,
+    pub(crate) own: UnsafeCell<CaptureState>,
 }
 
-/// What only the capture that has set `busy` may touch.
+/// The part that only the capture that has set `busy` may access.
 #[repr(C)]
-pub(crate) struct Own {
+pub(crate) struct CaptureState {
     pub(crate) watch: Watch,
     pub(crate) stacks: KnownStacks,
     pub(crate) lookup: Lookup,
@@ -48,11 +47,11 @@ pub(crate) struct Own {
 
 static ALL: AtomicPtr<ThreadState> = AtomicPtr::new(ptr::null_mut());
 
-/// The thread-specific key whose destructor gives a thread's state back; 0: not made yet.
+/// The thread-specific key whose destructor releases a thread's state; 0: not created yet.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 impl ThreadState {
-    /// This thread's state, if it has one yet.
+    /// Returns this thread's state, if it has one.
     #[inline(always)]
     pub(crate) fn current() -> Option<&'static Self> {
         let state = ptr::with_exposed_provenance::<Self>(UNWIND_STATE.get());
@@ -60,13 +59,13 @@ impl ThreadState {
         unsafe { state.as_ref() }
     }
 
-    /// Gives this thread a state; `None` when the kernel has no memory.
+    /// Attaches a state to this thread; `None` if the kernel has no memory.
     #[cold]
     #[inline(never)]
     pub(crate) fn attach() -> Option<&'static Self> {
         let state = Self::claim()?;
         UNWIND_STATE.set(ptr::from_ref(state).expose_provenance());
-        give_back_at_exit(state);
+        release_at_exit(state);
         Some(state)
     }
 
@@ -79,8 +78,8 @@ impl ThreadState {
             Some(state) => state,
             None => Self::map(me)?,
         };
-        // SAFETY: claimed, so nobody else touches it. A new state is all zeros, which every field
-        // not written here allows; one used before is consistent.
+        // SAFETY: claimed, so no other thread accesses it. A new state is all zeros, which is valid for every
+        // field not written here; a reused one is consistent.
         let own = unsafe { &mut *state.own.get() };
         own.stacks = KnownStacks::new();
         if claimed.is_none() {
@@ -89,14 +88,14 @@ impl ThreadState {
         Some(state)
     }
 
-    /// Frees a claimed state for others.
+    /// Releases a claimed state for other threads.
     pub(crate) fn release(&self) {
         self.busy.store(0, Ordering::Relaxed);
         self.slot.busy.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Release);
     }
 
-    /// The thread control block of the thread that has this state; 0: none.
+    /// Returns the thread control block of the thread that has this state; 0: none.
     pub(crate) fn owner(&self) -> u64 {
         self.owner.load(Ordering::Acquire)
     }
@@ -104,8 +103,8 @@ impl ThreadState {
     fn map(owner: u64) -> Option<&'static Self> {
         let mapped = map_zeros(size_of::<Self>())?;
         let state = mapped.cast::<Self>();
-        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and
-        // `LastStack` have a first value other than zeros.
+        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and `LastStack` have
+        // initial values other than zeros.
         let state = unsafe {
             (&raw mut (*(*state).own.get()).lookup).write(Lookup::new());
             (*(*state).own.get()).last.clear();
@@ -123,11 +122,12 @@ impl ThreadState {
     }
 }
 
-/// The watch of a new state. The process's first asks the loader what it is; those after it may be in a signal handler.
+/// Returns the watch of a new state. The process's first one queries the loader's kind; later ones may be in a
+/// signal handler.
 fn first_watch() -> Watch {
     static IS_LOADER_KNOWN: AtomicBool = AtomicBool::new(false);
     if IS_LOADER_KNOWN.load(Ordering::Acquire) {
-        return Watch::without_asking();
+        return Watch::without_query();
     }
     loader::prepare();
     let watch = Watch::new();
@@ -135,14 +135,14 @@ fn first_watch() -> Watch {
     watch
 }
 
-/// Adds up every thread's counters.
+/// Adds up the counters of all threads.
 pub(crate) fn stats() -> Stats {
     let mut total = Stats::none(unload_watch::kind());
     all().for_each(|state| state.counters.add_to(&mut total));
     total
 }
 
-/// Fresh memory from the kernel; `None` when it has none.
+/// Maps fresh memory from the kernel; `None` if it has none.
 pub(crate) fn map_zeros(bytes: usize) -> Option<*mut c_void> {
     let (access, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
@@ -157,27 +157,27 @@ pub(crate) fn all() -> impl Iterator<Item = &'static ThreadState> {
     core::iter::successors(follow(ALL.load(Ordering::Acquire)), move |state| follow(state.next.load(Ordering::Acquire)))
 }
 
-/// Arranges for `state` to be given back when this thread ends.
-fn give_back_at_exit(state: &'static ThreadState) {
-    unsafe extern "C" fn give_back(state: *mut c_void) {
+/// Arranges that `state` is released when this thread ends.
+fn release_at_exit(state: &'static ThreadState) {
+    unsafe extern "C" fn release_state(state: *mut c_void) {
         UNWIND_STATE.set(0);
         // SAFETY: the value set below, of a state that is never unmapped.
         unsafe { &*state.cast::<ThreadState>() }.release();
     }
-    if let Some(key) = exit_key(give_back) {
-        // SAFETY: a key that was made and is never deleted.
+    if let Some(key) = exit_key(release_state) {
+        // SAFETY: a key that was created and is never deleted.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(state).cast()) };
     }
 }
 
-/// The key with this destructor, made once. Two threads may both make one: the first stays.
+/// Returns the key with this destructor, created once. If two threads create one concurrently, the first is used.
 fn exit_key(destructor: unsafe extern "C" fn(*mut c_void)) -> Option<libc::pthread_key_t> {
     let known = KEY.load(Ordering::Acquire);
     if known != 0 {
         return Some(known - 1);
     }
     let mut key = 0;
-    // SAFETY: the destructor fits, and `key` is a local.
+    // SAFETY: the destructor has the right signature, and `key` is a local variable.
     if unsafe { libc::pthread_key_create(&raw mut key, Some(destructor)) } != 0 {
         return None;
     }
@@ -187,18 +187,18 @@ fn exit_key(destructor: unsafe extern "C" fn(*mut c_void)) -> Option<libc::pthre
             Some(key)
         }
         Err(first) => {
-            // SAFETY: just made, and not used.
+            // SAFETY: just created, and not used.
             unsafe { libc::pthread_key_delete(key) };
             Some(first - 1)
         }
     }
 }
 
-/// A forked child has one thread: the states of all others are free there.
+/// Arranges that a forked child, which has one thread, frees the states of all others.
 fn free_others_in_forked_child() {
     unsafe extern "C" fn in_child() {
-        let mine = UNWIND_STATE.get();
-        all().filter(|state| ptr::from_ref(*state).addr() != mine).for_each(ThreadState::release);
+        let own = UNWIND_STATE.get();
+        all().filter(|state| ptr::from_ref(*state).addr() != own).for_each(ThreadState::release);
     }
     // SAFETY: the handler only stores to states, which are never unmapped.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };

@@ -1,12 +1,12 @@
-//! Whether any code that rules were read for has gone.
+//! Detects whether any code for which rules were read has been unloaded.
 //!
-//! A rule belongs to the code it was read for. When a library is unloaded and something else is mapped
-//! in its place, its rules must never be used again, and a capture can't afford to ask the loader (22
-//! to 27 ns, and a lock). glibc counts the objects ever loaded and those loaded now, both under the lock
-//! that also guards their mapping; so one of the counts has changed before code of a later library can
-//! run. `dl_iterate_phdr` reports them; they live in `_rtld_global`, where [`find_counters`] looks for
-//! them once. A capture then reads two words, and only when one has changed asks the loader whether
-//! something was unloaded or only loaded. See `docs/decisions/001-unload-watch.md`.
+//! A rule belongs to the code for which it was read. When a library is unloaded and something else is mapped at
+//! its addresses, its rules must never be used again, and a capture cannot query the loader each time (22 to 27
+//! ns, and a lock). glibc counts all objects ever loaded and those loaded now, both under the lock that also
+//! guards their mapping; so one of the counts has changed before code of a later library can run.
+//! `dl_iterate_phdr` reports them; they are in `_rtld_global`, where [`find_counters`] searches for them once. A
+//! capture then reads two words, and only when one has changed queries the loader whether something was unloaded
+//! or only loaded. See `docs/decisions/001-unload-watch.md`.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -15,11 +15,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use crate::loader_locks::LoaderLocks;
 use crate::platform::list_lock;
-use crate::platform::loaded_objects::{visit_loaded_objects, visit_patiently};
+use crate::platform::loaded_objects::{visit_and_wait, visit_loaded_objects};
 use crate::platform::registered_code;
 use crate::stats::UnloadWatch;
 
-/// What a thread last knew of loads and unloads.
+/// The loads and unloads that a thread knows of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     /// The loader's counters; null when they were not found.
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     loaded: *const u32,
     seen_loader: u64,
     seen_removals: u64,
-    /// Unloads by the loader's own account.
+    /// Unloads according to the loader.
     seen_unloads: u64,
 }
 
@@ -36,14 +36,14 @@ static LOADED: AtomicPtr<u32> = AtomicPtr::new(ptr::null_mut());
 /// 0 until known, then 1 plus an [`UnloadWatch`].
 static KIND: AtomicU8 = AtomicU8::new(0);
 
-/// In the place of a number of unloads that is not known.
-const NOT_ASKED: u64 = u64::MAX;
+/// The value for an unknown number of unloads.
+const UNKNOWN_UNLOADS: u64 = u64::MAX;
 
 static NO_LOADS: u64 = 0;
 static NONE_LOADED: u32 = 0;
 
-/// How unloads are noticed in this process. Finds out when first asked; threads that ask at the same time
-/// find the same.
+/// Returns how unloads are detected in this process. Determines it in the first call; concurrent calls find the
+/// same.
 pub(crate) fn kind() -> UnloadWatch {
     let known = KIND.load(Ordering::Acquire);
     if known == 0 {
@@ -51,15 +51,15 @@ pub(crate) fn kind() -> UnloadWatch {
         KIND.store(1 + kind as u8, Ordering::Release);
         return kind;
     }
-    [UnloadWatch::Counters, UnloadWatch::AskLoader, UnloadWatch::NeverUnloads][usize::from(known - 1) % 3]
+    [UnloadWatch::Counters, UnloadWatch::QueryLoader, UnloadWatch::NeverUnloads][usize::from(known - 1) % 3]
 }
 
-/// The counter of loads, where it was found.
+/// Returns the counter of loads, if it was found.
 pub(crate) fn loads_counter() -> Option<NonNull<u64>> {
     (kind() == UnloadWatch::Counters).then(|| NonNull::new(LOADS.load(Ordering::Relaxed))).flatten()
 }
 
-/// The loader's locks, where they were found.
+/// Returns the loader's locks, if they were found.
 pub(crate) fn loader_locks() -> Option<LoaderLocks> {
     (kind() == UnloadWatch::Counters).then(list_lock::known).flatten()
 }
@@ -68,7 +68,7 @@ fn find_kind() -> UnloadWatch {
     if !cfg!(target_env = "gnu") || cfg!(target_feature = "crt-static") {
         return UnloadWatch::NeverUnloads;
     }
-    let Some((loads, loaded)) = find_counters() else { return UnloadWatch::AskLoader };
+    let Some((loads, loaded)) = find_counters() else { return UnloadWatch::QueryLoader };
     LOADS.store(loads.cast_mut(), Ordering::Relaxed);
     LOADED.store(loaded.cast_mut(), Ordering::Relaxed);
     list_lock::find(loads);
@@ -76,75 +76,77 @@ fn find_kind() -> UnloadWatch {
 }
 
 impl Watch {
-    /// A watch that has seen everything up to now.
+    /// Creates a watch that has seen everything up to now.
     pub(crate) fn new() -> Self {
-        Self { seen_unloads: ask_loader(), ..Self::without_asking() }
+        Self { seen_unloads: query_unloads(), ..Self::without_query() }
     }
 
-    /// The same for a thread whose first capture may be in a signal handler: once [`kind`] is known, the loader is asked
-    /// only if its counters were not found. The price is that the first load is taken for an unload.
-    pub(crate) fn without_asking() -> Self {
+    /// Creates a watch for a thread whose first capture may be in a signal handler: once [`kind`] is known, the
+    /// loader is queried only if its counters were not found. The price is that the first load is treated as an
+    /// unload.
+    pub(crate) fn without_query() -> Self {
         let (loads, loaded) = match kind() {
             UnloadWatch::Counters => {
                 (LOADS.load(Ordering::Relaxed).cast_const(), LOADED.load(Ordering::Relaxed).cast_const())
             }
-            UnloadWatch::AskLoader => (ptr::null(), ptr::null()),
+            UnloadWatch::QueryLoader => (ptr::null(), ptr::null()),
             UnloadWatch::NeverUnloads => (&raw const NO_LOADS, &raw const NONE_LOADED),
         };
-        let mut watch = Self { loads, loaded, seen_loader: 0, seen_removals: 0, seen_unloads: NOT_ASKED };
+        let mut watch = Self { loads, loaded, seen_loader: 0, seen_removals: 0, seen_unloads: UNKNOWN_UNLOADS };
         watch.seen_loader = watch.loader();
         watch.seen_removals = registered_code::removals();
         watch
     }
 
-    /// Whether nothing was loaded, unloaded or deregistered since it was last asked.
+    /// Returns whether nothing was loaded, unloaded or deregistered since the last check.
     #[inline(always)]
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         self.loader() == self.seen_loader && registered_code::removals() == self.seen_removals
     }
 
-    /// Whether code has gone, now that it is not quiet. The loader is not asked in a signal handler, nor where another thread
-    /// waits for it: there the answer is that it has.
+    /// Returns whether code was unloaded, after a change. In a signal handler, or while another thread waits for
+    /// it, the loader is not queried: then the result is true.
     #[cold]
     #[inline(never)]
     pub(crate) fn has_lost_code(&mut self, in_signal_handler: bool) -> bool {
         let (loader, removals) = (self.loader(), registered_code::removals());
-        let unloads = if in_signal_handler { NOT_ASKED } else { ask_loader() };
-        let is_lost = removals != self.seen_removals || unloads != self.seen_unloads || unloads == NOT_ASKED;
+        let unloads = if in_signal_handler { UNKNOWN_UNLOADS } else { query_unloads() };
+        let is_lost = removals != self.seen_removals || unloads != self.seen_unloads || unloads == UNKNOWN_UNLOADS;
         (self.seen_loader, self.seen_removals, self.seen_unloads) = (loader, removals, unloads);
         is_lost
     }
 
-    /// Both counters as one word, which changes with every load and unload.
+    /// Returns both counters as one word, which changes with every load and unload.
     #[inline(always)]
     fn loader(&self) -> u64 {
         if self.loads.is_null() {
-            return ask_loader();
+            return query_unloads();
         }
-        // SAFETY: both point into the loader's own data, or to constants, and never go away. Volatile
-        // reads, since the loader changes them; each is one aligned word, and x86-64 shows stores of
-        // another thread in order.
+        // SAFETY: both point to the loader's own data, or to constants, and exist forever. Volatile reads, because
+        // the loader changes them; each is one aligned word, and on x86-64 another thread's stores are seen in
+        // order.
         unsafe { self.loads.read_volatile() << 32 | u64::from(self.loaded.read_volatile()) }
     }
 }
 
-/// How many objects the loader has unloaded, in all namespaces; [`NOT_ASKED`] if it can't be asked now.
+/// Returns how many objects the loader has unloaded, in all namespaces; [`UNKNOWN_UNLOADS`] if it cannot be
+/// queried now.
 #[cold]
 #[inline(never)]
-fn ask_loader() -> u64 {
+fn query_unloads() -> u64 {
     unsafe extern "C" fn read(info: *mut libc::dl_phdr_info, _: usize, unloads: *mut c_void) -> c_int {
-        // SAFETY: the loader passes valid data, and `unloads` is what is given below.
+        // SAFETY: the loader passes valid data, and `unloads` is the variable below.
         unsafe { *unloads.cast::<u64>() = (*info).dlpi_subs };
         1
     }
     let mut unloads = 0u64;
-    // SAFETY: the callback fits and `unloads` outlives the call.
+    // SAFETY: the callback has the right signature, and `unloads` outlives the call.
     let is_answered = unsafe { visit_loaded_objects(read, (&raw mut unloads).cast()) };
-    if is_answered { unloads } else { NOT_ASKED }
+    if is_answered { unloads } else { UNKNOWN_UNLOADS }
 }
 
-/// What `find_counters` searches, and what it found.
-struct Search {
+/// The input and the result of `find_counters`.
+struct CounterSearch {
     words: *const u64,
     count: usize,
     found: Option<(*const u64, *const u32)>,
@@ -152,27 +154,27 @@ struct Search {
 
 /// Finds the loader's counters in `_rtld_global`.
 ///
-/// The struct begins with the first namespace: a pointer to its first object, then the number of
-/// objects loaded. The count of loads comes after the loader's recursive locks (the last one directly
-/// before it), and must equal what the loader reports. Both are compared inside a `dl_iterate_phdr`
-/// callback, which holds the lock under which they change. Exactly one place may fit.
+/// The struct begins with the first namespace: a pointer to its first object, then the number of objects loaded.
+/// The count of loads follows the loader's recursive locks (the last one directly precedes it), and must equal
+/// what the loader reports. Both are compared inside a `dl_iterate_phdr` callback, which holds the lock under
+/// which they change. Exactly one address may match.
 fn find_counters() -> Option<(*const u64, *const u32)> {
     // SAFETY: dlsym with a literal name.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) };
     if global.is_null() {
         return None;
     }
-    let mut search = Search { words: global.cast(), count: symbol_size(global)? / 8, found: None };
-    // SAFETY: the callback fits and `search` outlives the call.
-    unsafe { visit_patiently(match_counters, (&raw mut search).cast()) };
+    let mut search = CounterSearch { words: global.cast(), count: symbol_size(global)? / 8, found: None };
+    // SAFETY: the callback has the right signature, and `search` outlives the call.
+    unsafe { visit_and_wait(match_counters, (&raw mut search).cast()) };
     search.found
 }
 
 unsafe extern "C" fn match_counters(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    /// A `pthread_mutex_t` directly before the counter: 40 bytes, its kind in the fifth 32-bit word.
+    /// A `pthread_mutex_t` directly precedes the counter: 40 bytes, its kind in the fifth 32-bit word.
     const LOCK_WORDS: usize = size_of::<libc::pthread_mutex_t>() / 8;
-    // SAFETY: `search` is what `find_counters` passed; the loader's info is valid.
-    let (search, info) = unsafe { (&mut *search.cast::<Search>(), &*info) };
+    // SAFETY: `find_counters` passes `search`; the loader's info is valid.
+    let (search, info) = unsafe { (&mut *search.cast::<CounterSearch>(), &*info) };
     // SAFETY: `words` and `count` span the symbol `_rtld_global`.
     let words = unsafe { core::slice::from_raw_parts(search.words, search.count) };
     let loaded = info.dlpi_adds.wrapping_sub(info.dlpi_subs);
@@ -195,7 +197,7 @@ fn symbol_size(symbol: *const c_void) -> Option<usize> {
     }
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
     let mut entry: *mut c_void = ptr::null_mut();
-    // SAFETY: all pointers are to locals of the right types.
+    // SAFETY: all pointers are to local variables of the right types.
     let found = unsafe { dladdr1(symbol, info.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) };
     if found == 0 || entry.is_null() {
         return None;
@@ -209,47 +211,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loading_loses_no_code_and_unloading_does() {
+    fn only_unloading_loses_code() {
         assert_eq!(kind(), UnloadWatch::Counters);
         let mut watch = Watch::new();
-        // SAFETY: a small library that nothing else uses, loaded and unloaded.
+        // SAFETY: a small library without other users, loaded and unloaded.
         unsafe {
             let library = libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW);
             assert!(!library.is_null());
-            assert!(!watch.is_quiet());
+            assert!(!watch.is_unchanged());
             // Other tests may load libraries at the same time.
-            while !watch.is_quiet() {
+            while !watch.is_unchanged() {
                 assert!(!watch.has_lost_code(false), "only loaded");
             }
             libc::dlclose(library);
         }
-        assert!(!watch.is_quiet());
+        assert!(!watch.is_unchanged());
         assert!(watch.has_lost_code(false), "unloaded");
     }
 
     #[test]
-    fn the_counter_of_loads_counts_them() {
+    fn the_counter_of_loads_is_incremented_by_loads() {
         let counter = loads_counter().unwrap();
         // SAFETY: the loader's own word.
         let read = || unsafe { counter.as_ptr().read_volatile() };
         let before = read();
-        // SAFETY: a small library that nothing else uses, loaded and unloaded.
+        // SAFETY: a small library without other users, loaded and unloaded.
         unsafe { libc::dlclose(libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW)) };
         assert!(read() > before);
     }
 
     #[test]
-    fn a_watch_that_has_not_asked_is_quiet_and_expects_the_worst_of_the_next_load() {
-        let mut watch = Watch::without_asking();
+    fn a_watch_without_query_is_unchanged_and_treats_the_next_load_as_an_unload() {
+        let mut watch = Watch::without_query();
         assert!(watch.has_lost_code(false));
-        while !watch.is_quiet() {
+        while !watch.is_unchanged() {
             watch.has_lost_code(false);
         }
-        assert!(watch.is_quiet());
+        assert!(watch.is_unchanged());
     }
 
     #[test]
-    fn a_signal_handler_expects_the_worst() {
+    fn a_signal_handler_assumes_an_unload() {
         let mut watch = Watch::new();
         assert!(watch.has_lost_code(true));
     }

@@ -1,4 +1,4 @@
-//! What the functions promise: buffers, limits, stack pointers, counters.
+//! The contract of the functions: buffers, limits, stack pointers, counters.
 
 use stackweave_testkit::fixtures::{call_through, sw_recurse};
 use stackweave_testkit::oracles::libgcc;
@@ -18,7 +18,7 @@ fn at_depth(depth: u32, action: &mut dyn FnMut()) {
 }
 
 #[test]
-fn first_frame_is_the_caller_of_capture() {
+fn the_first_frame_is_the_caller_of_capture() {
     #[inline(never)]
     fn caller(frames: &mut [CodeAddress]) -> usize {
         subject::capture(frames, 0).len
@@ -30,7 +30,7 @@ fn first_frame_is_the_caller_of_capture() {
 }
 
 #[test]
-fn stack_pointers_rise_and_return_addresses_lie_below_them() {
+fn stack_pointers_increase_and_return_addresses_are_below_them() {
     let path: Vec<u8> = (0..FUNCTIONS).collect();
     for build in [FramePointers::Omitted, FramePointers::Kept] {
         walk(build, &path, &mut |_| {
@@ -42,7 +42,7 @@ fn stack_pointers_rise_and_return_addresses_lie_below_them() {
             assert!(pointers.windows(2).all(|pair| pair[0] < pair[1]), "{pointers:x?}");
             for (frame, pointer) in frames[..captured.len].iter().zip(pointers).skip(1) {
                 let slot: *const u64 = std::ptr::with_exposed_provenance(usize::try_from(pointer.0 - 8).unwrap());
-                // SAFETY: the slot lies in this thread's stack, above this frame.
+                // SAFETY: the slot is in this thread's stack, above this frame.
                 assert_eq!(unsafe { slot.read() }, frame.address());
             }
         });
@@ -50,7 +50,7 @@ fn stack_pointers_rise_and_return_addresses_lie_below_them() {
 }
 
 #[test]
-fn stack_pointers_are_those_of_libgcc() {
+fn stack_pointers_equal_libgccs() {
     at_depth(30, &mut || {
         let (mut ours, mut theirs) = ([StackPointer::default(); LIMIT], [StackPointer::default(); LIMIT]);
         let (mut frames, mut expected) = ([CodeAddress::default(); LIMIT], [CodeAddress::default(); LIMIT]);
@@ -63,7 +63,7 @@ fn stack_pointers_are_those_of_libgcc() {
 }
 
 #[test]
-fn stack_pointers_through_a_signal_handler_are_those_of_libgcc() {
+fn stack_pointers_through_a_signal_handler_equal_libgccs() {
     let (mut ours, mut theirs) = (vec![StackPointer::default(); LIMIT], vec![StackPointer::default(); LIMIT]);
     let (mut frames, mut expected) = (vec![CodeAddress::default(); LIMIT], vec![CodeAddress::default(); LIMIT]);
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
@@ -77,7 +77,7 @@ fn stack_pointers_through_a_signal_handler_are_those_of_libgcc() {
     }
 }
 
-/// Captures with each of the given skips and limits, all from one place.
+/// Captures with each of the given skips and limits, all from one call site.
 fn captures(settings: &[(usize, usize)]) -> Vec<(Vec<CodeAddress>, StopReason)> {
     let mut results = Vec::new();
     for &(skip, limit) in settings {
@@ -105,7 +105,7 @@ fn skip_drops_exactly_the_first_frames() {
 }
 
 #[test]
-fn short_buffer_holds_a_right_prefix() {
+fn a_short_buffer_contains_a_correct_prefix() {
     at_depth(20, &mut || {
         let results = captures(&[(0, LIMIT), (0, 1), (0, 2), (0, 10), (5, 10)]);
         let whole = &results[0].0;
@@ -117,7 +117,7 @@ fn short_buffer_holds_a_right_prefix() {
 }
 
 #[test]
-fn buffer_of_just_the_right_length_holds_the_whole_stack() {
+fn a_buffer_of_exactly_the_right_length_contains_the_complete_stack() {
     let whole = captures(&[(0, LIMIT)]).remove(0).0.len();
     let results = captures(&[(0, whole), (0, whole - 1)]);
     assert_eq!((results[0].0.len(), results[0].1), (whole, StopReason::EndOfStack));
@@ -125,7 +125,7 @@ fn buffer_of_just_the_right_length_holds_the_whole_stack() {
 }
 
 #[test]
-fn shorter_of_two_buffers_is_the_limit() {
+fn the_shorter_of_two_buffers_is_the_limit() {
     at_depth(20, &mut || {
         let (mut frames, mut pointers) = ([CodeAddress::default(); LIMIT], [StackPointer::default(); 9]);
         let captured = subject::capture_with_stack_pointers(&mut frames, &mut pointers, 0);
@@ -135,7 +135,7 @@ fn shorter_of_two_buffers_is_the_limit() {
 }
 
 #[test]
-fn empty_buffer_takes_nothing() {
+fn an_empty_buffer_is_not_written_to() {
     assert_eq!(subject::capture(&mut [], 0).len, 0);
     assert_eq!(subject::capture(&mut [], 3).len, 0);
     assert_eq!(subject::capture_with_stack_pointers(&mut [], &mut [], 0).len, 0);

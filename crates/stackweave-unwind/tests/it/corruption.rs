@@ -1,15 +1,15 @@
-//! Stacks and registers that make no sense: a clean stop with its reason, never a fault.
+//! Corrupted stacks and registers lead to a stop with a reason, never to a fault.
 
 use std::ffi::c_void;
 
 use stackweave_testkit::coroutine_stack::MappedStack;
 use stackweave_testkit::fixtures::sw_asm_frame_pointer;
-use stackweave_testkit::ledger::Ledger;
 use stackweave_testkit::modules;
 use stackweave_testkit::oracles::SIGNAL_SAFE;
 use stackweave_testkit::random::Random;
 use stackweave_testkit::signals::{SignalStack, in_handler};
 use stackweave_testkit::stack::describe;
+use stackweave_testkit::stack_checker::StackChecker;
 use stackweave_testkit::subject;
 use stackweave_testkit::tree::{FramePointers, walk};
 use stackweave_unwind::{Captured, CodeAddress, StopReason};
@@ -17,7 +17,7 @@ use stackweave_unwind::{Captured, CodeAddress, StopReason};
 const RIP: usize = libc::REG_RIP as usize;
 const RSP: usize = libc::REG_RSP as usize;
 const RBP: usize = libc::REG_RBP as usize;
-/// The registers that a compiler's tables may build a frame on.
+/// The registers on which a compiler's tables may base a frame.
 const OTHERS: [usize; 8] = [
     libc::REG_RBX as usize,
     libc::REG_R12 as usize,
@@ -30,7 +30,7 @@ const OTHERS: [usize; 8] = [
 ];
 const LIMIT: usize = 256;
 
-/// Registers for a fabricated context.
+/// The registers of a modified context.
 struct Registers<'a>(&'a mut libc::ucontext_t);
 
 impl Registers<'_> {
@@ -42,9 +42,9 @@ impl Registers<'_> {
         self.0.uc_mcontext.gregs[register].cast_unsigned()
     }
 
-    /// Captures from these registers, and checks what must hold whatever they are.
+    /// Captures from these registers, and checks what must hold for any values.
     fn capture(&self, frames: &mut [CodeAddress; LIMIT]) -> Captured {
-        // SAFETY: it is a context of this thread's running handler, but for values that must not matter.
+        // SAFETY: a context of this thread's running handler, except for values that must not matter.
         let captured = unsafe { subject::capture_from_context((&raw const *self.0).cast(), frames, 0) };
         assert!(captured.len <= LIMIT);
         assert_ne!(captured.stop, StopReason::UnsupportedPlatform);
@@ -57,20 +57,20 @@ impl Registers<'_> {
     }
 }
 
-/// Runs `with` in a signal handler, with a copy of its context to be spoiled. libgcc would not survive these
-/// tests, so it never stands in.
+/// Calls `with` in a signal handler, with a modifiable copy of its context. libgcc would crash in these tests, so
+/// it is never the subject.
 fn with_registers(with: &mut dyn FnMut(Registers<'_>)) {
     if subject::is_libgcc() {
         return;
     }
     in_handler(SignalStack::Normal, &mut |context: *mut c_void| {
-        // SAFETY: the handler's context is a whole `ucontext_t`.
+        // SAFETY: the handler's context is a complete `ucontext_t`.
         let mut copy = unsafe { context.cast::<libc::ucontext_t>().read() };
         with(Registers(&mut copy));
     });
-    let mut ledger = Ledger::new(4096);
-    ledger.check_here("after a corrupted stack", SIGNAL_SAFE);
-    ledger.expect_right(2);
+    let mut checker = StackChecker::new(4096);
+    checker.check_here("after a corrupted stack", SIGNAL_SAFE);
+    checker.expect_agreement(2);
 }
 
 fn show(captured: Captured, frames: &[CodeAddress]) -> String {
@@ -79,7 +79,7 @@ fn show(captured: Captured, frames: &[CodeAddress]) -> String {
 }
 
 #[test]
-fn stack_pointer_into_forbidden_memory_stops_at_bad_memory() {
+fn a_stack_pointer_to_inaccessible_memory_stops_with_bad_memory() {
     let pages = MappedStack::new(4, None);
     let guard = pages.start() as u64 + pages.size() as u64;
     let unmapped = 0x1000;
@@ -95,7 +95,7 @@ fn stack_pointer_into_forbidden_memory_stops_at_bad_memory() {
 }
 
 #[test]
-fn misaligned_stack_pointer_stops_cleanly() {
+fn a_misaligned_stack_pointer_stops_cleanly() {
     with_registers(&mut |mut registers| {
         let mut frames = [CodeAddress::default(); LIMIT];
         let rsp = registers.get(RSP);
@@ -109,7 +109,7 @@ fn misaligned_stack_pointer_stops_cleanly() {
 }
 
 #[test]
-fn instruction_pointer_that_is_no_code_stops_cleanly() {
+fn an_instruction_pointer_outside_of_code_stops_cleanly() {
     let data = [0_u64; 4];
     let heap = Box::new(0_u64);
     let places = [1, 8, 0x1000, &raw const data as u64, &raw const *heap as u64, 1 << 47, u64::MAX, 0xdead_beef_cafe];
@@ -130,7 +130,7 @@ fn instruction_pointer_that_is_no_code_stops_cleanly() {
     });
 }
 
-/// A return address in code whose frames are found by rbp, by its tables.
+/// Returns a return address in code whose tables find frames by rbp.
 fn frame_pointer_code() -> u64 {
     let mut found = 0;
     walk(FramePointers::Kept, &[0, 1, 2, 3], &mut |known| found = known[2]);
@@ -148,7 +148,7 @@ fn cyclic_frame_pointers_stop_cleanly() {
         for rip in [tabled, bare] {
             for cells in [on_stack.as_mut_ptr(), mapped.start().cast::<u64>()] {
                 let address = |index: usize| cells as u64 + 8 * index as u64;
-                // SAFETY: both places have room for 64 words.
+                // SAFETY: both buffers have 64 words.
                 let frame = |index: usize, next: u64| unsafe {
                     cells.add(index).write(next);
                     cells.add(index + 1).write(rip);
@@ -169,15 +169,15 @@ fn cyclic_frame_pointers_stop_cleanly() {
     });
 }
 
-/// Words of every kind that a ruined stack may hold.
-struct Rubble {
+/// Generates words of every kind that a corrupted stack may contain.
+struct RandomWords {
     random: Random,
     code: Vec<std::ops::Range<u64>>,
     known: Vec<u64>,
     stack: std::ops::Range<u64>,
 }
 
-impl Rubble {
+impl RandomWords {
     fn new(seed: u64, stack: std::ops::Range<u64>) -> Self {
         let code = modules::loaded().into_iter().flat_map(|module| module.code).collect();
         let mut known = Vec::new();
@@ -197,7 +197,7 @@ impl Rubble {
         self.within(&range)
     }
 
-    /// Wild, or near one of the values where address arithmetic breaks.
+    /// Returns a random word, or one near a value where address arithmetic overflows.
     fn extreme(&mut self) -> u64 {
         let near = self.random.bits() % 4096;
         match self.random.below(5) {
@@ -220,24 +220,28 @@ impl Rubble {
     }
 }
 
-fn survive_rubble(seeds: std::ops::Range<u64>, words: &mut [u64]) {
+fn survive_random_words(seeds: std::ops::Range<u64>, words: &mut [u64]) {
     let range = words.as_ptr_range();
     let stack = range.start as u64..range.end as u64;
-    let mut rubble = Rubble::new(0, stack.clone());
+    let mut random_words = RandomWords::new(0, stack.clone());
     with_registers(&mut |mut registers| {
         let mut frames = [CodeAddress::default(); LIMIT];
         for seed in seeds.clone() {
-            rubble.random = Random::new(seed);
+            random_words.random = Random::new(seed);
             for word in words.iter_mut() {
-                *word = rubble.word();
+                *word = random_words.word();
             }
             for _ in 0..16 {
-                registers.set(RIP, rubble.code());
-                let rsp = if rubble.random.below(4) == 0 { rubble.word() } else { rubble.within(&stack) & !7 };
+                registers.set(RIP, random_words.code());
+                let rsp = if random_words.random.below(4) == 0 {
+                    random_words.word()
+                } else {
+                    random_words.within(&stack) & !7
+                };
                 registers.set(RSP, rsp);
-                registers.set(RBP, rubble.word());
+                registers.set(RBP, random_words.word());
                 for register in OTHERS {
-                    registers.set(register, rubble.word());
+                    registers.set(register, random_words.word());
                 }
                 registers.capture(&mut frames);
             }
@@ -248,13 +252,13 @@ fn survive_rubble(seeds: std::ops::Range<u64>, words: &mut [u64]) {
 #[test]
 fn random_words_on_the_threads_own_stack_stop_cleanly() {
     let mut words = [0_u64; 512];
-    survive_rubble(0..6000, &mut words);
+    survive_random_words(0..6000, &mut words);
 }
 
 #[test]
 fn random_words_on_a_foreign_stack_stop_cleanly() {
     let pages = MappedStack::new(1, None);
-    // SAFETY: the pages are mapped, and nobody else uses them.
+    // SAFETY: the pages are mapped, and have no other users.
     let words = unsafe { std::slice::from_raw_parts_mut(pages.start().cast::<u64>(), pages.size() / 8) };
-    survive_rubble(10_000..16_000, words);
+    survive_random_words(10_000..16_000, words);
 }

@@ -1,12 +1,12 @@
-//! Code made at run time: with frame pointers, with unwind entries registered here or with libgcc, or with
-//! nothing at all.
+//! Code generated at run time: with frame pointers, with unwind entries registered here or with libgcc, or without
+//! both.
 
 use std::ffi::c_void;
 
 use stackweave_unwind::{CodeAddress, StopReason, capture, register_code};
 
-/// Machine code in memory of its own: `code(callback, argument)` calls `callback(argument)`.
-struct Code {
+/// Machine code in mapped memory: `code(callback, argument)` calls `callback(argument)`.
+struct GeneratedCode {
     memory: *mut u8,
 }
 
@@ -23,14 +23,14 @@ const WITHOUT_FRAME_POINTER: &[u8] = &[
 
 type Callback = unsafe extern "C" fn(*mut c_void);
 
-impl Code {
+impl GeneratedCode {
     fn new(bytes: &[u8]) -> Self {
         Self::at(std::ptr::null_mut(), bytes).expect("memory for a page of code")
     }
 
-    /// Code at a certain place, unless another thread has just taken it; anywhere if that is null.
+    /// Maps code at the given address, unless another thread has just used it; anywhere if it is null.
     fn at(place: *mut u8, bytes: &[u8]) -> Option<Self> {
-        // SAFETY: a fresh mapping, filled with code and then made executable.
+        // SAFETY: a fresh mapping, which is filled with code and then made executable.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let fixed = if place.is_null() { 0 } else { libc::MAP_FIXED_NOREPLACE };
@@ -58,7 +58,7 @@ impl Code {
         address.wrapping_sub(self.memory as u64) < PAGE as u64
     }
 
-    /// An `.eh_frame` for `WITHOUT_FRAME_POINTER` here: CIE, FDE, terminator.
+    /// Returns an `.eh_frame` for `WITHOUT_FRAME_POINTER` here: CIE, FDE, terminator.
     fn entries(&self) -> Vec<u8> {
         // No augmentation; alignments 1 and -8; column 16. CFA is rsp + 8, return address at CFA - 8.
         let mut table = entry(&[&[0; 4], &[1, 0, 1, 0x78, 16], &[0x0c, 7, 8, 0x90, 1]]);
@@ -72,14 +72,14 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for GeneratedCode {
     fn drop(&mut self) {
         // SAFETY: mapped in `new`.
         unsafe { libc::munmap(self.memory.cast(), PAGE) };
     }
 }
 
-/// A length, then the parts, padded to eight bytes.
+/// Returns an entry: a length, then the parts, padded to eight bytes.
 fn entry(parts: &[&[u8]]) -> Vec<u8> {
     let mut body = parts.concat();
     body.resize(body.len().next_multiple_of(8) + 4, 0);
@@ -87,30 +87,30 @@ fn entry(parts: &[&[u8]]) -> Vec<u8> {
     [&length.to_le_bytes()[..], &body].concat()
 }
 
-/// What was captured inside the callback.
+/// The stack that was captured inside the callback.
 #[derive(Default)]
-struct Seen {
+struct CallbackCapture {
     frames: Vec<u64>,
     stop: Option<StopReason>,
 }
 
-unsafe extern "C" fn look(seen: *mut c_void) {
+unsafe extern "C" fn capture_in_callback(captured_inside: *mut c_void) {
     let mut frames = [CodeAddress::default(); 256];
     let captured = capture(&mut frames, 0);
-    // SAFETY: `capture_under` passes a `Seen`.
-    let seen = unsafe { &mut *seen.cast::<Seen>() };
-    seen.frames = frames[..captured.len].iter().map(|frame| frame.address()).collect();
-    seen.stop = Some(captured.stop);
+    // SAFETY: `capture_under` passes a `CallbackCapture`.
+    let captured_inside = unsafe { &mut *captured_inside.cast::<CallbackCapture>() };
+    captured_inside.frames = frames[..captured.len].iter().map(|frame| frame.address()).collect();
+    captured_inside.stop = Some(captured.stop);
 }
 
 #[inline(never)]
-fn capture_under(code: &Code) -> Seen {
-    let mut seen = Seen::default();
-    code.call(look, (&raw mut seen).cast());
-    seen
+fn capture_under(code: &GeneratedCode) -> CallbackCapture {
+    let mut captured_inside = CallbackCapture::default();
+    code.call(capture_in_callback, (&raw mut captured_inside).cast());
+    captured_inside
 }
 
-/// The stack of the caller of `capture_under`, from which each of its results goes on.
+/// Returns the stack of the caller of `capture_under`, with which each of its results continues.
 #[inline(never)]
 fn outer_frames() -> Vec<u64> {
     let mut frames = [CodeAddress::default(); 256];
@@ -119,32 +119,37 @@ fn outer_frames() -> Vec<u64> {
     frames[..captured.len].iter().map(|frame| frame.address()).collect()
 }
 
-/// Whole: through the generated frame down to the caller and everything outside it. The innermost common
-/// frame differs in its call site alone.
-fn assert_whole(seen: &Seen, code: &Code, outer: &[u64]) {
-    assert_eq!(seen.stop, Some(StopReason::EndOfStack), "{:x?}", seen.frames);
-    assert_eq!(seen.frames.iter().filter(|address| code.holds(**address)).count(), 1, "{:x?}", seen.frames);
-    assert!(seen.frames.ends_with(&outer[1..]), "{:x?}\n{outer:x?}", seen.frames);
+/// Asserts that the stack is complete: through the generated frame to the caller and everything outside it. The
+/// innermost common frame differs only in its call site.
+fn assert_complete(captured_inside: &CallbackCapture, code: &GeneratedCode, outer: &[u64]) {
+    assert_eq!(captured_inside.stop, Some(StopReason::EndOfStack), "{:x?}", captured_inside.frames);
+    assert_eq!(
+        captured_inside.frames.iter().filter(|address| code.holds(**address)).count(),
+        1,
+        "{:x?}",
+        captured_inside.frames
+    );
+    assert!(captured_inside.frames.ends_with(&outer[1..]), "{:x?}\n{outer:x?}", captured_inside.frames);
 }
 
-/// Cut off cleanly at the generated frame.
-fn assert_cut(seen: &Seen, code: &Code) {
-    assert_eq!(seen.stop, Some(StopReason::NoModule), "{:x?}", seen.frames);
-    assert!(seen.frames.last().is_some_and(|address| code.holds(*address)));
+/// Asserts that the stack ends cleanly at the generated frame.
+fn assert_cut(captured_inside: &CallbackCapture, code: &GeneratedCode) {
+    assert_eq!(captured_inside.stop, Some(StopReason::NoModule), "{:x?}", captured_inside.frames);
+    assert!(captured_inside.frames.last().is_some_and(|address| code.holds(*address)));
 }
 
 #[test]
 fn unknown_code_with_a_frame_pointer_is_walked_through() {
-    let code = Code::new(WITH_FRAME_POINTER);
+    let code = GeneratedCode::new(WITH_FRAME_POINTER);
     let outer = outer_frames();
     for _ in 0..3 {
-        assert_whole(&capture_under(&code), &code, &outer);
+        assert_complete(&capture_under(&code), &code, &outer);
     }
 }
 
 #[test]
 fn unknown_code_without_a_frame_pointer_ends_the_walk() {
-    let code = Code::new(WITHOUT_FRAME_POINTER);
+    let code = GeneratedCode::new(WITHOUT_FRAME_POINTER);
     for _ in 0..3 {
         assert_cut(&capture_under(&code), &code);
     }
@@ -152,13 +157,13 @@ fn unknown_code_without_a_frame_pointer_ends_the_walk() {
 
 #[test]
 fn registered_code_is_walked_through_until_it_is_dropped() {
-    let code = Code::new(WITHOUT_FRAME_POINTER);
+    let code = GeneratedCode::new(WITHOUT_FRAME_POINTER);
     let outer = outer_frames();
     for _ in 0..3 {
         assert_cut(&capture_under(&code), &code);
         let registered = register_code(code.memory, PAGE, &code.entries());
         for _ in 0..3 {
-            assert_whole(&capture_under(&code), &code, &outer);
+            assert_complete(&capture_under(&code), &code, &outer);
         }
         drop(registered);
     }
@@ -167,11 +172,11 @@ fn registered_code_is_walked_through_until_it_is_dropped() {
 
 #[test]
 fn code_registered_as_keeping_frame_pointers_is_walked_by_them() {
-    let code = Code::new(WITH_FRAME_POINTER);
+    let code = GeneratedCode::new(WITH_FRAME_POINTER);
     let outer = outer_frames();
     let registered = register_code(code.memory, PAGE, &[]);
     for _ in 0..3 {
-        assert_whole(&capture_under(&code), &code, &outer);
+        assert_complete(&capture_under(&code), &code, &outer);
     }
     drop(registered);
 }
@@ -182,14 +187,14 @@ fn code_registered_with_libgcc_is_walked_through_until_it_is_deregistered() {
         fn __register_frame(entries: *const u8);
         fn __deregister_frame(entries: *const u8);
     }
-    let code = Code::new(WITHOUT_FRAME_POINTER);
+    let code = GeneratedCode::new(WITHOUT_FRAME_POINTER);
     let outer = outer_frames();
     let entries = code.entries();
     for _ in 0..3 {
-        // SAFETY: a whole table with its terminator, which outlives its registration.
+        // SAFETY: a complete table with its terminator, which outlives its registration.
         unsafe { __register_frame(entries.as_ptr()) };
         for _ in 0..3 {
-            assert_whole(&capture_under(&code), &code, &outer);
+            assert_complete(&capture_under(&code), &code, &outer);
         }
         // SAFETY: registered above.
         unsafe { __deregister_frame(entries.as_ptr()) };
@@ -198,36 +203,36 @@ fn code_registered_with_libgcc_is_walked_through_until_it_is_deregistered() {
 }
 
 #[test]
-fn other_code_at_the_same_place_gets_its_own_rules() {
+fn different_code_at_the_same_address_gets_its_own_rules() {
     let outer = outer_frames();
     let mut place = std::ptr::null_mut();
     let mut at_the_same_place = 0;
     for round in 0..40 {
         let keeps_fp = round % 2 == 0;
         let bytes = if keeps_fp { WITH_FRAME_POINTER } else { WITHOUT_FRAME_POINTER };
-        let code = Code::at(place, bytes).unwrap_or_else(|| Code::new(bytes));
+        let code = GeneratedCode::at(place, bytes).unwrap_or_else(|| GeneratedCode::new(bytes));
         at_the_same_place += u32::from(code.memory == place);
         place = code.memory;
         let entries = if keeps_fp { Vec::new() } else { code.entries() };
         let registered = register_code(code.memory, PAGE, &entries);
-        assert_whole(&capture_under(&code), &code, &outer);
+        assert_complete(&capture_under(&code), &code, &outer);
         drop(registered);
     }
-    assert!(at_the_same_place > 0, "another thread took the place every time");
+    assert!(at_the_same_place > 0, "another thread used the address every time");
 }
 
 #[test]
 fn registering_while_others_capture_is_safe() {
-    let code = Code::new(WITHOUT_FRAME_POINTER);
+    let code = GeneratedCode::new(WITHOUT_FRAME_POINTER);
     let entries = code.entries();
     let code = &code;
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(move || {
                 for _ in 0..3_000 {
-                    let seen = capture_under(code);
-                    assert!(seen.frames.iter().any(|address| code.holds(*address)));
-                    assert!(matches!(seen.stop, Some(StopReason::EndOfStack | StopReason::NoModule)));
+                    let captured_inside = capture_under(code);
+                    assert!(captured_inside.frames.iter().any(|address| code.holds(*address)));
+                    assert!(matches!(captured_inside.stop, Some(StopReason::EndOfStack | StopReason::NoModule)));
                 }
             });
         }
@@ -238,4 +243,4 @@ fn registering_while_others_capture_is_safe() {
 }
 
 // SAFETY: the code is only read and run.
-unsafe impl Sync for Code {}
+unsafe impl Sync for GeneratedCode {}

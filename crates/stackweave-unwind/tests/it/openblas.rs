@@ -1,13 +1,13 @@
-//! Samples taken inside `OpenBLAS`, whose kernels build frames on r10 and r13, or have no tables at all.
+//! Samples inside `OpenBLAS`, whose kernels base frames on r10 and r13, or have no tables.
 
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
-use stackweave_testkit::ledger::Ledger;
 use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::libgcc;
 use stackweave_testkit::signals::{SignalStack, Ticker, with_handlers};
 use stackweave_testkit::stack::{Compare, first_unequal};
+use stackweave_testkit::stack_checker::StackChecker;
 use stackweave_testkit::{child, modules, subject};
 use stackweave_unwind::{CodeAddress, StopReason};
 
@@ -23,7 +23,7 @@ type Gemm<F> = unsafe extern "C" fn(
     c_int, c_int, c_int, c_int, c_int, c_int, F, *const F, c_int, *const F, c_int, F, *mut F, c_int,
 );
 
-/// Multiplies once, then writes the frames outside this one to `chain`, starts the timer, and multiplies on.
+/// Multiplies once, writes the frames outside this one to `chain`, starts the timer, and continues multiplying.
 #[inline(never)]
 fn multiply<F: Copy + From<f32>>(
     gemm: Gemm<F>,
@@ -36,13 +36,13 @@ fn multiply<F: Copy + From<f32>>(
     let mut once = || {
         let (one, zero, n) = (F::from(1.0), F::from(0.0), c_int::from(ORDER));
         let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        // SAFETY: three square matrices of that order.
+        // SAFETY: three square matrices of this order.
         unsafe { gemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, n, n, n, one, a, n, b, n, zero, c, n) };
     };
     once();
     let mut frames = [CodeAddress::default(); LIMIT];
     let captured = libgcc::capture(&mut frames, &mut [], 1);
-    // SAFETY: the vector is the caller's and has room; no handler reads it yet.
+    // SAFETY: the vector belongs to the caller and has capacity; no handler reads it yet.
     unsafe { (*chain).extend_from_slice(&frames[..captured.len]) };
     let _ticker = start();
     while !done() {
@@ -50,7 +50,7 @@ fn multiply<F: Copy + From<f32>>(
     }
 }
 
-/// What the samples of one run were.
+/// The samples of one run.
 #[derive(Debug, Default)]
 struct Samples {
     in_openblas: usize,
@@ -58,8 +58,8 @@ struct Samples {
     without_tables: usize,
 }
 
-/// Where libgcc gets through, the stacks must be equal. In kernels written in assembly without tables, every
-/// frame must be one of `OpenBLAS`, of this program's, or known.
+/// Takes samples. Where libgcc can unwind, the stacks must be equal. In assembly kernels without tables, every
+/// frame must belong to `OpenBLAS` or this program, or be known.
 fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack) -> Samples {
     let symbol = library.symbol(name);
     // SAFETY: the symbol has that signature in every CBLAS with 32-bit integers.
@@ -69,7 +69,7 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
     let program = loaded.first().expect("the program is loaded");
     let mut chain: Vec<CodeAddress> = Vec::with_capacity(LIMIT);
     let chain_at = &raw mut chain;
-    let mut ledger = Ledger::new(LIMIT);
+    let mut checker = StackChecker::new(LIMIT);
     let mut samples = Samples::default();
     let samples_at = &raw mut samples;
     let (mut ours, mut theirs) = ([CodeAddress::default(); LIMIT], [CodeAddress::default(); LIMIT]);
@@ -84,7 +84,7 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
         if theirs.ends_with(chain) {
             let wrong = first_unequal(ours, theirs, Compare::AddressesAndKinds);
             let wrong = wrong.or((captured.stop != StopReason::EndOfStack).then_some(ours.len()));
-            ledger.enter_given("OpenBLAS", (ours, captured.stop), theirs, wrong);
+            checker.record_comparison("OpenBLAS", (ours, captured.stop), theirs, wrong);
             samples.compared += 1;
         } else {
             let mut rest = chain.iter();
@@ -95,7 +95,12 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
                 let mut root_side = root_side;
                 move |frame| !root_side(frame)
             });
-            ledger.enter_given("OpenBLAS without tables", (ours, captured.stop), theirs, wrong.map(|at| inner + at));
+            checker.record_comparison(
+                "OpenBLAS without tables",
+                (ours, captured.stop),
+                theirs,
+                wrong.map(|at| inner + at),
+            );
             samples.without_tables += 1;
         }
     };
@@ -108,11 +113,11 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
             seen >= ENOUGH || Instant::now() > deadline
         });
     });
-    ledger.expect_right(ENOUGH);
+    checker.expect_agreement(ENOUGH);
     samples
 }
 
-/// Runs the samples in a child, for the kernels of one kind of processor.
+/// Takes samples in a child, with the kernels for one kind of processor.
 fn check_kernels(name: &str, processor: Option<&str>) {
     let mut command = child::command(&child::own_executable(), name, "sampled");
     command.env("OPENBLAS_NUM_THREADS", "1");
@@ -127,8 +132,8 @@ fn check_kernels(name: &str, processor: Option<&str>) {
 }
 
 #[test]
-fn samples_inside_openblas_kernels_show_the_whole_stack() {
-    const NAME: &str = "openblas::samples_inside_openblas_kernels_show_the_whole_stack";
+fn samples_inside_openblas_kernels_contain_the_complete_stack() {
+    const NAME: &str = "openblas::samples_inside_openblas_kernels_contain_the_complete_stack";
     let Some(library) = Library::open(LIBRARY) else {
         println!("skipped: {LIBRARY} is not installed (Debian package libopenblas0-pthread)");
         return;

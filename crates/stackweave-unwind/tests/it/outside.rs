@@ -1,28 +1,28 @@
-//! Whole programs: under gdb, stripped, linked statically, inside Python.
+//! Complete programs: under gdb, stripped, linked statically, inside Python.
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 use std::process::Command;
 
 use stackweave_testkit::fixtures::{call_through, sw_noreturn, sw_recurse, sw_sort, sw_std_ostream, sw_throw_through};
-use stackweave_testkit::ledger::Ledger;
 use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::{ALL, gdb};
 use stackweave_testkit::signals::{SignalStack, in_handler};
+use stackweave_testkit::stack_checker::StackChecker;
 use stackweave_testkit::tree::{FUNCTIONS, FramePointers, walk};
 use stackweave_testkit::{child, subject};
 use stackweave_unwind::CodeAddress;
 
 const LIMIT: usize = 512;
 
-/// Where gdb stops.
+/// The function at which gdb stops.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn stackweave_marker() {
     std::hint::black_box(());
 }
 
-/// Prints the stack that is captured here, then lets gdb look at it.
+/// Prints the captured stack, then lets gdb print its own.
 #[inline(never)]
 fn print_stack_for_gdb() {
     let mut frames = [CodeAddress::default(); LIMIT];
@@ -32,7 +32,7 @@ fn print_stack_for_gdb() {
     stackweave_marker();
 }
 
-/// Every stack that gdb is asked about. Returns how many there were.
+/// Calls the fixtures at which gdb stops. Returns the number of stacks.
 fn show_stacks_to_gdb() -> usize {
     let mut stacks = 0;
     let mut show = || {
@@ -57,8 +57,8 @@ fn show_stacks_to_gdb() -> usize {
 }
 
 #[test]
-fn gdb_sees_the_same_stacks() {
-    const NAME: &str = "outside::gdb_sees_the_same_stacks";
+fn gdb_finds_the_same_stacks() {
+    const NAME: &str = "outside::gdb_finds_the_same_stacks";
     if child::role().is_some() {
         println!("\nstacks {}", show_stacks_to_gdb());
         return;
@@ -75,23 +75,23 @@ fn gdb_sees_the_same_stacks() {
         let mut words = line.split(' ');
         assert_eq!(words.next(), Some("EndOfStack"), "{text}");
         let ours: Vec<_> = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
-        // gdb's first frame is the marker, its second the one that captured, at another instruction.
+        // gdb's first frame is the marker, its second the capturing function, at a different instruction.
         assert_eq!(format!("{:x?}", &ours[1..]), format!("{:x?}", &theirs[2..]), "{text}");
     }
 }
 
 #[test]
-fn stripped_program_is_captured_whole() {
-    const NAME: &str = "outside::stripped_program_is_captured_whole";
+fn a_stripped_program_is_captured_completely() {
+    const NAME: &str = "outside::a_stripped_program_is_captured_completely";
     if child::role().is_some() {
-        let mut ledger = Ledger::new(4096);
+        let mut checker = StackChecker::new(4096);
         // SAFETY: the fixtures get a callback with its own data.
-        call_through(&mut || ledger.check_here("stripped program", ALL), |callback, data| unsafe {
+        call_through(&mut || checker.check_here("stripped program", ALL), |callback, data| unsafe {
             sw_recurse(100, callback, data);
             sw_sort(callback, data);
             sw_throw_through(callback, data);
         });
-        ledger.expect_right(20);
+        checker.expect_agreement(20);
         return;
     }
     let stripped = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stripped-{}", std::process::id()));
@@ -105,7 +105,7 @@ fn stripped_program_is_captured_whole() {
     assert!(output.status.success(), "{}", child::text(&output));
 }
 
-/// Whether the program is position-independent and needs no loader.
+/// Returns whether the program is position-independent and needs no loader.
 fn is_static_pie(program: &Path) -> bool {
     let listing = Command::new("readelf").args(["-hlW"]).arg(program).output().expect("binutils are installed");
     let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
@@ -113,7 +113,7 @@ fn is_static_pie(program: &Path) -> bool {
 }
 
 #[test]
-fn static_pie_program_is_captured_whole() {
+fn a_static_pie_program_is_captured_completely() {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("static");
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -177,7 +177,7 @@ print("checks", checks, "depth", kit.stackweave_testkit_depth())
 "#;
 
 #[test]
-fn python_with_nested_callbacks_is_captured_whole() {
+fn python_with_nested_callbacks_is_captured_completely() {
     let kit = child::own_executable().with_file_name("libstackweave_testkit.so");
     let mut ran = Vec::new();
     for python in ["python3", "/usr/bin/python3"] {
@@ -194,12 +194,12 @@ fn python_with_nested_callbacks_is_captured_whole() {
     }
 }
 
-/// The newest shared libpython that the loader finds.
+/// Returns the newest shared libpython that the loader finds.
 fn libpython() -> Option<Library> {
     (8..=20).rev().find_map(|minor| Library::open_for_all(&format!("libpython3.{minor}.so.1.0")))
 }
 
-/// Runs the script in an interpreter inside this process. Ends the process when a comparison fails.
+/// Runs the script in an interpreter inside this process. Exits the process if a comparison fails.
 fn run_embedded(libpython: &Library, kit: &Path) {
     let script = format!("import sys\nsys.argv = ['', {:?}]\n{PYTHON_SCRIPT}", kit.display().to_string());
     let script = CString::new(script).expect("no null in the script");
@@ -214,8 +214,8 @@ fn run_embedded(libpython: &Library, kit: &Path) {
 }
 
 #[test]
-fn shared_libpython_in_this_process_is_captured_whole() {
-    const NAME: &str = "outside::shared_libpython_in_this_process_is_captured_whole";
+fn a_shared_libpython_in_this_process_is_captured_completely() {
+    const NAME: &str = "outside::a_shared_libpython_in_this_process_is_captured_completely";
     let kit = child::own_executable().with_file_name("libstackweave_testkit.so");
     if child::role().is_some() {
         let libpython = libpython().expect("the parent found it");

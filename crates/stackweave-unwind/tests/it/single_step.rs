@@ -1,35 +1,35 @@
-//! One instruction at a time: at each, a capture holds the whole chain.
+//! Single-steps through code: at each instruction, a capture contains the complete chain of frames.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::hint::black_box;
 
 use stackweave_testkit::fixtures::{
     LAZY, LazyCalls, call_through, sw_asm_stepped, sw_call_leaf, sw_sort, sw_stepped_frames, sw_trap_off, sw_trap_on,
-    sw_with_wild_rbp,
+    sw_with_invalid_rbp,
 };
 use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::libgcc;
 use stackweave_testkit::signals::{SignalStack, with_handlers};
 use stackweave_testkit::stack::describe;
-use stackweave_testkit::stepping::{Ask, step_through};
-use stackweave_testkit::truth::{Known, first_untrue, outward_from_here};
+use stackweave_testkit::stepping::{StepOracle, step_through};
+use stackweave_testkit::truth::{KnownFrame, first_untrue, outward_from_here};
 use stackweave_testkit::{modules, subject};
 use stackweave_unwind::{CodeAddress, StopReason};
 
 const STACKS: [SignalStack; 2] = [SignalStack::Normal, SignalStack::Alternate];
 
 #[test]
-fn lazy_binding_through_the_loader_keeps_the_whole_chain() {
+fn lazy_binding_through_the_loader_keeps_the_complete_chain() {
     for stack in STACKS {
         let library = Library::open(LAZY).expect("the fixture was built");
         let symbol = library.symbol("sw_lazy_calls");
         // SAFETY: the symbol is that function of the fixture.
         let calls = unsafe { std::mem::transmute::<*mut c_void, LazyCalls>(symbol) };
-        let steps = step_through(stack, Ask::Libgcc, &mut || {
+        let steps = step_through(stack, StepOracle::Libgcc, &mut || {
             // SAFETY: the fixture reads a C string.
             black_box(unsafe { calls(c"123".as_ptr()) });
         });
-        steps.ledger.expect_right(steps.total);
+        steps.checker.expect_agreement(steps.total);
         let (in_library, in_loader) = (steps.within("liblazy.so"), steps.within("ld-linux"));
         assert!(in_library > 30, "{in_library} steps in the lazily bound library");
         assert!(in_loader > 1000, "{in_loader} steps in the loader");
@@ -37,86 +37,86 @@ fn lazy_binding_through_the_loader_keeps_the_whole_chain() {
 }
 
 #[test]
-fn libc_functions_keep_the_whole_chain() {
+fn libc_functions_keep_the_complete_chain() {
     let mut buffer = [0_u8; 128];
-    let steps = step_through(SignalStack::Normal, Ask::Libgcc, &mut || {
-        // SAFETY: the buffer has the size that is given, the format fits the arguments.
+    let steps = step_through(SignalStack::Normal, StepOracle::Libgcc, &mut || {
+        // SAFETY: the buffer has the given size, and the format matches the arguments.
         unsafe {
             let format = c"%d %s %.3f %p";
             let text = c"text".as_ptr();
             libc::snprintf(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), 42 as c_int, text, 2.5, text);
         }
     });
-    steps.ledger.expect_right(steps.total);
+    steps.checker.expect_agreement(steps.total);
     assert!(steps.within("libc.so") > 1000, "{steps:?}");
 }
 
 #[test]
-fn qsort_and_its_callback_keep_the_whole_chain() {
-    let steps = step_through(SignalStack::Alternate, Ask::Libgcc, &mut || {
+fn qsort_and_its_callback_keep_the_complete_chain() {
+    let steps = step_through(SignalStack::Alternate, StepOracle::Libgcc, &mut || {
         call_through(&mut || (), |callback, data| {
             // SAFETY: the fixture gets a callback with its own data.
             black_box(unsafe { sw_sort(callback, data) });
         });
     });
-    steps.ledger.expect_right(steps.total);
+    steps.checker.expect_agreement(steps.total);
     assert!(steps.within("libc.so") > 1000, "{} steps", steps.within("libc.so"));
 }
 
 #[test]
-fn vdso_keeps_the_whole_chain() {
+fn the_vdso_keeps_the_complete_chain() {
     let vdso = modules::named("linux-vdso").expect("the kernel maps a vDSO");
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     for stack in STACKS {
-        let steps = step_through(stack, Ask::Libgcc, &mut || {
+        let steps = step_through(stack, StepOracle::Libgcc, &mut || {
             for clock in [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC_COARSE] {
-                // SAFETY: `time` is a place for the time.
+                // SAFETY: `time` is valid memory for a time.
                 unsafe { libc::clock_gettime(clock, &raw mut time) };
             }
         });
-        steps.ledger.expect_right(steps.total);
+        steps.checker.expect_agreement(steps.total);
         let within = steps.within(&vdso.path);
         assert!(within > 20, "{within} steps in the vDSO");
     }
 }
 
 #[test]
-fn realigned_and_alloca_frames_keep_the_whole_chain() {
+fn realigned_and_alloca_frames_keep_the_complete_chain() {
     for stack in STACKS {
-        let steps = step_through(stack, Ask::Libgcc, &mut || {
-            // SAFETY: the fixture has no conditions.
+        let steps = step_through(stack, StepOracle::Libgcc, &mut || {
+            // SAFETY: the fixture has no preconditions.
             black_box(unsafe { sw_stepped_frames() });
         });
-        steps.ledger.expect_right(steps.total);
+        steps.checker.expect_agreement(steps.total);
         assert!(steps.total > 300, "{} steps", steps.total);
     }
 }
 
 #[test]
-fn rule_that_reads_through_a_wild_register_does_not_fault() {
+fn a_rule_that_reads_through_an_invalid_register_does_not_fault() {
     if subject::is_libgcc() {
         return;
     }
     for stack in STACKS {
-        let steps = step_through(stack, Ask::KnownFrames, &mut || {
-            // SAFETY: the fixture calls the function, which has no conditions.
-            black_box(unsafe { sw_with_wild_rbp(sw_stepped_frames) });
+        let steps = step_through(stack, StepOracle::KnownFrames, &mut || {
+            // SAFETY: the fixture calls the function, which has no preconditions.
+            black_box(unsafe { sw_with_invalid_rbp(sw_stepped_frames) });
         });
-        steps.ledger.expect_right(steps.total);
+        steps.checker.expect_agreement(steps.total);
         assert!(steps.total > 300, "{} steps", steps.total);
     }
 }
 
 #[test]
-fn capture_itself_can_be_interrupted_at_every_instruction() {
+fn a_capture_can_be_interrupted_at_every_instruction() {
     let mut frames = vec![CodeAddress::default(); 256];
     let mut results = Vec::with_capacity(8);
-    let steps = step_through(SignalStack::Alternate, Ask::Libgcc, &mut || {
+    let steps = step_through(SignalStack::Alternate, StepOracle::Libgcc, &mut || {
         for _ in 0..3 {
             results.push(subject::capture(&mut frames, 0));
         }
     });
-    steps.ledger.expect_right(steps.total);
+    steps.checker.expect_agreement(steps.total);
     assert!(steps.total > 100);
     for captured in results {
         assert_eq!(captured.stop, StopReason::EndOfStack);
@@ -125,8 +125,8 @@ fn capture_itself_can_be_interrupted_at_every_instruction() {
 }
 
 #[inline(never)]
-fn step_leaf(truth: &mut Vec<Known>) -> c_long {
-    truth.push(Known::Within(sw_call_leaf as *const () as u64));
+fn step_leaf(truth: &mut Vec<KnownFrame>) -> c_long {
+    truth.push(KnownFrame::Within(sw_call_leaf as *const () as u64));
     truth.extend(outward_from_here());
     // SAFETY: SIGTRAP has a handler; the leaf only computes.
     unsafe {
@@ -138,7 +138,7 @@ fn step_leaf(truth: &mut Vec<Known>) -> c_long {
 }
 
 #[test]
-fn code_without_tables_gives_no_wrong_frame_at_any_instruction() {
+fn code_without_tables_leads_to_no_wrong_frame_at_any_instruction() {
     const STEPS: usize = 64;
     let leaf = sw_asm_stepped as *const () as u64;
     for stack in STACKS {

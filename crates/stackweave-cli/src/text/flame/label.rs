@@ -1,8 +1,8 @@
-//! What stands in a box: as much of a name as fits, and the share where there is room.
+//! The label of a box: as much of the name as fits, and the share.
 
 use crate::text::style::width;
 
-/// The text for so many columns.
+/// Returns the label for a number of columns.
 pub(crate) fn label(name: &str, share: &str, room: usize) -> String {
     let plain = without_parameters(name);
     let fits = |text: &str| width(text) <= room;
@@ -23,7 +23,7 @@ pub(crate) fn label(name: &str, share: &str, room: usize) -> String {
     }
 }
 
-/// A name of C++ or Rust without what stands in parentheses and angle brackets; `<module>` and `operator<` stay.
+/// Removes parameters and template arguments from a C++ or Rust name; `<module>` and `operator<` stay.
 fn without_parameters(name: &str) -> String {
     if name.starts_with('<') || name.contains("operator") || !name.contains("::") && !name.contains('(') {
         return name.to_owned();
@@ -42,7 +42,7 @@ fn without_parameters(name: &str) -> String {
     if kept.is_empty() { name.to_owned() } else { kept.to_owned() }
 }
 
-/// What follows the classes and modules around it.
+/// Returns the last component of a qualified name.
 fn last_part(name: &str) -> &str {
     let last = name.rsplit("::").next().unwrap_or(name);
     match last.rsplit_once('.') {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_goes_first_then_what_is_around_a_name() {
+    fn the_share_is_dropped_before_classes_and_modules_of_a_name() {
         let at = |columns| label("Trainer.step", "45.0%", columns);
         assert_eq!(at(18), "Trainer.step 45.0%");
         assert_eq!(at(17), "step 45.0%");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn native_names_lose_their_parameters_first() {
+    fn native_names_lose_parameters_first() {
         let name = "at::native::add<float>(at::Tensor const&, long)";
         assert_eq!(label(name, "5.0%", 60), format!("{name} 5.0%"));
         assert_eq!(label(name, "5.0%", 30), "at::native::add 5.0%");

@@ -1,4 +1,4 @@
-//! A flame graph of lines of text: the whole on top, each function below its callers, as wide as it cost.
+//! A flame graph as text: the root on top, each function below its caller, with a width according to its cost.
 
 mod label;
 mod layout;
@@ -8,7 +8,7 @@ mod tree;
 use std::io::{self, Write};
 
 use crate::text::flame::label::label;
-use crate::text::flame::layout::{Piece, What, lines};
+use crate::text::flame::layout::{LineSegment, SegmentContent, lines};
 use crate::text::flame::paint::{Paint, WHOLE, put_box, put_small};
 use crate::text::style::{printable, width};
 use crate::text::tree::float;
@@ -17,29 +17,30 @@ use crate::text::values::{percentage, share};
 pub use paint::Palette;
 pub use tree::{FlameBox, FlameShape, FlameTree};
 
-/// How [`write_flame`] draws.
+/// The options of [`write_flame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlameOptions {
-    /// How many columns the whole takes.
+    /// The number of columns.
     pub width: usize,
-    /// Which colours there are.
+    /// The available colours.
     pub palette: Palette,
 }
 
 impl FlameOptions {
-    /// What costs less than this has no column of its own: for [`FlameShape::least`]. `whole` is the cost of what is drawn.
+    /// Returns the least cost with a column of its own, for [`FlameShape::least`]. `whole` is the cost of the drawn
+    /// tree.
     pub fn least(&self, whole: i64) -> i64 {
         layout::least(whole, self.width)
     }
 }
 
-/// Writes the lines of a flame graph, and below them what could not be shown.
+/// Writes the lines of a flame graph, and notes about content could not be shown.
 pub fn write_flame(out: &mut dyn Write, tree: &FlameTree, options: &FlameOptions) -> io::Result<()> {
     let mut has_small = false;
-    for pieces in lines(tree, options.width) {
-        has_small |= pieces.iter().any(|piece| matches!(piece.what, What::Small(_)));
+    for segments in lines(tree, options.width) {
+        has_small |= segments.iter().any(|segment| matches!(segment.content, SegmentContent::Small(_)));
         let mut line = String::new();
-        put_line(&mut line, tree, &pieces, options.palette);
+        put_line(&mut line, tree, &segments, options.palette);
         writeln!(out, "{}", line.trim_end_matches(' '))?;
     }
     let deeper = tree.deepest - tree.depth();
@@ -48,30 +49,30 @@ pub fn write_flame(out: &mut dyn Write, tree: &FlameTree, options: &FlameOptions
         notes.push(format!("{deeper} more level{} below; --depth shows them", if deeper == 1 { "" } else { "s" }));
     }
     if has_small {
-        notes.push("⋯ is what is too narrow for a box".to_owned());
+        notes.push("⋯ stands for boxes that are too narrow".to_owned());
     }
     if notes.is_empty() { Ok(()) } else { writeln!(out, "({})", notes.join("; ")) }
 }
 
-fn put_line(line: &mut String, tree: &FlameTree, pieces: &[Piece], palette: Palette) {
+fn put_line(line: &mut String, tree: &FlameTree, segments: &[LineSegment], palette: Palette) {
     let mut at = 0;
-    for (place, piece) in pieces.iter().enumerate() {
-        line.extend(std::iter::repeat_n(' ', piece.start - at));
-        at = piece.end;
-        let is_last = pieces.get(place + 1).is_none_or(|next| next.start > piece.end);
-        match piece.what {
-            What::Small(_) => put_small(line, piece.width(), palette),
-            What::Box(place) if piece.width() > 0 => {
-                let (text, paint) = text_and_paint(tree, place, piece.width() - 1);
-                put_box(line, (&text, paint), piece.width(), is_last, palette);
+    for (position, segment) in segments.iter().enumerate() {
+        line.extend(std::iter::repeat_n(' ', segment.start - at));
+        at = segment.end;
+        let is_last = segments.get(position + 1).is_none_or(|next| next.start > segment.end);
+        match segment.content {
+            SegmentContent::Small(_) => put_small(line, segment.width(), palette),
+            SegmentContent::Box(index) if segment.width() > 0 => {
+                let (text, paint) = text_and_paint(tree, index, segment.width() - 1);
+                put_box(line, (&text, paint), segment.width(), is_last, palette);
             }
-            What::Box(_) => {}
+            SegmentContent::Box(_) => {}
         }
     }
 }
 
-fn text_and_paint(tree: &FlameTree, place: usize, room: usize) -> (String, Paint) {
-    let of = &tree.boxes[place];
+fn text_and_paint(tree: &FlameTree, index: usize, room: usize) -> (String, Paint) {
+    let of = &tree.boxes[index];
     let whole = tree.boxes[0].value;
     let Some(function) = of.function else {
         let cost = tree.measure.text(float(of.value));

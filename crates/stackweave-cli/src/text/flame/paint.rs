@@ -1,22 +1,22 @@
-//! A line of a flame graph, with colours or with lines around its boxes.
+//! Draws the boxes of a line, with colours or borders.
 
 use stackweave_profile::{FrameKind, Function, Origin};
 
 use crate::text::style::{Style, width};
 
-/// The colours that a terminal can show.
+/// The colours of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Palette {
-    /// None: boxes have lines around them.
+    /// None: boxes have borders.
     #[default]
     Plain,
-    /// 256 that are fixed.
+    /// The 256 standard colours.
     Fixed,
-    /// Any.
+    /// 24-bit colours.
     Full,
 }
 
-/// What a box is painted as.
+/// The colour of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Paint {
     /// Red, green and blue.
@@ -25,7 +25,7 @@ pub(crate) struct Paint {
     fixed: u8,
 }
 
-/// Colours of the whole and of what is too narrow.
+/// The colours of the root and of boxes that are too narrow.
 pub(crate) const WHOLE: Paint = Paint { full: [200, 200, 205], fixed: 252 };
 pub(crate) const SMALL: Paint = Paint { full: [150, 150, 155], fixed: 247 };
 const PYTHON: [Paint; 4] = [
@@ -54,7 +54,7 @@ const LABEL: [Paint; 4] = [
 ];
 
 impl Paint {
-    /// By what a function is code of, and its name: the same name has the same colour everywhere.
+    /// Returns the colour for a function, by its origin and name: equal names always have equal colours.
     pub(crate) fn of(function: &Function) -> Self {
         let family = match (function.kind, function.origin) {
             (FrameKind::Native, _) => NATIVE,
@@ -79,10 +79,10 @@ impl Paint {
 
 const BLACK: &str = "\x1b[38;5;16m";
 const GREY: &str = "\x1b[38;5;240m";
-const BACK: &str = "\x1b[0m";
+const RESET: &str = "\x1b[0m";
 
-/// Puts a box of so many columns, one or more: a line at its left, the text, and its ground. `is_last` says that nothing
-/// touches it at its right, where one without colours has a line too.
+/// Draws a box of at least one column: its left border, the text and the background. With `is_last`, no box follows on
+/// its right, and a box without colours gets a right border.
 pub(crate) fn put_box(
     line: &mut String,
     (text, paint): (&str, Paint),
@@ -105,10 +105,10 @@ pub(crate) fn put_box(
     line.push_str(BLACK);
     line.push_str(text);
     line.extend(std::iter::repeat_n(' ', left));
-    line.push_str(BACK);
+    line.push_str(RESET);
 }
 
-/// Puts a mark for boxes that are too narrow.
+/// Draws the mark for boxes that are too narrow.
 pub(crate) fn put_small(line: &mut String, columns: usize, palette: Palette) {
     let marks: String = std::iter::repeat_n('⋯', columns).collect();
     if palette == Palette::Plain {
@@ -118,5 +118,5 @@ pub(crate) fn put_small(line: &mut String, columns: usize, palette: Palette) {
     line.push_str(&SMALL.background(palette));
     line.push_str(GREY);
     line.push_str(&marks);
-    line.push_str(BACK);
+    line.push_str(RESET);
 }

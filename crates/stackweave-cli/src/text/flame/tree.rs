@@ -1,4 +1,5 @@
-//! What a flame graph shows: functions under functions, the costliest first, as far as they can be seen.
+//! The tree of a flame graph: functions below their callers, those with the highest cost first, without boxes too small
+//! to see.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -6,60 +7,60 @@ use std::sync::Arc;
 use stackweave_core::Pattern;
 use stackweave_profile::{Children, FunctionId, FunctionTable, Measure, NodeId, Profile, WordMap};
 
-/// From where, and in which direction, a flame graph is read.
+/// The root and the direction of a flame graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlameShape {
-    /// Only what functions like these did, from there on: where one calls another, from the outer one.
+    /// Only calls below functions that match; of nested ones, the outermost counts.
     pub root: Option<Pattern>,
-    /// Begins with what cost something itself, and goes on to who called it.
+    /// Whether it starts with self costs and continues with the callers.
     pub bottom_up: bool,
-    /// How many levels there are to be; those that are deeper are counted.
+    /// The maximum number of levels; deeper ones are counted.
     pub max_depth: Option<usize>,
-    /// What costs less than this has no box of its own, but is counted by [`FlameBox::small`].
+    /// Functions with a lower cost have no box, but are counted by [`FlameBox::small`].
     pub least: i64,
 }
 
 /// A function on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlameBox {
-    /// Which, in [`FlameTree::functions`]; `None` for what stands above all others.
+    /// The function, in [`FlameTree::functions`]; `None` for the root.
     pub function: Option<FunctionId>,
-    /// What it cost on this path with all that is below it.
+    /// The total cost on this path.
     pub value: i64,
-    /// How far from the top: that of the whole is 0.
+    /// The level; that of the root is 0.
     pub depth: usize,
-    /// What is below it, the costliest first: places in [`FlameTree::boxes`].
+    /// The indexes of the callees in [`FlameTree::boxes`], those with the highest cost first.
     pub children: Vec<usize>,
-    /// How many of those below it are too small, and what they cost together.
+    /// How many callees are too small for a box, and their cost together.
     pub small: (usize, i64),
 }
 
-/// The boxes of a flame graph. The first is the whole.
+/// The boxes of a flame graph. The first is the root.
 #[derive(Clone, Debug)]
 pub struct FlameTree {
-    /// What is counted.
+    /// The measure.
     pub measure: Measure,
     /// The functions of the boxes.
     pub functions: FunctionTable,
-    /// Every box, before those below it.
+    /// All boxes, parents before their children.
     pub boxes: Vec<FlameBox>,
-    /// What the profile cost, of which the first box may be a part.
+    /// The total cost of the profile, of which the root may be a part.
     pub whole: i64,
-    /// The greatest depth of what is great enough to be shown, whether there are boxes for it or not.
+    /// The depth of the deepest function with enough cost to be shown, even if it is beyond the last level.
     pub deepest: usize,
 }
 
-/// Levels from here on are not followed upwards: each of them looks at all that cost something.
-const MOST_CALLERS: usize = 1000;
+/// The maximum number of levels of callers: each level goes over all nodes.
+const MAX_CALLERS: usize = 1000;
 
-/// Nodes of a profile that are one box, each with what it adds to it.
+/// The nodes of a profile that form one box, each with its part of the cost.
 type Nodes = Vec<(NodeId, i64)>;
 
 impl FlameTree {
-    /// The boxes of a profile.
+    /// Builds the boxes of a profile.
     pub fn of(profile: &Profile, shape: &FlameShape) -> Self {
-        let growth = Growth::new(profile, shape);
-        let first = growth.first();
+        let builder = TreeBuilder::new(profile, shape);
+        let first = builder.first();
         let value = if shape.root.is_none() { profile.total() } else { sum(&first) };
         let mut tree = Self {
             measure: profile.measure(),
@@ -68,8 +69,8 @@ impl FlameTree {
             whole: profile.total(),
             deepest: 0,
         };
-        // Of what is deeper than asked for only the depth is told: it has no parent here.
-        let mut waiting = vec![(Some(0), 1, growth.groups(first))];
+        // Functions beyond the last level have no parent here; only their depth is counted.
+        let mut waiting = vec![(Some(0), 1, builder.groups(first))];
         while let Some((parent, depth, groups)) = waiting.pop() {
             for (function, nodes) in groups {
                 let value = sum(&nodes);
@@ -77,16 +78,16 @@ impl FlameTree {
                 if !is_small {
                     tree.deepest = tree.deepest.max(depth);
                 }
-                let place = parent.and_then(|parent| tree.put(parent, function, (value, is_small), shape.max_depth));
+                let index = parent.and_then(|parent| tree.put(parent, function, (value, is_small), shape.max_depth));
                 if !is_small {
-                    waiting.push((place, depth + 1, growth.below(nodes, depth)));
+                    waiting.push((index, depth + 1, builder.below(nodes, depth)));
                 }
             }
         }
         tree
     }
 
-    /// Puts a box under another one, unless it is small or too deep.
+    /// Adds a box to its parent, unless it is too small or too deep.
     fn put(
         &mut self,
         parent: usize,
@@ -99,18 +100,18 @@ impl FlameTree {
         if max_depth.is_some_and(|most| depth > most) {
             return None;
         }
-        let place = self.boxes.len();
+        let index = self.boxes.len();
         let above = &mut self.boxes[parent];
         if is_small {
             above.small = (above.small.0 + 1, above.small.1.saturating_add(value));
             return None;
         }
-        above.children.push(place);
+        above.children.push(index);
         self.boxes.push(FlameBox::new(Some(function), value, depth));
-        Some(place)
+        Some(index)
     }
 
-    /// How many levels there are boxes for, without the whole.
+    /// Returns the number of levels, without the root.
     pub fn depth(&self) -> usize {
         self.boxes.iter().map(|one| one.depth).max().unwrap_or(0)
     }
@@ -122,54 +123,54 @@ impl FlameBox {
     }
 }
 
-struct Growth<'a> {
+struct TreeBuilder<'a> {
     profile: &'a Profile,
     children: Children,
     shape: &'a FlameShape,
-    /// For each node whether it is below the root that is asked for; `None` if none is.
-    inside: Option<Vec<Inside>>,
+    /// For each node whether it is below the requested root; `None` without a root.
+    inside: Option<Vec<RootRelation>>,
 }
 
-impl<'a> Growth<'a> {
+impl<'a> TreeBuilder<'a> {
     fn new(profile: &'a Profile, shape: &'a FlameShape) -> Self {
         let inside = shape.root.as_ref().map(|pattern| inside(profile, pattern));
         Self { profile, children: profile.tree().children(), shape, inside }
     }
 
     fn is_inside(&self, id: NodeId) -> bool {
-        id != NodeId::ROOT && self.inside.as_ref().is_none_or(|inside| inside[id.index()] != Inside::No)
+        id != NodeId::ROOT && self.inside.as_ref().is_none_or(|inside| inside[id.index()] != RootRelation::Outside)
     }
 
-    /// What is on the first level: if the graph goes down, the nodes that it begins with.
+    /// Returns the nodes of the first level.
     fn first(&self) -> Nodes {
         let tree = self.profile.tree();
         if self.shape.bottom_up {
-            let costs = tree.iter().filter(|(id, node)| node.cost.own > 0 && self.is_inside(*id));
-            return costs.map(|(id, node)| (id, node.cost.own)).collect();
+            let costs = tree.iter().filter(|(id, node)| node.cost.self_cost > 0 && self.is_inside(*id));
+            return costs.map(|(id, node)| (id, node.cost.self_cost)).collect();
         }
         let outermost = |id: NodeId| match &self.inside {
-            Some(inside) => inside[id.index()] == Inside::First,
+            Some(inside) => inside[id.index()] == RootRelation::Root,
             None => tree.node(id).parent == NodeId::ROOT,
         };
         let found = tree.iter().filter(|(id, _)| outermost(*id));
         found.map(|(id, node)| (id, node.cost.total)).collect()
     }
 
-    /// The nodes that come next to these.
+    /// Returns the nodes of the next level.
     fn below(&self, nodes: Nodes, depth: usize) -> Vec<(FunctionId, Nodes)> {
         let tree = self.profile.tree();
         if !self.shape.bottom_up {
             let below = nodes.iter().flat_map(|(id, _)| self.children.get(*id));
             return self.groups(below.map(|id| (*id, tree.node(*id).cost.total)).collect());
         }
-        if depth >= MOST_CALLERS {
+        if depth >= MAX_CALLERS {
             return Vec::new();
         }
         let callers = nodes.into_iter().map(|(id, value)| (tree.node(id).parent, value));
         self.groups(callers.filter(|(id, _)| self.is_inside(*id)).collect())
     }
 
-    /// Nodes by function, the costliest first.
+    /// Groups nodes by function, those with the highest cost first.
     fn groups(&self, nodes: Nodes) -> Vec<(FunctionId, Nodes)> {
         let functions = self.profile.functions();
         let mut by_function: WordMap<FunctionId, WordMap<NodeId, i64>> = WordMap::default();
@@ -193,21 +194,21 @@ impl<'a> Growth<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inside {
-    No,
-    First,
+enum RootRelation {
+    Outside,
+    Root,
     Below,
 }
 
-fn inside(profile: &Profile, pattern: &Pattern) -> Vec<Inside> {
+fn inside(profile: &Profile, pattern: &Pattern) -> Vec<RootRelation> {
     let functions = profile.functions();
     let matches: Vec<bool> = functions.functions().iter().map(|one| pattern.matches(one.names())).collect();
-    let mut inside = vec![Inside::No; profile.tree().nodes().len()];
+    let mut inside = vec![RootRelation::Outside; profile.tree().nodes().len()];
     for (id, node) in profile.tree().iter() {
         inside[id.index()] = match inside[node.parent.index()] {
-            Inside::No if matches[functions.frame(node.frame).function.index()] => Inside::First,
-            Inside::No => Inside::No,
-            Inside::First | Inside::Below => Inside::Below,
+            RootRelation::Outside if matches[functions.frame(node.frame).function.index()] => RootRelation::Root,
+            RootRelation::Outside => RootRelation::Outside,
+            RootRelation::Root | RootRelation::Below => RootRelation::Below,
         };
     }
     inside

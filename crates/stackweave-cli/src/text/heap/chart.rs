@@ -1,4 +1,4 @@
-//! Memory over time, drawn with characters.
+//! A chart of memory over time, drawn with characters.
 
 use std::io;
 
@@ -6,21 +6,21 @@ use stackweave_core::EventKind;
 use stackweave_profile::Measure;
 use stackweave_profile::memory::{MemoryTimeline, TimelinePoint};
 
-use super::Heap;
+use super::HeapText;
 use super::groups::bytes;
 use crate::text::style::{Style, width};
 
-/// How many lines it has in a summary, and by itself.
+/// The number of lines in the summary, and in the view of the chart alone.
 pub(super) const SHORT: usize = 6;
 pub(super) const TALL: usize = 16;
-/// How many columns it has where lines may have any length.
+/// The number of columns if lines may have any length.
 const COLUMNS: usize = 72;
-const LEAST_COLUMNS: usize = 20;
+const MIN_COLUMNS: usize = 20;
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const RSS: char = '•';
 
-impl Heap<'_> {
-    /// Draws what was taken, and what the process had in memory, over time.
+impl HeapText<'_> {
+    /// Draws the live memory and the resident memory of the process over time.
     pub(super) fn time(&mut self, lines: usize) -> io::Result<()> {
         let timeline = &self.report.timeline;
         let (heap, rss) = timeline.highest();
@@ -32,13 +32,13 @@ impl Heap<'_> {
         let highest = heap.max(rss).unwrap_or(0);
         if highest == 0 {
             self.head("Over time", "")?;
-            return writeln!(self.out, "  not known");
+            return writeln!(self.out, "  unknown");
         }
         self.head("Over time", &more)?;
         let (top, middle) = (bytes(highest), bytes(highest / 2));
         let margin = width(&top).max(width(&middle)).max(3);
         let columns = self.options.width.map_or(COLUMNS, |width| width.saturating_sub(margin + 3)).min(120);
-        let columns = columns.max(LEAST_COLUMNS);
+        let columns = columns.max(MIN_COLUMNS);
         let time = &self.report.time;
         let cells = Cells::of(timeline, (time.start, time.end), columns);
         for line in 0..lines {
@@ -57,7 +57,7 @@ impl Heap<'_> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn seconds(ns: u64) -> String {
     if ns == 0 {
         return "0 s".to_owned();
@@ -94,14 +94,14 @@ impl Cells {
         self.rss[at] = self.rss[at].max(point.rss);
     }
 
-    /// The line with this number from below, of so many, of which the top is `highest`.
+    /// Returns the line with this number from the bottom; the top line stands for `highest`.
     fn line(&self, number: usize, (lines, highest): (usize, u64), colour: bool) -> String {
         let eighths = |value: u64| {
             let all = u128::from(value) * lines as u128 * 8;
             usize::try_from(all.div_ceil(u128::from(highest))).unwrap_or(usize::MAX)
         };
         let cell = |(heap, rss): (&Option<u64>, &Option<u64>)| {
-            // The line of a value is the one that its top is in.
+            // A value is drawn in the line that contains its top.
             let is_rss = rss.is_some_and(|rss| eighths(rss).saturating_sub(1) / 8 == number);
             let level = heap.map_or(0, |heap| eighths(heap).saturating_sub(number * 8).min(8));
             if is_rss { (RSS, Style::Warm) } else { (LEVELS[level], Style::Good) }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_holds_until_the_next() {
+    fn a_value_lasts_until_the_next_one() {
         let point = |time_ns, heap, rss| TimelinePoint { time_ns, heap: Some(heap), rss };
         let points = vec![point(0, 8, None), point(50, 16, Some(20)), point(70, 4, Some(4))];
         let cells = Cells::of(&MemoryTimeline { points }, (0, 100), 10);

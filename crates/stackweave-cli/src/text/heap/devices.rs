@@ -1,4 +1,4 @@
-//! What there was of the memory of devices.
+//! The memory of devices.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use stackweave_profile::memory::{
     DeviceHistory, DeviceMemory, DevicePoint, DeviceState, PoolHistory, pool_name, top_stacks,
 };
 
-use super::Heap;
+use super::HeapText;
 use super::groups::{bytes, number, plain, ratio};
 use super::stacks::one_line;
 use super::summary::{counted, time};
@@ -14,11 +14,11 @@ use crate::text::rows::{Row, write_rows};
 use crate::text::style::{Style, printable};
 use crate::text::values::percentage;
 
-/// So many frames of a request that there was no room for are named.
+/// How many frames of a failed request are named.
 const FRAMES: usize = 5;
 
-impl Heap<'_> {
-    /// Writes what is known of each device; of the one that the report is of, if there are others.
+impl HeapText<'_> {
+    /// Writes the figures of each device, or of the selected one.
     pub(super) fn devices(&mut self, is_one: bool, limit: usize) -> io::Result<()> {
         let report = self.report;
         let is_shown = |memory: &&DeviceMemory| !is_one || memory.history.device == report.device;
@@ -27,8 +27,8 @@ impl Heap<'_> {
             self.head("Devices", "")?;
             return writeln!(self.out, "  nothing");
         }
-        for (place, memory) in shown.into_iter().enumerate() {
-            if place > 0 {
+        for (location, memory) in shown.into_iter().enumerate() {
+            if location > 0 {
                 writeln!(self.out)?;
             }
             self.device(memory)?;
@@ -66,12 +66,12 @@ impl Heap<'_> {
         }
         let failed = of.out_of_memory.len() as u64;
         if failed > 0 {
-            self.row("failed", &format!("{} that there was no room for", counted(failed, "request", "requests")))?;
+            self.row("failed", &format!("{}, out of memory", counted(failed, "request", "requests")))?;
         }
         Ok(())
     }
 
-    /// What the allocator said of itself.
+    /// Writes the last state of the allocator.
     fn state(&mut self, state: &DeviceState) -> io::Result<()> {
         let when = match state.reason {
             1 => "when a request failed, ",
@@ -87,19 +87,19 @@ impl Heap<'_> {
         self.row("free", &free)?;
         if state.free > 0 {
             let share = percentage(state.fragmentation());
-            let text = format!("{share} of what was free; the largest free block had {}", bytes(state.largest_free));
+            let text = format!("{share} of the free memory; the largest free block has {}", bytes(state.largest_free));
             self.row("fragmented", &text)?;
         }
         if state.pending > 0 {
-            self.row("pending", &format!("{} freed, and not yet free to use", bytes(state.pending)))?;
+            self.row("pending", &format!("{} freed, but not yet reusable", bytes(state.pending)))?;
         }
         if state.rounding() > 0 {
-            self.row("rounding", &format!("{} more than was asked for", bytes(state.rounding())))?;
+            self.row("rounding", &format!("{} more than requested", bytes(state.rounding())))?;
         }
         Ok(())
     }
 
-    /// Writes the pools, if there are others than the default one.
+    /// Writes the pools, if there are others than the default pool.
     fn pools(&mut self, of: &DeviceHistory, limit: usize) -> io::Result<()> {
         if of.pools.iter().all(|pool| pool.pool == 0) {
             return Ok(());
@@ -120,16 +120,16 @@ impl Heap<'_> {
                 plain(bytes(last.reserved)),
                 plain(state(pool)),
             ];
-            Row { numbers, guides: String::new(), name: plain(pool_name(pool.pool)), place: String::new() }
+            Row { numbers, guides: String::new(), name: plain(pool_name(pool.pool)), location: String::new() }
         };
         let rows: Vec<Row<5>> = pools.iter().take(limit).map(row).collect();
-        let heads = ["at peak", "reserved then", "at end", "reserved", "free"];
+        let heads = ["at peak", "reserved at peak", "at end", "reserved", "free"];
         let layout = self.layout();
         write_rows(self.out, heads, "pool", &rows, layout)?;
         self.hidden(pools.len().saturating_sub(limit))
     }
 
-    /// Writes the requests that there was no room for, the first ones.
+    /// Writes the first requests that failed.
     fn failures(&mut self, memory: &DeviceMemory, limit: usize) -> io::Result<()> {
         let failures = &memory.history.out_of_memory;
         if failures.is_empty() {
@@ -142,16 +142,16 @@ impl Heap<'_> {
             let mut frames = stack.iter().map(|frame| one_line(&profile, *frame));
             let name = frames.next().unwrap_or_else(|| "no stack".to_owned());
             let numbers = [plain(time(failure.time_ns)), plain(bytes(failure.size)), plain(bytes(failure.free))];
-            rows.push(Row { numbers, guides: String::new(), name: plain(name), place: String::new() });
+            rows.push(Row { numbers, guides: String::new(), name: plain(name), location: String::new() });
             let callers: Vec<String> = frames.take(FRAMES - 1).collect();
             if !callers.is_empty() {
                 let numbers = [(); 3].map(|()| plain(String::new()));
                 let name = (callers.join(" ← "), Style::Dim);
-                rows.push(Row { numbers, guides: "  ← ".to_owned(), name, place: String::new() });
+                rows.push(Row { numbers, guides: "  ← ".to_owned(), name, location: String::new() });
             }
         }
         let layout = self.layout();
-        write_rows(self.out, ["after", "asked for", "free"], "out of memory", &rows, layout)?;
+        write_rows(self.out, ["after", "requested", "free"], "out of memory", &rows, layout)?;
         self.hidden(failures.len().saturating_sub(limit.min(memory.failed.len())))
     }
 

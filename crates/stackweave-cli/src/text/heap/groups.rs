@@ -1,25 +1,25 @@
-//! Sizes, threads and tags.
+//! Memory by size, thread and tag.
 
 use std::io;
 
 use stackweave_profile::Measure;
 use stackweave_profile::memory::{Figures, NamedFigures};
 
-use super::{Heap, bar};
+use super::{HeapText, bar};
 use crate::text::rows::{Cell, Row, write_rows};
 use crate::text::style::{Style, printable};
 use crate::text::values::count;
 
 const BAR: usize = 16;
 
-impl Heap<'_> {
-    /// Writes how many blocks there were of each size.
+impl HeapText<'_> {
+    /// Writes the number of blocks of each size.
     pub(super) fn sizes(&mut self) -> io::Result<()> {
         let sizes = &self.report.sizes;
-        let more = format!("allocations of at most so many bytes each{}", self.estimated());
+        let more = format!("allocations up to each size{}", self.estimated());
         self.head("Sizes", &more)?;
         if sizes.is_empty() {
-            return writeln!(self.out, "  not known: sizes are counted for all threads and tags together");
+            return writeln!(self.out, "  unknown: sizes are counted for all threads and tags together");
         }
         let greatest = sizes.iter().map(|(_, figures)| figures.allocations).max().unwrap_or(0);
         let row = |(most, figures): &(u64, Figures)| {
@@ -31,16 +31,16 @@ impl Heap<'_> {
                 plain(bytes(figures.peak_bytes)),
                 plain(bytes(figures.live_bytes)),
             ];
-            Row { numbers, guides: String::new(), name: plain(String::new()), place: String::new() }
+            Row { numbers, guides: String::new(), name: plain(String::new()), location: String::new() }
         };
         let rows: Vec<Row<6>> = sizes.iter().map(row).collect();
         let layout = self.layout();
         write_rows(self.out, ["up to", "", "allocations", "bytes", "at peak", "at end"], "", &rows, layout)
     }
 
-    /// Writes what each thread has used.
+    /// Writes the memory of each thread.
     pub(super) fn threads(&mut self, limit: usize) -> io::Result<()> {
-        let more = format!("by who allocated the blocks{}", self.estimated());
+        let more = format!("by allocating thread{}", self.estimated());
         self.head("Threads", &more)?;
         let name = |thread: &NamedFigures| match &*thread.name {
             "" => format!("thread {}", thread.number),
@@ -49,9 +49,9 @@ impl Heap<'_> {
         self.groups(&self.report.threads, "thread", limit, name)
     }
 
-    /// Writes what was used under each tag.
+    /// Writes the memory of each tag.
     pub(super) fn tags(&mut self, limit: usize) -> io::Result<()> {
-        let more = format!("blocks allocated under each{}", self.estimated());
+        let more = format!("blocks allocated under each tag{}", self.estimated());
         self.head("Tags", &more)?;
         let name = |tag: &NamedFigures| if tag.name.is_empty() { "(none)".to_owned() } else { tag.name.to_string() };
         self.groups(&self.report.tags, "tag", limit, name)
@@ -77,7 +77,7 @@ impl Heap<'_> {
                 plain(number(of.allocations)),
                 plain(number(of.temporary)),
             ];
-            Row { numbers, guides: String::new(), name: plain(printable(&name(group))), place: String::new() }
+            Row { numbers, guides: String::new(), name: plain(printable(&name(group))), location: String::new() }
         };
         let rows: Vec<Row<5>> = groups.iter().take(limit).map(row).collect();
         let heads = ["at peak", "at end", "bytes", "allocations", "temporary"];
@@ -91,12 +91,12 @@ pub(super) fn plain(text: String) -> Cell {
     (text, Style::Plain)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(super) fn bytes(number: u64) -> String {
     Measure::LiveBytes.text(number as f64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of that size are not counted one by one")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(super) fn number(number: u64) -> String {
     count(number as f64)
 }

@@ -1,4 +1,4 @@
-//! What recordings say about memory, as text.
+//! The memory of recordings, as text.
 
 mod chart;
 mod devices;
@@ -15,17 +15,17 @@ use stackweave_profile::{Profile, View};
 use crate::text::rows::Layout;
 use crate::text::style::Style;
 
-/// What [`write_heap`] shows of a report.
+/// The views of [`write_heap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum HeapView {
-    /// The most important of all that follows
+    /// The most important of the views below
     #[default]
     Summary,
-    /// The stacks that had most when the program had most
+    /// The stacks with the most live memory at the peak
     Peak,
-    /// The stacks that took what was not freed
+    /// The stacks that allocated leak candidates: blocks that were not freed
     Leaks,
-    /// The stacks that took most of what was freed again soon
+    /// The stacks that allocated the most temporary memory
     Temporary,
     /// Blocks by size
     Sizes,
@@ -39,18 +39,18 @@ pub enum HeapView {
     Devices,
 }
 
-/// How [`write_heap`] shows it.
+/// The options of [`write_heap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapOptions {
-    /// What.
+    /// The view.
     pub view: HeapView,
-    /// How many stacks, threads or tags.
+    /// The maximum number of stacks, threads or tags.
     pub limit: usize,
-    /// Which frames.
+    /// The visible frames.
     pub frames: View,
-    /// How many columns a line may have.
+    /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// Whether the colours of a terminal are used.
+    /// Whether to use colours.
     pub colour: bool,
 }
 
@@ -60,14 +60,14 @@ impl Default for HeapOptions {
     }
 }
 
-/// Writes what was asked for.
+/// Writes a view of the report.
 pub fn write_heap(out: &mut dyn Write, report: &MemoryReport, options: &HeapOptions) -> io::Result<()> {
-    let mut heap = Heap { out, report, options };
+    let mut heap = HeapText { out, report, options };
     match options.view {
         HeapView::Summary => heap.summary(),
-        HeapView::Peak => heap.stacks(Part::Peak, options.limit),
-        HeapView::Leaks => heap.stacks(Part::Leaks, options.limit),
-        HeapView::Temporary => heap.stacks(Part::Temporary, options.limit),
+        HeapView::Peak => heap.stacks(BlockSet::Peak, options.limit),
+        HeapView::Leaks => heap.stacks(BlockSet::Leaks, options.limit),
+        HeapView::Temporary => heap.stacks(BlockSet::Temporary, options.limit),
         HeapView::Sizes => heap.sizes(),
         HeapView::Threads => heap.threads(options.limit),
         HeapView::Tags => heap.tags(options.limit),
@@ -76,21 +76,21 @@ pub fn write_heap(out: &mut dyn Write, report: &MemoryReport, options: &HeapOpti
     }
 }
 
-struct Heap<'a> {
+struct HeapText<'a> {
     out: &'a mut dyn Write,
     report: &'a MemoryReport,
     options: &'a HeapOptions,
 }
 
-/// Blocks that stacks are shown of.
+/// A set of blocks that is shown by stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum BlockSet {
     Peak,
     Leaks,
     Temporary,
 }
 
-impl Part {
+impl BlockSet {
     fn profile(self, report: &MemoryReport) -> &Profile {
         match self {
             Self::Peak => &report.peak,
@@ -100,8 +100,8 @@ impl Part {
     }
 }
 
-impl Heap<'_> {
-    /// Writes the head of a part: what it is, and a word about it.
+impl HeapText<'_> {
+    /// Writes a heading.
     fn head(&mut self, title: &str, more: &str) -> io::Result<()> {
         let mut line = String::new();
         Style::Head.put(&mut line, title, self.options.colour);
@@ -116,18 +116,18 @@ impl Heap<'_> {
         Layout { width: self.options.width, colour: self.options.colour, are_paths: false }
     }
 
-    /// `, estimated` if figures are.
+    /// Returns `, estimated` if figures are.
     fn estimated(&self) -> &'static str {
         if self.report.sample_every().is_some() { ", estimated" } else { "" }
     }
 }
 
-/// A bar of so many columns, as long as its share, filled up with spaces.
+/// Draws a bar with a share of the columns, padded with spaces.
 fn bar(share: f64, columns: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    #[expect(clippy::cast_precision_loss, reason = "a number of columns")]
+    #[expect(clippy::cast_precision_loss, reason = "a small number of columns")]
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of at most as many columns")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of columns")]
     let eighths = eighths as usize;
     let eighths = if eighths == 0 && share > 0.0 { 1 } else { eighths };
     let text = format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8]);
@@ -139,7 +139,7 @@ mod tests {
     use super::bar;
 
     #[test]
-    fn bars_are_as_long_as_their_share_and_never_nothing() {
+    fn bars_are_proportional_and_never_empty() {
         assert_eq!([bar(0.0, 4), bar(1e-9, 4), bar(0.5, 4), bar(1.0, 4)], ["    ", "▏   ", "██  ", "████"]);
         assert_eq!(bar(0.71, 4), "██▉ ");
     }

@@ -1,33 +1,33 @@
-//! The stacks that have most.
+//! The stacks with the most memory.
 
 use std::io;
 
 use stackweave_profile::memory::{StackRow, top_stacks};
 use stackweave_profile::{FrameIndex, Profile};
 
-use super::{Heap, Part, bar};
-use crate::text::place::name_and_place;
+use super::{BlockSet, HeapText, bar};
+use crate::text::location::name_and_location;
 use crate::text::rows::{Row, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
 
-/// So many callers are named under a stack.
+/// How many callers are named below a stack.
 const CALLERS: usize = 4;
 const BAR: usize = 12;
 
-impl Heap<'_> {
-    /// Writes the stacks that have most of a part.
-    pub(super) fn stacks(&mut self, part: Part, limit: usize) -> io::Result<()> {
-        let profile = part.profile(self.report).view(&self.options.frames);
+impl HeapText<'_> {
+    /// Writes the stacks with the most memory in a set of blocks.
+    pub(super) fn stacks(&mut self, set: BlockSet, limit: usize) -> io::Result<()> {
+        let profile = set.profile(self.report).view(&self.options.frames);
         let total = profile.measure().text(float(profile.total()));
-        let (title, more) = match part {
-            Part::Peak => ("Live at the peak", String::new()),
-            Part::Leaks if self.report.is_part => {
-                ("Not freed", ", allocated in this time and not freed in it".to_owned())
+        let (title, more) = match set {
+            BlockSet::Peak => ("Live at the peak", String::new()),
+            BlockSet::Leaks if self.report.is_part => {
+                ("Leak candidates", ", allocated in this time and not freed in it".to_owned())
             }
-            Part::Leaks => ("Not freed", String::new()),
-            Part::Temporary => ("Temporary", format!(", freed {}", self.soon())),
+            BlockSet::Leaks => ("Leak candidates", String::new()),
+            BlockSet::Temporary => ("Temporary", format!(", freed {}", self.soon())),
         };
         let more = format!("{total}{more}{}", self.estimated());
         self.head(title, &more)?;
@@ -35,7 +35,7 @@ impl Heap<'_> {
         if stacks.is_empty() {
             return writeln!(self.out, "  nothing");
         }
-        let greatest = stacks.first().map_or(0, |stack| stack.own);
+        let greatest = stacks.first().map_or(0, |stack| stack.self_cost);
         let mut rows = Vec::new();
         for stack in stacks.iter().take(limit) {
             put_stack(&mut rows, &profile, stack, greatest);
@@ -46,7 +46,7 @@ impl Heap<'_> {
         match stacks.len().saturating_sub(limit) {
             0 => Ok(()),
             hidden => {
-                let rest = stacks.iter().skip(limit).map(|stack| stack.own).fold(0, i64::saturating_add);
+                let rest = stacks.iter().skip(limit).map(|stack| stack.self_cost).fold(0, i64::saturating_add);
                 writeln!(self.out, "({hidden} more, with {})", profile.measure().text(float(rest)))
             }
         }
@@ -62,24 +62,24 @@ impl Heap<'_> {
     }
 }
 
-/// Adds the lines of a stack: the function that took the blocks, and under it who called that.
+/// Adds the lines of a stack: the function that allocated the blocks, and its callers.
 fn put_stack(rows: &mut Vec<Row<4>>, profile: &Profile, stack: &StackRow, greatest: i64) {
-    let of_all = share(stack.own, profile.total());
+    let of_all = share(stack.self_cost, profile.total());
     let style = Style::of_share(of_all);
-    let (name, place) = match stack.frames.first() {
-        Some(frame) => place_of(profile, *frame),
-        None => ("(outside of what is shown)".to_owned(), String::new()),
+    let (name, location) = match stack.frames.first() {
+        Some(frame) => location_of(profile, *frame),
+        None => ("(outside the visible frames)".to_owned(), String::new()),
     };
     rows.push(Row {
         numbers: [
-            (profile.measure().text(float(stack.own)), style),
+            (profile.measure().text(float(stack.self_cost)), style),
             (percentage(of_all), style),
-            (bar(share(stack.own, greatest), BAR), Style::Warm),
+            (bar(share(stack.self_cost, greatest), BAR), Style::Warm),
             (count_text(stack.blocks), Style::Plain),
         ],
         guides: String::new(),
         name: (name, if style == Style::Hot { Style::Head } else { Style::Plain }),
-        place,
+        location,
     });
     let callers = stack.frames.get(1..).unwrap_or_default();
     if callers.is_empty() {
@@ -94,17 +94,17 @@ fn put_stack(rows: &mut Vec<Row<4>>, profile: &Profile, stack: &StackRow, greate
         numbers: [empty(), empty(), (" ".repeat(BAR), Style::Plain), empty()],
         guides: "  ← ".to_owned(),
         name: (text.join(" ← "), Style::Dim),
-        place: String::new(),
+        location: String::new(),
     });
 }
 
-fn place_of(profile: &Profile, frame: FrameIndex) -> (String, String) {
-    name_and_place(profile.functions(), profile.functions().frame(frame))
+fn location_of(profile: &Profile, frame: FrameIndex) -> (String, String) {
+    name_and_location(profile.functions(), profile.functions().frame(frame))
 }
 
 pub(super) fn one_line(profile: &Profile, frame: FrameIndex) -> String {
-    match place_of(profile, frame) {
-        (name, place) if place.is_empty() => name,
-        (name, place) => format!("{name} {place}"),
+    match location_of(profile, frame) {
+        (name, location) if location.is_empty() => name,
+        (name, location) => format!("{name} {location}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What a newcomer wants to see first.
+//! The summary: totals, and the most important views.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use stackweave_profile::Measure;
 use stackweave_profile::memory::{FromBefore, MemoryMode, ProcessMemory};
 
 use super::groups::{bytes, number, ratio};
-use super::{Heap, Part, chart};
+use super::{BlockSet, HeapText, chart};
 use crate::text::values::percentage;
 
-/// So many processes are named.
+/// How many processes are listed.
 const PROCESSES: usize = 8;
 
-impl Heap<'_> {
+impl HeapText<'_> {
     pub(super) fn summary(&mut self) -> io::Result<()> {
         self.totals()?;
         let is_own = self.report.device == EventKind::OWN_DEVICE;
@@ -27,12 +27,12 @@ impl Heap<'_> {
             self.time(chart::SHORT)?;
         }
         writeln!(self.out)?;
-        self.stacks(Part::Peak, self.options.limit)?;
+        self.stacks(BlockSet::Peak, self.options.limit)?;
         writeln!(self.out)?;
-        self.stacks(Part::Leaks, self.options.limit.div_ceil(2))?;
+        self.stacks(BlockSet::Leaks, self.options.limit.div_ceil(2))?;
         if self.report.totals.figures.temporary > 0 {
             writeln!(self.out)?;
-            self.stacks(Part::Temporary, self.options.limit.div_ceil(3))?;
+            self.stacks(BlockSet::Temporary, self.options.limit.div_ceil(3))?;
         }
         if !self.report.sizes.is_empty() {
             writeln!(self.out)?;
@@ -70,7 +70,7 @@ impl Heap<'_> {
         let peak = format!("{about}{} in {}{}", bytes(of.peak_bytes), blocks(of.peak_blocks), when.unwrap_or_default());
         self.row(if has_several { "peaks" } else { "peak" }, &peak)?;
         if has_several {
-            self.row("", "the sum of each process's own peak: they were not there at the same time")?;
+            self.row("", "the sum of the processes' peaks, which were at different times")?;
         }
         let left = if report.is_part { "live at end" } else { "not freed" };
         let before = if report.is_part { FromBefore::default() } else { report.from_before };
@@ -83,7 +83,7 @@ impl Heap<'_> {
         }
         let allocations = |allocations| counted(allocations, "allocation", "allocations");
         let allocated = format!("{about}{} in {}", bytes(of.bytes), allocations(of.allocations));
-        // Only frees of blocks in the sample are seen.
+        // Frees are only recorded for sampled blocks.
         let freed = if about.is_empty() { format!(", {} freed", number(totals.frees)) } else { String::new() };
         self.row("allocated", &format!("{allocated}{freed}"))?;
         let share = percentage(ratio(of.temporary, of.allocations));
@@ -91,7 +91,7 @@ impl Heap<'_> {
         self.row("temporary", &format!("{temporary}, {share} of all"))?;
         if totals.unknown_frees > 0 {
             let unknown = counted(totals.unknown_frees, "free", "frees");
-            self.row("not known", &format!("{unknown} of what was allocated before the recording"))?;
+            self.row("unknown", &format!("{unknown} of blocks from before the recording"))?;
         }
         if has_several {
             self.processes()?;
@@ -108,12 +108,12 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// How it was recorded, if that bears on the figures.
+    /// Returns how the memory was recorded, if that affects the figures.
     fn how(&self) -> String {
         let modes = self.report.processes.iter().filter_map(|process| process.header).map(|header| header.mode);
         match (self.report.sample_every(), modes.max_by_key(|mode| *mode as u8)) {
             (Some(every), _) => format!("; estimated from a sample of one allocation in {}", bytes(every)),
-            (None, Some(MemoryMode::Aggregate)) => "; sums only, without history".to_owned(),
+            (None, Some(MemoryMode::Aggregate)) => "; totals without history".to_owned(),
             _ => String::new(),
         }
     }
@@ -143,7 +143,7 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", self::number(number), if number == 1 { one } else { many })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(super) fn time(ns: u64) -> String {
     Measure::WallTime.text(ns as f64)
 }

@@ -1,4 +1,4 @@
-//! The functions that phases are of.
+//! The functions of phases.
 
 use std::cmp::Reverse;
 use std::io;
@@ -7,7 +7,7 @@ use stackweave_profile::Measure;
 use stackweave_profile::timing::{PhaseRow, TimingReport};
 
 use super::{PhaseSort, Phases, counted};
-use crate::text::place::name_and_path;
+use crate::text::location::name_and_path;
 use crate::text::rows::{Cell, Layout, Row, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::table::calls;
@@ -16,10 +16,10 @@ use crate::text::values::{count, percentage, share};
 
 const HEADS: [&str; 11] =
     ["calls", "self", "", "total", "", "self/call", "total/call", "failed", "left open", "bytecode", "ns/bytecode"];
-/// The columns that are left out first where there is not enough room for names.
+/// The columns in the order in which they are left out if there is not enough room for names.
 const GIVE_WAY: [usize; 8] = [6, 5, 4, 2, 8, 9, 10, 7];
-/// Names and their places need so many columns.
-const LEAST_NAMES: usize = 34;
+/// The minimum number of columns for names and locations.
+const MIN_NAME_WIDTH: usize = 34;
 
 impl Phases<'_> {
     pub(super) fn functions(&mut self) -> io::Result<()> {
@@ -28,7 +28,7 @@ impl Phases<'_> {
         let functions = counted(rows.len(), "function", "functions");
         let total = Measure::WallTime.text(float(self.report.total_ns));
         rows.truncate(rows.len() - hidden);
-        self.head("Phases", &format!("{functions}, {total} in all"))?;
+        self.head("Phases", &format!("{functions}, {total} in total"))?;
         let mut rows: Vec<Row<11>> = rows.into_iter().map(|row| self.row(row)).collect();
         let mut heads = HEADS;
         for column in 7..11 {
@@ -37,7 +37,7 @@ impl Phases<'_> {
             }
         }
         for column in GIVE_WAY {
-            if self.options.width.is_some_and(|width| numbers_width(&rows, heads) + LEAST_NAMES > width) {
+            if self.options.width.is_some_and(|width| numbers_width(&rows, heads) + MIN_NAME_WIDTH > width) {
                 leave_out(&mut heads, &mut rows, column);
             }
         }
@@ -54,8 +54,8 @@ impl Phases<'_> {
             [(Measure::WallTime.text(float(ns)), style), (percentage(share), style)]
         };
         let each = |sum: i64, calls: u64| plain(per_call(sum, calls));
-        let ([own, own_share], [total, total_share]) = (shared(cost.own), shared(cost.total));
-        let (name, place) = name_and_path(self.report.functions.function(row.function), None);
+        let ([own, own_share], [total, total_share]) = (shared(cost.self_cost), shared(cost.total));
+        let (name, location) = name_and_path(self.report.functions.function(row.function), None);
         Row {
             numbers: [
                 plain(calls(cost)),
@@ -63,7 +63,7 @@ impl Phases<'_> {
                 own_share,
                 total,
                 total_share,
-                each(cost.own, cost.calls),
+                each(cost.self_cost, cost.calls),
                 each(cost.total, cost.primitive_calls),
                 (count_text(row.failed), Style::Hot),
                 (count_text(row.left_open), Style::Warm),
@@ -72,20 +72,20 @@ impl Phases<'_> {
             ],
             guides: String::new(),
             name: (name, Style::Plain),
-            place,
+            location,
         }
     }
 }
 
-/// Returns the rows of a report, in this order.
+/// Returns the rows of a report, sorted.
 pub fn sorted_phases(report: &TimingReport, by: PhaseSort) -> Vec<&PhaseRow> {
     let key = |row: &PhaseRow| {
         let cost = row.statistics;
         match by {
-            PhaseSort::Own => (cost.own, cost.total),
-            PhaseSort::Total => (cost.total, cost.own),
-            PhaseSort::Calls => (cost.calls.cast_signed(), cost.own),
-            PhaseSort::Failed => (row.failed.cast_signed(), cost.own),
+            PhaseSort::SelfCost => (cost.self_cost, cost.total),
+            PhaseSort::Total => (cost.total, cost.self_cost),
+            PhaseSort::Calls => (cost.calls.cast_signed(), cost.self_cost),
+            PhaseSort::Failed => (row.failed.cast_signed(), cost.self_cost),
         }
     };
     let mut rows: Vec<&PhaseRow> = report.rows.iter().collect();
@@ -100,7 +100,7 @@ fn leave_out(heads: &mut [&str; 11], rows: &mut [Row<11>], column: usize) {
     }
 }
 
-/// How many columns of the screen the numbers take, with what is between them.
+/// Returns the width of the columns of numbers, with the spaces between them.
 fn numbers_width(rows: &[Row<11>], heads: [&str; 11]) -> usize {
     let of_column = |column: usize| {
         let cells = rows.iter().map(|row| width(&row.numbers[column].0));
@@ -113,7 +113,7 @@ fn plain(text: String) -> Cell {
     (text, Style::Plain)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn per_call(sum: i64, calls: u64) -> String {
     if calls == 0 { String::new() } else { Measure::WallTime.text(float(sum) / calls as f64) }
 }

@@ -1,4 +1,4 @@
-//! What phases took, as text: runs, then functions.
+//! Phases as text: runs, then functions.
 
 mod functions;
 mod runs;
@@ -13,44 +13,44 @@ use crate::text::style::Style;
 
 pub use functions::sorted_phases;
 
-/// Which functions come first.
+/// The column that functions are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum PhaseSort {
-    /// What the function itself took
+    /// Self time
     #[default]
-    #[value(alias = "self")]
-    Own,
-    /// What it took with all that it began
+    #[value(name = "self")]
+    SelfCost,
+    /// Total time, with nested phases
     Total,
-    /// How often it was begun
+    /// Number of calls
     Calls,
-    /// How often it failed
+    /// Number of failures
     Failed,
 }
 
-/// What [`write_phases`] shows of a report.
+/// The options of [`write_phases`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhasesOptions {
-    /// Which functions come first.
+    /// The column that functions are sorted by.
     pub sort: PhaseSort,
-    /// How many functions, and how many runs.
+    /// The maximum number of functions, and of runs.
     pub limit: Option<usize>,
-    /// Whether all runs are shown, and nothing else.
+    /// Whether only runs are shown, all of them.
     pub only_runs: bool,
-    /// How many columns a line may have.
+    /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// Whether the colours of a terminal are used.
+    /// Whether to use colours.
     pub colour: bool,
 }
 
 impl Default for PhasesOptions {
     fn default() -> Self {
-        Self { sort: PhaseSort::Own, limit: Some(30), only_runs: false, width: None, colour: false }
+        Self { sort: PhaseSort::SelfCost, limit: Some(30), only_runs: false, width: None, colour: false }
     }
 }
 
 /// Writes a line or more for each run, and one for each function, as `pstats` does: calls (`total/primitive` under
-/// recursion), own and total time, and what only phases have, where there is any of it.
+/// recursion), self and total time, and the columns that only phases have, if they are not empty.
 pub fn write_phases(out: &mut dyn Write, report: &TimingReport, options: &PhasesOptions) -> io::Result<()> {
     let mut phases = Phases { out, report, options };
     if options.only_runs {
@@ -70,7 +70,7 @@ struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    /// Writes the head of a part: what it is, and a word about it.
+    /// Writes a heading.
     fn head(&mut self, title: &str, more: &str) -> io::Result<()> {
         let mut line = String::new();
         Style::Head.put(&mut line, title, self.options.colour);
@@ -80,7 +80,7 @@ impl Phases<'_> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn time(ns: u64) -> String {
     Measure::WallTime.text(ns as f64)
 }

@@ -1,4 +1,4 @@
-//! Runs: a line for each, and below it what its time went to and what was said about it.
+//! Runs: one line for each, and below it its phases and attributes.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 use stackweave_profile::timing::{RunPhase, RunRow};
 
 use super::{Phases, counted, time};
-use crate::text::place::name_and_path;
+use crate::text::location::name_and_path;
 use crate::text::style::{Style, cut, cut_start, printable, width};
 use crate::text::values::{percentage, share};
 
-/// So many phases of a run are named.
+/// How many phases of a run are named.
 const PHASES: usize = 5;
-/// One thing that is said takes so many lines.
+/// The maximum number of lines for one attribute.
 const LINES: usize = 6;
 const INDENT: &str = "       ";
 
@@ -39,24 +39,24 @@ impl Phases<'_> {
     fn run(&mut self, run: &RunRow, numbers: usize) -> io::Result<()> {
         let colour = self.options.colour;
         let function = self.report.functions.function(run.function);
-        let (name, place) = name_and_path(function, None);
+        let (name, location) = name_and_path(function, None);
         let (state, style) = state(run);
         let start = format!("{:>numbers$}  {:>8}  {state:<6}  ", run.number, time(run.duration_ns));
         let left = self.options.width.map(|columns| columns.saturating_sub(width(&start)).max(20));
         let name = left.map_or_else(|| name.clone(), |left| cut(&name, left));
         let left = left.map(|left| left.saturating_sub(width(&name) + 2));
-        let place = match left {
-            Some(left) if left < 8.min(width(&place)) => String::new(),
-            Some(left) => cut_start(&place, left),
-            None => place,
+        let location = match left {
+            Some(left) if left < 8.min(width(&location)) => String::new(),
+            Some(left) => cut_start(&location, left),
+            None => location,
         };
         let mut line = format!("{:>numbers$}  {:>8}  ", run.number, time(run.duration_ns));
         style.put(&mut line, &format!("{state:<6}"), colour);
         line.push_str("  ");
         line.push_str(&name);
-        if !place.is_empty() {
+        if !location.is_empty() {
             line.push_str("  ");
-            Style::Dim.put(&mut line, &place, colour);
+            Style::Dim.put(&mut line, &location, colour);
         }
         writeln!(self.out, "{}", line.trim_end())?;
         self.below(run)
@@ -80,30 +80,30 @@ impl Phases<'_> {
         }
         self.put_wrapped(Style::Plain, &with_commas(phases))?;
         let (reasons, others): (Vec<_>, Vec<_>) =
-            run.attributes.iter().filter(|(_, value)| says_something(value)).partition(|(name, _)| is_reason(name));
+            run.attributes.iter().filter(|(_, value)| has_content(value)).partition(|(name, _)| is_reason(name));
         for (name, value) in reasons {
             let style = if name == "error" { Style::Hot } else { Style::Warm };
-            let said = format!("{}: {}", name.replace('_', " "), text(value));
-            self.put_wrapped(style, &said.split_whitespace().map(str::to_owned).collect::<Vec<_>>())?;
+            let message = format!("{}: {}", name.replace('_', " "), text(value));
+            self.put_wrapped(style, &message.split_whitespace().map(str::to_owned).collect::<Vec<_>>())?;
         }
         let function = self.report.functions.function(run.function);
-        let is_told = |said: &str| {
-            said.len() > 2 && (function.full_name().contains(said) || function.filename.as_deref() == Some(said))
+        let is_known = |text: &str| {
+            text.len() > 2 && (function.full_name().contains(text) || function.filename.as_deref() == Some(text))
         };
-        let others = others.into_iter().filter(|(_, value)| !is_told(&text(value)));
+        let others = others.into_iter().filter(|(_, value)| !is_known(&text(value)));
         let others: Vec<String> = others.map(|(name, value)| format!("{name} {}", text(value))).collect();
         self.put_wrapped(Style::Dim, &with_commas(others))
     }
 
-    /// The phases that took most of the time themselves.
+    /// Returns the phases with the highest self time.
     fn phases_of(&self, run: &RunRow) -> Vec<String> {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let mut phases: Vec<&RunPhase> = run.phases.iter().filter(|phase| phase.own_ns > 0).collect();
-        phases.sort_by_key(|phase| core::cmp::Reverse(phase.own_ns));
+        let mut phases: Vec<&RunPhase> = run.phases.iter().filter(|phase| phase.self_ns > 0).collect();
+        phases.sort_by_key(|phase| core::cmp::Reverse(phase.self_ns));
         let named = |phase: &&RunPhase| {
             let name = self.report.functions.function(phase.function).full_name();
-            let share = percentage(share(signed(phase.own_ns), signed(run.duration_ns)));
-            format!("{name} {} ({share})", time(phase.own_ns))
+            let share = percentage(share(signed(phase.self_ns), signed(run.duration_ns)));
+            format!("{name} {} ({share})", time(phase.self_ns))
         };
         let mut list: Vec<String> = phases.iter().take(PHASES).map(named).collect();
         let hidden = phases.len().saturating_sub(PHASES);
@@ -113,12 +113,12 @@ impl Phases<'_> {
         list
     }
 
-    /// Lines below a run, with as many of these as fit into each.
-    fn put_wrapped(&mut self, style: Style, pieces: &[String]) -> io::Result<()> {
+    /// Writes the texts below a run, as many per line as fit.
+    fn put_wrapped(&mut self, style: Style, texts: &[String]) -> io::Result<()> {
         let mut line = String::new();
         let mut lines = 1;
-        for piece in pieces {
-            let is_full = self.room().is_some_and(|room| width(&line) + 1 + width(piece) > room);
+        for text in texts {
+            let is_full = self.room().is_some_and(|room| width(&line) + 1 + width(text) > room);
             if is_full && !line.is_empty() && lines < LINES {
                 self.put(style, &core::mem::take(&mut line))?;
                 lines += 1;
@@ -126,25 +126,25 @@ impl Phases<'_> {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(piece);
+            line.push_str(text);
         }
         self.put(style, &line)
     }
 
-    /// How many columns a line below a run may have.
+    /// Returns the maximum width of a line below a run.
     fn room(&self) -> Option<usize> {
         self.options.width.map(|columns| columns.saturating_sub(INDENT.len()).max(20))
     }
 
-    /// A line below a run, cut to the width.
-    fn put(&mut self, style: Style, said: &str) -> io::Result<()> {
-        if said.is_empty() {
+    /// Writes a line below a run, cut to the width.
+    fn put(&mut self, style: Style, text: &str) -> io::Result<()> {
+        if text.is_empty() {
             return Ok(());
         }
-        let said = printable(said);
-        let said = self.room().map_or_else(|| said.clone(), |left| cut_end(&said, left));
+        let text = printable(text);
+        let text = self.room().map_or_else(|| text.clone(), |left| cut_end(&text, left));
         let mut line = String::from(INDENT);
-        style.put(&mut line, &said, self.options.colour);
+        style.put(&mut line, &text, self.options.colour);
         writeln!(self.out, "{line}")
     }
 }
@@ -162,7 +162,7 @@ fn is_reason(name: &str) -> bool {
     name == "error" || name.contains("reason")
 }
 
-fn says_something(value: &Value) -> bool {
+fn has_content(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::String(text) => !text.is_empty(),
@@ -173,10 +173,10 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
-/// A value as people read it: texts without quotes, lists with commas.
+/// Returns a value as text: strings without quotes, lists with commas.
 fn text(value: &Value) -> String {
     match value {
-        Value::String(said) => said.clone(),
+        Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
@@ -190,9 +190,9 @@ fn with_commas(mut items: Vec<String>) -> Vec<String> {
     items
 }
 
-fn cut_end(said: &str, columns: usize) -> String {
-    if width(said) <= columns {
-        return said.to_owned();
+fn cut_end(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
     }
-    said.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }

@@ -1,4 +1,4 @@
-//! What the tests of the command share: recordings in a folder, and how the command is run there.
+//! Shared parts of the command's tests: recordings in a folder, and the command run there.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ pub fn frame(name: &str) -> RawFrame {
     label(name, "train.py", 7).unwrap()
 }
 
-/// A recording in which `epoch` calls `load` that many times, and `step` once.
+/// Records `epoch` calling `load` that many times, and `step` once.
 pub fn record(path: &Path, loads: usize) {
     let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("trainer");
@@ -54,21 +54,21 @@ impl Recorded {
         command.args(arguments).current_dir(self.folder.path()).output().unwrap()
     }
 
-    /// What a command that succeeds says, on both streams.
-    pub fn said(&self, arguments: &[&str]) -> (String, String) {
+    /// Runs a command that succeeds, and returns both output streams.
+    pub fn printed(&self, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);
         let texts = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{texts:?}");
         texts
     }
 
-    /// The one sentence of a command that fails.
+    /// Runs a command that fails, and returns its one sentence.
     pub fn failure(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
-        let said = text(&output.stderr);
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said.trim_end().to_owned()
+        let printed = text(&output.stderr);
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        printed.trim_end().to_owned()
     }
 }
 
@@ -76,8 +76,8 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The words of the line that holds `name`.
-pub fn line<'a>(said: &'a str, name: &str) -> Vec<&'a str> {
-    let found = said.lines().find(|line| line.contains(name));
-    found.unwrap_or_else(|| panic!("no {name} in\n{said}")).split_whitespace().collect()
+/// Returns the words of the line that contains `name`.
+pub fn line<'a>(printed: &'a str, name: &str) -> Vec<&'a str> {
+    let found = printed.lines().find(|line| line.contains(name));
+    found.unwrap_or_else(|| panic!("no {name} in\n{printed}")).split_whitespace().collect()
 }

@@ -1,4 +1,4 @@
-//! What people read about the memory of devices.
+//! The memory of devices as text.
 
 use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
 use stackweave_core::EventKind;
@@ -6,7 +6,7 @@ use stackweave_profile::memory::{FromBefore, MemoryQuery, MemoryReport, read_rep
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::training;
-use stackweave_tapes::memory::{MemoryTape, Step};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape};
 use stackweave_tapes::span;
 
 use super::assert_golden;
@@ -26,7 +26,7 @@ fn text(report: &MemoryReport, view: HeapView) -> String {
 }
 
 #[test]
-fn a_recording_of_a_device_is_told_as_one() {
+fn a_recording_of_device_memory_is_labelled_as_such() {
     let report = report(&[training()], &MemoryQuery::default());
     assert_eq!((report.device, report.from_before), (0, FromBefore { blocks: 1, bytes: 2 * MIB }));
     for (name, view) in [
@@ -40,11 +40,11 @@ fn a_recording_of_a_device_is_told_as_one() {
 }
 
 #[test]
-fn devices_are_told_beside_the_process_s_own_memory() {
+fn devices_are_shown_beside_the_heap() {
     let mut tape = MemoryTape::new();
     let stack = vec![span("main")];
-    tape.step(1, 10, &Step::Take { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc });
-    tape.step(1, 20, &Step::HostTake { device: 1, address: 0x1000, size: 5, stack });
+    tape.step(1, 10, &MemoryStep::Allocate { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc });
+    tape.step(1, 20, &MemoryStep::HostAllocate { device: 1, address: 0x1000, size: 5, stack });
     tape.snapshot(1, false);
     let processes = [tape.process()];
     let of = |devices: &[i64]| report(&processes, &MemoryQuery { devices: devices.to_vec(), ..MemoryQuery::default() });

@@ -1,4 +1,4 @@
-//! Differences as text.
+//! Diffs as text.
 
 use stackweave_cli::text::{DiffOptions, Sort, write_diff};
 use stackweave_core::RawFrame;
@@ -7,7 +7,7 @@ use stackweave_tapes::{Tape, span};
 
 use super::profile_of;
 
-/// Stacks of names, outermost first and separated by semicolons, and their weights.
+/// Builds a profile of stacks, outermost name first and separated by semicolons, with their weights.
 fn profile(stacks: &[(&str, i64)]) -> Profile {
     let mut tape = Tape::new();
     for (time, (stack, weight)) in (0..).zip(stacks) {
@@ -58,7 +58,7 @@ before  after  change          path
 }
 
 #[test]
-fn what_does_not_differ_is_not_written() {
+fn equal_costs_are_not_written() {
     let diff = Diff::of(&before(), &before(), false).unwrap();
     assert_eq!(text(&diff, &DiffOptions::default()).lines().count(), 2);
 }

@@ -1,4 +1,4 @@
-//! Flame graphs of lines of text, computed by hand.
+//! Flame graphs as text, compared with ones computed by hand.
 
 use stackweave_cli::text::{FlameOptions, FlameShape, FlameTree, Palette, write_flame};
 use stackweave_core::RawFrame;
@@ -7,7 +7,7 @@ use stackweave_tapes::{Tape, span};
 
 use super::profile_of;
 
-/// Of 100: main has 15 itself, train 20, its step 50; load 5, of which read takes 5, parse 3 and step 2.
+/// Of 100, main has 15 self, train 20, its step 50; load has 5, of which read has 5, parse 3 and step 2.
 fn profile() -> Profile {
     let mut tape = Tape::new();
     let [main, train, step, load, read, parse] = ["main", "Trainer.train", "step", "load", "read", "parse"].map(span);
@@ -36,7 +36,7 @@ fn plain(shape: &FlameShape, width: usize) -> String {
 }
 
 #[test]
-fn boxes_are_as_wide_as_they_cost() {
+fn boxes_are_as_wide_as_their_cost() {
     let expected = "\
 │all: 100 samples────────────────────────────────│
 │main 100.0%─────────────────────────────────────│
@@ -47,7 +47,7 @@ fn boxes_are_as_wide_as_they_cost() {
 }
 
 #[test]
-fn levels_that_are_not_shown_are_counted() {
+fn hidden_levels_are_counted() {
     let shape = FlameShape { max_depth: Some(1), ..FlameShape::default() };
     let expected = "│all: 100 samples───│\n│main 100.0%────────│\n(2 more levels below; --depth shows them)\n";
     assert_eq!(plain(&shape, 21), expected);
@@ -58,7 +58,7 @@ fn levels_that_are_not_shown_are_counted() {
 }
 
 #[test]
-fn a_root_shows_what_it_did_from_there_on() {
+fn a_root_shows_only_the_calls_below_it() {
     let shape = FlameShape { root: "function:load".parse().ok(), ..FlameShape::default() };
     let expected = "\
 │all: 15 of 100 samples──────│
@@ -66,12 +66,12 @@ fn a_root_shows_what_it_did_from_there_on() {
 │read─────│parse│st…
 ";
     assert_eq!(plain(&shape, 30), expected);
-    let nothing = FlameShape { root: "function:nobody".parse().ok(), ..FlameShape::default() };
+    let nothing = FlameShape { root: "function:unknown".parse().ok(), ..FlameShape::default() };
     assert_eq!(FlameTree::of(&profile(), &nothing).boxes.len(), 1);
 }
 
 #[test]
-fn bottom_up_leads_from_what_costs_to_who_called_it() {
+fn bottom_up_shows_functions_with_their_callers() {
     let shape = FlameShape { bottom_up: true, ..FlameShape::default() };
     let tree = FlameTree::of(&profile(), &shape);
     let name = |place: usize| {
@@ -94,7 +94,7 @@ fn bottom_up_leads_from_what_costs_to_who_called_it() {
 }
 
 #[test]
-fn a_function_that_calls_itself_is_one_root() {
+fn a_recursive_function_is_one_root() {
     let mut tape = Tape::new();
     let [main, fib] = ["main", "fib"].map(span);
     tape.sample((1, 1), &[fib, fib, fib, main], 4);
@@ -105,7 +105,7 @@ fn a_function_that_calls_itself_is_one_root() {
     assert_eq!(tree.boxes.iter().map(|one| one.value).collect::<Vec<_>>(), [10, 10, 4, 4]);
 }
 
-/// Deep recursion is no recursion here, and small boxes are few however many there are.
+/// Building is not recursive, and the number of small boxes is limited.
 #[test]
 fn deep_and_wide_profiles_are_drawn() {
     let mut tape = Tape::new();
@@ -119,14 +119,14 @@ fn deep_and_wide_profiles_are_drawn() {
     let text = drawn(&profile, &FlameShape::default(), 60, Palette::Plain);
     assert_eq!(text.lines().count(), 1 + 200 + 1);
     assert_eq!(text.lines().nth(2).unwrap().matches('⋯').count(), 59);
-    assert!(!text.contains('\u{1b}'), "small boxes have no colour here");
+    assert!(!text.contains('\u{1b}'), "small boxes have no colour in plain text");
     let text = drawn(&profile, &FlameShape::default(), 60, Palette::Full);
     let (before, _) = text.lines().nth(2).unwrap().split_once('⋯').unwrap();
-    assert!(before.contains("\u{1b}[48;2;"), "and have one there: {before:?}");
+    assert!(before.contains("\u{1b}[48;2;"), "small boxes have a colour: {before:?}");
 }
 
 #[test]
-fn colours_only_colour() {
+fn colours_do_not_change_the_text() {
     for (palette, code) in [(Palette::Fixed, "\u{1b}[48;5;"), (Palette::Full, "\u{1b}[48;2;")] {
         let text = drawn(&profile(), &FlameShape::default(), 50, palette);
         assert!(text.contains(code), "{text}");
@@ -141,13 +141,13 @@ fn colours_only_colour() {
 }
 
 #[test]
-fn nothing_has_one_line() {
+fn an_empty_profile_has_one_line() {
     let text = drawn(&profile_of(Tape::new()), &FlameShape::default(), 20, Palette::Plain);
     assert_eq!(text.trim(), "");
 }
 
 #[test]
-fn the_cost_of_the_whole_is_told_in_full_or_not_at_all() {
+fn the_total_cost_is_written_in_full_or_not_at_all() {
     let mut tape = Tape::new();
     tape.begin((1, 0), span("main"));
     tape.end((1, 27_700_000));

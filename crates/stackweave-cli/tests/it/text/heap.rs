@@ -1,4 +1,4 @@
-//! What people read about memory.
+//! Memory as text.
 
 use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
 use stackweave_core::RawFrame;
@@ -8,14 +8,14 @@ use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
 use stackweave_recording::file::Start;
 use stackweave_tapes::Tape;
-use stackweave_tapes::memory::{MemoryTape, Step, header};
+use stackweave_tapes::memory::{MemoryStep, MemoryTape, header};
 
 use super::assert_golden;
 
 const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
-/// A program that reads a file in pieces, grows a table, and trains with a batch that is never given back.
+/// Records a program that reads a file in chunks, grows a table, and trains with a batch that is never freed.
 fn tape(start: &Start, options: LedgerOptions) -> MemoryTape {
     let mut tape = MemoryTape::with(start, options);
     tape.tape.thread(1, 4711, "MainThread");
@@ -24,22 +24,23 @@ fn tape(start: &Start, options: LedgerOptions) -> MemoryTape {
     let load = Tape::at(tape.tape.python("Loader.read", "/srv/app/loader.py", 20), 27);
     let train = Tape::at(tape.tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
     let step = Tape::at(tape.tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
-    let block = |address, size, stack: &[RawFrame], by| Step::Take { address, size, stack: stack.to_vec(), by };
+    let block =
+        |address, size, stack: &[RawFrame], by| MemoryStep::Allocate { address, size, stack: stack.to_vec(), by };
     tape.step(1, 10 * MS, &block(0x10_0000, 24 * MIB, &[train, main], Allocator::Mmap));
     for number in 0..40 {
         let at = 100 + number * 2;
         tape.step(2, at * MS, &block(0x1000, 900, &[load, main], Allocator::Malloc));
-        tape.step(2, (at + 1) * MS, &Step::Free { address: 0x1000 });
+        tape.step(2, (at + 1) * MS, &MemoryStep::Free { address: 0x1000 });
         let piece = block(0x2000_0000 + number * MIB, 200_000, &[step, train, main], Allocator::Realloc);
         tape.step(1, at * MS, &piece);
     }
-    tape.step(1, 500 * MS, &Step::Tag { name: Some("step \u{1b}3") });
+    tape.step(1, 500 * MS, &MemoryStep::Tag { name: Some("step \u{1b}3") });
     tape.step(1, 510 * MS, &block(0x9000, 3 * MIB, &[step, train, main], Allocator::Calloc));
     for number in 0..39 {
-        tape.step(1, (600 + number) * MS, &Step::Free { address: 0x2000_0000 + number * MIB });
+        tape.step(1, (600 + number) * MS, &MemoryStep::Free { address: 0x2000_0000 + number * MIB });
     }
-    tape.step(1, 900 * MS, &Step::Unmap { address: 0x10_0000, size: 24 * MIB });
-    tape.step(1, 990 * MS, &Step::Free { address: 0x77 });
+    tape.step(1, 900 * MS, &MemoryStep::Unmap { address: 0x10_0000, size: 24 * MIB });
+    tape.step(1, 990 * MS, &MemoryStep::Free { address: 0x77 });
     for (ms, heap, rss) in
         [(0, 0, 9), (20, 24, 14), (200, 31, 30), (520, 34, 38), (700, 27, 37), (910, 3, 12), (995, 3, 12)]
     {
@@ -80,21 +81,21 @@ const VIEWS: [(&str, HeapView); 8] = [
 ];
 
 #[test]
-fn every_view_is_as_it_was() {
+fn every_view_equals_its_expected_file() {
     for (name, of) in VIEWS {
         assert_golden(&format!("heap-{name}.txt"), &view(of));
     }
 }
 
 #[test]
-fn a_part_of_the_time_is_told_as_one() {
+fn a_time_range_is_labelled_as_such() {
     let query = MemoryQuery { range: Some(550 * MS..950 * MS), ..MemoryQuery::default() };
     let options = HeapOptions { limit: 3, ..HeapOptions::default() };
     assert_golden("heap-range.txt", &text(&report(&history(), &query), &options));
 }
 
 #[test]
-fn estimates_are_called_so_everywhere() {
+fn estimates_are_labelled_everywhere() {
     let start = header(&[("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "524288")]);
     let options = LedgerOptions { temporary: 1, sample_every: Some(524_288) };
     let report = report(&[tape(&start, options).process()], &MemoryQuery::default());
@@ -106,19 +107,23 @@ fn estimates_are_called_so_everywhere() {
 }
 
 #[test]
-fn peaks_of_several_processes_are_not_at_the_same_time() {
+fn peaks_of_several_processes_are_added_with_a_note() {
     let start = |pid| Start { pid, ..header(&[("recorder", "memory"), ("memory.mode", "aggregate")]) };
     let parent = tape(&start(7), LedgerOptions::default()).process();
     let mut child = MemoryTape::with(&start(8), LedgerOptions::default());
     let work = Tape::at(child.tape.python("work", "/srv/app/child.py", 1), 3);
-    child.step(1, 40 * MS, &Step::Take { address: 0x10, size: 5 * MIB, stack: vec![work], by: Allocator::Malloc });
+    child.step(
+        1,
+        40 * MS,
+        &MemoryStep::Allocate { address: 0x10, size: 5 * MIB, stack: vec![work], by: Allocator::Malloc },
+    );
     child.snapshot(1, false);
     let report = report(&[parent, child.process()], &MemoryQuery::default());
     assert_golden("heap-processes.txt", &text(&report, &HeapOptions { limit: 3, ..HeapOptions::default() }));
 }
 
 #[test]
-fn lines_are_no_wider_than_asked_and_colours_only_colour() {
+fn lines_fit_the_width_and_colours_do_not_change_the_text() {
     let report = report(&history(), &MemoryQuery::default());
     let plain = text(&report, &HeapOptions { width: Some(80), ..HeapOptions::default() });
     assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
@@ -136,7 +141,7 @@ fn lines_are_no_wider_than_asked_and_colours_only_colour() {
 }
 
 #[test]
-fn nothing_is_told_too() {
+fn an_empty_report_is_written() {
     let report = report(&[MemoryTape::new().process()], &MemoryQuery::default());
     assert!(report.is_empty());
     for (_, view) in VIEWS {

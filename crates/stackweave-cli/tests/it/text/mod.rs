@@ -1,4 +1,4 @@
-//! What people read: tables, trees, flame graphs, memory, phases and differences.
+//! The text output: tables, trees, flame graphs, memory, phases and diffs.
 
 mod devices;
 mod diff;

@@ -1,4 +1,4 @@
-//! What people read about phases.
+//! Phases as text.
 
 use stackweave_cli::text::{PhaseSort, PhasesOptions, write_phases};
 use stackweave_profile::timing::{TimingReport, read_timing};
@@ -47,7 +47,7 @@ fn text(options: &PhasesOptions) -> String {
 }
 
 #[test]
-fn runs_come_first_and_then_functions() {
+fn runs_come_before_functions() {
     let expected = "Runs  2 runs, 340 ms, 1 failed
  1    300 ms  done    Model.forward  /srv/project/models/transformer/encoder.py:120
        7 phases, 3 deep: GraphLowering.run 110 ms (36.7%), backend_compile 90.0 ms (30.0%), bytecode_tracing 50.0 ms (16.7%)
@@ -58,8 +58,8 @@ fn runs_come_first_and_then_functions() {
        recompile reason: tensor 'x' size mismatch at index 0. expected 4, actual 8
        compile_id 0/1
 ";
-    let said = text(&PhasesOptions { only_runs: true, ..PhasesOptions::default() });
-    assert_eq!(said, expected);
+    let printed = text(&PhasesOptions { only_runs: true, ..PhasesOptions::default() });
+    assert_eq!(printed, expected);
     let all = text(&PhasesOptions::default());
     let functions = all.strip_prefix(expected).unwrap();
     let expected = "
@@ -73,11 +73,11 @@ calls     self           total          self/call  total/call  failed  left open
 }
 
 #[test]
-fn lines_fit_the_screen() {
+fn lines_fit_on_the_screen() {
     for width in [60, 80, 100, 140] {
-        let said = text(&PhasesOptions { width: Some(width), ..PhasesOptions::default() });
-        let longest = said.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(longest <= width, "{width}: {longest}\n{said}");
+        let printed = text(&PhasesOptions { width: Some(width), ..PhasesOptions::default() });
+        let longest = printed.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width, "{width}: {longest}\n{printed}");
     }
     let narrow = text(&PhasesOptions { width: Some(80), ..PhasesOptions::default() });
     assert!(!narrow.contains("self/call") && narrow.contains("ns/bytecode"), "{narrow}");
@@ -87,26 +87,26 @@ fn lines_fit_the_screen() {
 #[test]
 fn functions_are_sorted_and_limited() {
     let first = |sort: PhaseSort| {
-        let said = text(&PhasesOptions { sort, limit: Some(1), ..PhasesOptions::default() });
-        assert!(said.contains("(1 more: --runs shows them)") && said.ends_with("(5 more)\n"), "{said}");
-        let line = said.lines().rev().nth(1).unwrap().to_owned();
+        let printed = text(&PhasesOptions { sort, limit: Some(1), ..PhasesOptions::default() });
+        assert!(printed.contains("(1 more: --runs shows them)") && printed.ends_with("(5 more)\n"), "{printed}");
+        let line = printed.lines().rev().nth(1).unwrap().to_owned();
         ["GraphLowering", "Model.forward", "Transformer"].into_iter().find(|name| line.contains(name)).unwrap()
     };
-    assert_eq!(first(PhaseSort::Own), "GraphLowering");
+    assert_eq!(first(PhaseSort::SelfCost), "GraphLowering");
     assert_eq!(first(PhaseSort::Total), "Model.forward");
     assert_eq!(first(PhaseSort::Calls), "Transformer");
     assert_eq!(first(PhaseSort::Failed), "Model.forward");
 }
 
 #[test]
-fn colours_come_only_where_they_are_wanted() {
+fn colours_are_written_only_if_enabled() {
     assert!(!text(&PhasesOptions::default()).contains('\u{1b}'));
     let colourful = text(&PhasesOptions { colour: true, ..PhasesOptions::default() });
     assert!(colourful.contains("\u{1b}[31;1mfailed\u{1b}[0m") && !colourful.contains("[31mprint\u{1b}"), "{colourful}");
 }
 
 #[test]
-fn columns_that_nothing_is_known_of_are_not_there() {
+fn empty_columns_are_left_out() {
     let mut tape = Phases::new();
     tape.push(0, span("a")).pop(MS);
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! What people read.
+//! Tables and trees as text.
 
 use stackweave_cli::text::{Sort, TableOptions, TreeOptions, write_table, write_tree};
 use stackweave_core::{Module, RawFrame};
@@ -49,7 +49,7 @@ fn table(options: &TableOptions) -> String {
 }
 
 #[test]
-fn a_tree_is_indented_with_the_costliest_first() {
+fn a_tree_is_indented_with_the_highest_cost_first() {
     let expected = "  total   share     self  calls  function
  100 ms  100.0%  14.9 ms      1  main  main.py:10
 80.0 ms   80.0%  35.0 ms      1  ├─ Trainer.train  trainer.py:33
@@ -76,7 +76,7 @@ calls     self           total          self/call  total/call  function
 }
 
 #[test]
-fn what_only_stands_above_others_was_not_counted_itself() {
+fn a_frame_that_only_had_callees_has_no_calls() {
     let mut tape = Tape::new();
     let [outer, inner] = ["outer", "inner"].map(span);
     tape.sample((1, 1), &[inner, outer], 3);
@@ -97,7 +97,7 @@ samples  self          total          function
 }
 
 #[test]
-fn lines_are_no_wider_than_asked() {
+fn lines_fit_the_width() {
     for width in [60, 72, 100] {
         let tree = tree(&TreeOptions { width: Some(width), min_share: 0.0, ..TreeOptions::default() });
         let table = table(&TableOptions { width: Some(width.max(96)), ..TableOptions::default() });
@@ -107,7 +107,7 @@ fn lines_are_no_wider_than_asked() {
 }
 
 #[test]
-fn colours_only_colour() {
+fn colours_do_not_change_the_text() {
     let plain = tree(&TreeOptions::default());
     let coloured = tree(&TreeOptions { colour: true, ..TreeOptions::default() });
     assert!(coloured.contains("\u{1b}[") && !plain.contains('\u{1b}'));
@@ -123,17 +123,17 @@ fn colours_only_colour() {
 }
 
 #[test]
-fn a_table_is_sorted_as_asked_and_cut() {
+fn a_table_is_sorted_and_limited() {
     let first = |sort| table(&TableOptions { sort, limit: Some(1), ..TableOptions::default() });
-    assert!(first(Sort::Own).contains("Trainer.step"));
+    assert!(first(Sort::SelfCost).contains("Trainer.step"));
     assert!(first(Sort::Total).contains(" main "));
-    // As often called as fib, and costlier.
+    // Called as often as fib, with a higher cost.
     assert!(first(Sort::Calls).contains("Trainer.step"));
     assert!(first(Sort::Name).contains("Trainer.step") && first(Sort::Name).ends_with("(4 more)\n"));
 }
 
 #[test]
-fn a_depth_and_a_share_end_the_tree() {
+fn depth_and_share_limit_the_tree() {
     let shallow = tree(&TreeOptions { max_depth: Some(1), ..TreeOptions::default() });
     assert_eq!(shallow.lines().count(), 3, "{shallow}");
     assert!(shallow.contains("(3 more)"), "{shallow}");
@@ -142,7 +142,7 @@ fn a_depth_and_a_share_end_the_tree() {
 }
 
 #[test]
-fn very_deep_trees_are_written_line_by_line() {
+fn very_deep_trees_are_written() {
     const DEPTH: u64 = 20_000;
     let mut tape = Tape::new();
     let fib = span("fib");
@@ -157,7 +157,7 @@ fn very_deep_trees_are_written_line_by_line() {
 }
 
 #[test]
-fn what_takes_no_time_is_written_too() {
+fn a_call_without_time_is_written() {
     let mut tape = Tape::new();
     tape.begin((1, 5), span("quick"));
     tape.end((1, 5));
@@ -169,7 +169,7 @@ fn what_takes_no_time_is_written_too() {
 }
 
 #[test]
-fn what_has_no_visible_caller_is_written_below_the_tree() {
+fn a_frame_without_a_visible_caller_is_written_below_the_root() {
     let mut tape = Tape::new();
     let [start, end] = [0x10_0000, 0x11_0000];
     tape.module(Module { path: "/usr/lib/libpython3.11.so.1.0".into(), build_id: None, bias: start, start, end });
@@ -184,7 +184,7 @@ fn what_has_no_visible_caller_is_written_below_the_tree() {
     let expected = "\
 total  share  self  samples  function
     5  41.7%     5        1  main  main.py:1
-    7  58.3%     7           (outside of what is shown)
+    7  58.3%     7           (outside the visible frames)
 ";
     assert_eq!(String::from_utf8(text).unwrap(), expected);
 }

@@ -1,4 +1,4 @@
-//! The picture of a call graph that is laid out.
+//! Draws a call graph that is laid out.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::call_graph::{CallGraph, GraphEdge, GraphNode};
 use crate::layout::{Layout, Rect, Route};
 use crate::svg::{Escaped, FONT, cost, fit, percentage, plural};
 
-pub(super) struct Picture<'a> {
+pub(super) struct CallGraphPicture<'a> {
     pub(super) title: String,
     pub(super) graph: &'a CallGraph,
     /// The lines in each box.
@@ -19,36 +19,36 @@ pub(super) struct Picture<'a> {
 
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 72.0;
-const LEAST_WIDTH: f64 = 420.0;
+const MIN_WIDTH: f64 = 420.0;
 
-/// How many colours there are for shares, from nothing to all.
+/// The number of colours for shares from 0 to 1.
 const HEATS: u32 = 10;
 
 const STYLE: &str = include_str!("callgraph.css");
 const SCRIPT: &str = include_str!("callgraph.js");
 
-impl Picture<'_> {
+impl CallGraphPicture<'_> {
     pub(super) fn svg(&self) -> String {
         let mut out = String::with_capacity(1 << 16);
         let done = self.write(&mut out);
-        debug_assert!(done.is_ok(), "a string takes everything");
+        debug_assert!(done.is_ok(), "writing to a string can't fail");
         out
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
-        let width = (self.layout.size.width + MARGIN * 2.0).max(LEAST_WIDTH);
+        let width = (self.layout.size.width + MARGIN * 2.0).max(MIN_WIDTH);
         let height = self.layout.size.height + HEAD + MARGIN * 2.0;
-        let what = format!("Call graph: {} of {}", self.graph.measure.describe(), self.title);
+        let title = format!("Call graph: {} of {}", self.graph.measure.describe(), self.title);
         writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
         write!(out, r#"<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="100%" "#)?;
         write!(out, r#"viewBox="0 0 {width:.0} {height:.0}" preserveAspectRatio="xMidYMin meet" "#)?;
-        writeln!(out, r#"role="group" aria-label="{}" font-family="{FONT}">"#, Escaped(&what))?;
-        writeln!(out, "<title>{}</title>", Escaped(&what))?;
+        writeln!(out, r#"role="group" aria-label="{}" font-family="{FONT}">"#, Escaped(&title))?;
+        writeln!(out, "<title>{}</title>", Escaped(&title))?;
         writeln!(out, "<style>\n{STYLE}{}</style>", heats()?)?;
         out.push_str(ARROWS);
         writeln!(out, r#"<rect class="page" width="100%" height="100%"/>"#)?;
         writeln!(out, r#"<g id="world" data-width="{width:.0}" data-height="{height:.0}">"#)?;
-        self.write_head(out, &what, width - MARGIN * 2.0)?;
+        self.write_head(out, &title, width - MARGIN * 2.0)?;
         let left = (width - self.layout.size.width) / 2.0;
         writeln!(out, r#"<g transform="translate({left:.1} {:.1})">"#, HEAD + MARGIN)?;
         for (edge, route) in self.graph.edges.iter().zip(&self.layout.routes) {
@@ -63,14 +63,14 @@ impl Picture<'_> {
         writeln!(out, "</g>\n</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
-    fn write_head(&self, out: &mut String, what: &str, room: f64) -> fmt::Result {
+    fn write_head(&self, out: &mut String, title: &str, room: f64) -> fmt::Result {
         let graph = self.graph;
         let functions = plural(graph.nodes.len() as u64, "function");
         let all = cost(graph.measure, graph.total);
-        let mut lines = vec![format!("{all} in all; {functions}")];
+        let mut lines = vec![format!("{all} in total; {functions}")];
         lines.extend(graph.hidden());
         writeln!(out, r#"<g id="head" data-height="{HEAD}"><rect class="page" width="100%" height="{HEAD}"/>"#)?;
-        writeln!(out, r#"<text class="title" x="{MARGIN}" y="30">{}</text>"#, Escaped(&fit(what, room, 16.0)))?;
+        writeln!(out, r#"<text class="title" x="{MARGIN}" y="30">{}</text>"#, Escaped(&fit(title, room, 16.0)))?;
         for (y, line) in [48, 64].iter().zip(&lines) {
             writeln!(out, r#"<text class="note" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fit(line, room, 11.0)))?;
         }
@@ -80,12 +80,12 @@ impl Picture<'_> {
     fn write_box(&self, out: &mut String, id: usize, node: &GraphNode) -> fmt::Result {
         let (rect, of) = (&self.layout.boxes[id], node.statistics);
         let graph = self.graph;
-        let (share, own) = (graph.share(of.total), graph.share(of.own));
-        let costs = [of.total, of.own].map(|part| cost(graph.measure, part));
+        let (share, own) = (graph.share(of.total), graph.share(of.self_cost));
+        let costs = [of.total, of.self_cost].map(|part| cost(graph.measure, part));
         let calls = calls(graph.measure, of);
         let about = format!(
             "{}\ntotal {} ({}), self {} ({}), {calls}",
-            node.named.full(),
+            node.label.full(),
             costs[0],
             percentage(share),
             costs[1],
@@ -95,7 +95,7 @@ impl Picture<'_> {
         write!(out, r#"<g class="box" tabindex="0" role="img" aria-label="{about}" data-id="{id}" "#)?;
         write!(out, r#"data-kind="{}" "#, node.kind)?;
         write!(out, r#"data-calls="{}" data-primitive="{}" "#, of.calls, of.primitive_calls)?;
-        write!(out, r#"data-self="{}" data-total="{}"><title>{about}</title>"#, of.own, of.total)?;
+        write!(out, r#"data-self="{}" data-total="{}"><title>{about}</title>"#, of.self_cost, of.total)?;
         write_rect(out, &format!("h{}", heat(share)), rect, 4)?;
         for (index, line) in (0_u32..).zip(&self.texts[id]) {
             let y = rect.y + PADDING / 2.0 + LINE * f64::from(index + 1) - 2.0;
@@ -109,7 +109,7 @@ impl Picture<'_> {
     fn write_arrow(&self, out: &mut String, edge: &GraphEdge, route: &Route) -> fmt::Result {
         let share = self.graph.share(edge.statistics.total).clamp(0.0, 1.0);
         let back = if route.is_back { " back" } else { "" };
-        let name = |id: usize| &self.graph.nodes[id].named.name;
+        let name = |id: usize| &self.graph.nodes[id].label.name;
         let all = cost(self.graph.measure, edge.statistics.total);
         let calls = calls(self.graph.measure, edge.statistics);
         let about = format!("{} → {}\n{all} ({}), {calls}", name(edge.from), name(edge.to), percentage(share));
@@ -125,7 +125,7 @@ impl Picture<'_> {
     }
 }
 
-/// The heads of arrows, by how thick their lines are.
+/// The heads of arrows, by the width of their lines.
 const ARROWS: &str = r#"<defs>
 <marker id="tip0" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto"><path class="tip" d="M0 0L9 4L0 8z"/></marker>
 <marker id="tip1" markerUnits="userSpaceOnUse" markerWidth="12" markerHeight="11" refX="10" refY="5.5" orient="auto"><path class="tip" d="M0 0L12 5.5L0 11z"/></marker>
@@ -151,12 +151,12 @@ fn write_label(out: &mut String, edge: &GraphEdge, rect: &Rect, lines: &[String;
     writeln!(out, "</g>")
 }
 
-/// Which colour a share has. Small ones are told apart better than great ones.
+/// Returns the colour of a share. Small shares are distinguished better than great ones.
 fn heat(share: f64) -> u32 {
     (0..HEATS - 1).rev().find(|heat| share.sqrt() >= f64::from(*heat + 1) / f64::from(HEATS)).map_or(0, |heat| heat + 1)
 }
 
-/// The colours of shares, for light and for dark pages: from hardly any colour to red.
+/// Writes the colours of shares, for light and dark pages: from pale to red.
 fn heats() -> Result<String, fmt::Error> {
     let mut rules = String::new();
     for is_dark in [false, true] {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_holds_to_itself() {
+    fn the_script_has_no_outside_references() {
         for banned in
             ["]]>", "innerHTML", "outerHTML", "insertAdjacent", "fetch(", "http:", "https:", "eval(", "import"]
         {

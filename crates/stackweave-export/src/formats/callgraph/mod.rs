@@ -1,5 +1,5 @@
-//! A call graph as a picture: boxes with what functions cost, arrows with what they cost for whom. Nothing outside the
-//! file is needed to look at it.
+//! A call graph as a picture: boxes with the costs of functions, arrows with the costs of calls. The file needs nothing
+//! else to be viewed.
 
 mod draw;
 
@@ -25,17 +25,17 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     Ok(out.write_all(drawn(&graph, subject(source)).as_bytes())?)
 }
 
-/// The picture of a graph.
+/// Draws a graph.
 pub(crate) fn drawn(graph: &CallGraph, title: String) -> String {
     let texts: Vec<Vec<String>> = graph.nodes.iter().map(|node| box_lines(graph, node)).collect();
     let labels: Vec<[String; 2]> = graph.edges.iter().map(|edge| edge_label(graph, edge)).collect();
     let sizes: Vec<Size> = texts.iter().map(|lines| box_size(lines)).collect();
     let links: Vec<Link> = graph.edges.iter().zip(&labels).map(|(edge, label)| link(graph, edge, label)).collect();
     let layout = lay_out(&sizes, &links);
-    draw::Picture { title, graph, texts, labels, layout }.svg()
+    draw::CallGraphPicture { title, graph, texts, labels, layout }.svg()
 }
 
-/// How often something was called, as `cProfile` says it: all calls, and those that were no recursion if they are fewer.
+/// Formats a number of calls like `cProfile`: all calls, and primitive calls if they are fewer.
 pub(super) fn calls(measure: Measure, of: CallStatistics) -> String {
     let all = thousands(of.calls);
     let count = if measure.counts_calls() && of.primitive_calls != of.calls {
@@ -49,10 +49,10 @@ pub(super) fn calls(measure: Measure, of: CallStatistics) -> String {
 
 fn box_lines(graph: &CallGraph, node: &GraphNode) -> Vec<String> {
     let of = node.statistics;
-    let costs = format!("total {} · self {}", percentage(graph.share(of.total)), percentage(graph.share(of.own)));
-    let mut lines = vec![fit(&node.named.name, WIDEST_NAME, NAME_SIZE)];
-    if !node.named.place.is_empty() {
-        lines.push(fit(&node.named.place, WIDEST_NAME, SMALL_SIZE));
+    let costs = format!("total {} · self {}", percentage(graph.share(of.total)), percentage(graph.share(of.self_cost)));
+    let mut lines = vec![fit(&node.label.name, WIDEST_NAME, NAME_SIZE)];
+    if !node.label.location.is_empty() {
+        lines.push(fit(&node.label.location, WIDEST_NAME, SMALL_SIZE));
     }
     lines.extend([costs, format!("{} · {}", cost(graph.measure, of.total), calls(graph.measure, of))]);
     lines

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::activity::Details;
 
-/// An event that is being written. Values that come as bytes are JSON already.
+/// An event that is being written. Values of bytes are JSON already.
 #[derive(Clone, Debug)]
 pub(super) struct Line(Vec<u8>);
 
@@ -38,7 +38,7 @@ impl Line {
         self
     }
 
-    /// Nanoseconds as microseconds, exactly.
+    /// Writes nanoseconds as microseconds, exactly.
     pub(super) fn time(&mut self, key: &str, ns: u64) -> &mut Self {
         self.key(key);
         put_number(&mut self.0, ns / 1_000);
@@ -51,7 +51,7 @@ impl Line {
         self
     }
 
-    /// Begins arguments of which there is one.
+    /// Begins arguments with a single member.
     pub(super) fn open_args(&mut self, key: &str) {
         self.key("args");
         self.0.extend_from_slice(b"{\"");
@@ -67,19 +67,19 @@ impl Line {
         self.0.push(b'}');
     }
 
-    /// Joins it to the other events of this number; the first of them begins what joins them.
+    /// Connects the event to the other events of this flow; the first one starts the flow.
     pub(super) fn flow(&mut self, number: u64, is_first: bool) {
         self.key("bind_id");
         let written = write!(self.0, "\"{number:#x}\"");
-        debug_assert!(written.is_ok(), "memory takes what is written to it");
+        debug_assert!(written.is_ok(), "writing to memory can't fail");
         if !is_first {
             self.raw("flow_in", b"true");
         }
         self.raw("flow_out", b"true");
     }
 
-    /// Arguments: what the event says itself, members of objects, and whether it has no end. What the event says comes
-    /// before what is known about it.
+    /// Writes the arguments: the event's own ones, members of objects, and whether it is unfinished. The event's own
+    /// arguments come first.
     pub(super) fn args(&mut self, members: &[&[u8]], details: &Details, is_unfinished: bool) {
         let own: &[u8] = if is_unfinished { b"\"unfinished\":true" } else { b"" };
         let said = details.object();
@@ -109,12 +109,12 @@ impl Line {
 /// Writes a JSON string, with its quotes.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     let written = serde_json::to_writer(out, text);
-    debug_assert!(written.is_ok(), "memory takes what is written to it");
+    debug_assert!(written.is_ok(), "writing to memory can't fail");
 }
 
 fn put_number(out: &mut Vec<u8>, number: u64) {
     let written = write!(out, "{number}");
-    debug_assert!(written.is_ok(), "memory takes what is written to it");
+    debug_assert!(written.is_ok(), "writing to memory can't fail");
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Chrome's trace events as JSON: the object format, with stacks in a table behind the events.
+//! Chrome's trace events as JSON: the object format, with a table of stacks after the events.
 //!
-//! A span is one event, written when it ends. Viewers sort by time and then keep the order of the file, so a span that
-//! began at the same time as the one around it waits for that one: what is outside comes first.
+//! A span is one event, written when it ends. Viewers sort by time and then keep the order of the file. A span that
+//! began at the same time as the span around it is therefore written after that one.
 
 mod line;
 mod names;
@@ -13,7 +13,7 @@ use std::io::Write;
 use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
 use crate::error::ExportError;
 use crate::formats::chrome::line::{Line, write_string};
-use crate::formats::chrome::names::Names;
+use crate::formats::chrome::names::FrameNames;
 use crate::formats::chrome::stacks::UsedStacks;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
@@ -22,9 +22,9 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let processes = NamedProcess::all(source);
     let mut writer = Writer {
         curves: processes.iter().map(|process| MemoryCurves::of(process.recording)).collect(),
-        names: processes.iter().map(|_| Names::default()).collect(),
+        names: processes.iter().map(|_| FrameNames::default()).collect(),
         stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
-        waiting: Vec::new(),
+        delayed: Vec::new(),
         text: Vec::new(),
         is_first: true,
         processes: &processes,
@@ -37,25 +37,25 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 struct Writer<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
-    names: Vec<Names>,
+    names: Vec<FrameNames>,
     stacks: Vec<UsedStacks>,
     curves: Vec<MemoryCurves>,
-    /// Spans that are over but began together with one that is open: their events, for each open span of each thread.
-    waiting: Vec<Waiting>,
+    /// Ended spans that began together with an open one: their events, for each open span of each thread.
+    delayed: Vec<DelayedEvents>,
     text: Vec<u8>,
     is_first: bool,
     out: &'o mut dyn Write,
 }
 
 /// Events inside the open span at this depth of a thread.
-struct Waiting {
+struct DelayedEvents {
     process: usize,
     thread: u32,
     depth: usize,
     texts: Texts,
 }
 
-/// Events, those of what is outside first: a span goes before all that is inside it, however deep that is, without a copy.
+/// Events, those of outer spans first: a span is put before all events inside it without a copy.
 type Texts = LinkedList<Vec<u8>>;
 
 const FLUSH_AT: usize = 1 << 16;
@@ -65,9 +65,9 @@ impl Writer<'_, '_> {
         self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         let processes = self.processes;
         let mut order: Vec<usize> = (0..processes.len()).collect();
-        order.sort_by_key(|place| processes[*place].began);
-        for (index, place) in order.into_iter().enumerate() {
-            let process = &processes[place];
+        order.sort_by_key(|process_index| processes[*process_index].began);
+        for (index, process_index) in order.into_iter().enumerate() {
+            let process = &processes[process_index];
             self.metadata(process.pid, 0, ("process_name", "name"), &process.title)?;
             if !process.labels.is_empty() {
                 self.metadata(process.pid, 0, ("process_labels", "labels"), &process.labels)?;
@@ -126,7 +126,7 @@ impl Writer<'_, '_> {
                 self.put(&line.finish())
             }
             What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
-                let points = self.curves[process].happens(happening);
+                let points = self.curves[process].add(happening);
                 points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
             What::Tag { frame } if *frame != 0 => {
@@ -135,7 +135,7 @@ impl Writer<'_, '_> {
                 line.time("ts", time).raw("name", &name.text).text("cat", "memory tag").text("s", "t");
                 self.put(&line.finish())
             }
-            // A counter that is no number can't be written in JSON.
+            // JSON has no numbers for infinity and NaN.
             What::Begin(_) | What::Counter { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
     }
@@ -145,7 +145,7 @@ impl Writer<'_, '_> {
         Line::new(phase, process.pid, process.thread(happening.thread).map_or(0, |thread| thread.tid))
     }
 
-    /// The events of a span: one for each function that its frame stands for, the outermost first.
+    /// Writes the events of a span: one for each function of its frame, the outermost first.
     fn span(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
         let Happening { process, thread, time, around, .. } = *happening;
         let blank = self.line(b'X', happening);
@@ -164,7 +164,7 @@ impl Writer<'_, '_> {
             text.extend_from_slice(&line.finish());
         }
         let depth = around.len();
-        let mut texts = self.take_waiting(process, thread, depth + 1);
+        let mut texts = self.take_delayed(process, thread, depth + 1);
         texts.push_front(text);
         if around.last().is_some_and(|outside| outside.began == span.began) {
             self.wait(process, thread, depth, texts);
@@ -175,17 +175,18 @@ impl Writer<'_, '_> {
 
     fn wait(&mut self, process: usize, thread: u32, depth: usize, mut texts: Texts) {
         let is_it =
-            |waiting: &&mut Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
-        match self.waiting.iter_mut().find(is_it) {
+            |delayed: &&mut DelayedEvents| (delayed.process, delayed.thread, delayed.depth) == (process, thread, depth);
+        match self.delayed.iter_mut().find(is_it) {
             Some(waiting) => waiting.texts.append(&mut texts),
-            None => self.waiting.push(Waiting { process, thread, depth, texts }),
+            None => self.delayed.push(DelayedEvents { process, thread, depth, texts }),
         }
     }
 
-    fn take_waiting(&mut self, process: usize, thread: u32, depth: usize) -> Texts {
-        let is_it = |waiting: &Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
-        let place = self.waiting.iter().position(is_it);
-        place.map(|place| self.waiting.swap_remove(place).texts).unwrap_or_default()
+    fn take_delayed(&mut self, process: usize, thread: u32, depth: usize) -> Texts {
+        let is_it =
+            |delayed: &DelayedEvents| (delayed.process, delayed.thread, delayed.depth) == (process, thread, depth);
+        let index = self.delayed.iter().position(is_it);
+        index.map(|index| self.delayed.swap_remove(index).texts).unwrap_or_default()
     }
 
     fn memory(&mut self, process: usize, point: MemoryPoint) -> Result<(), ExportError> {
@@ -199,7 +200,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes an event, or several that are separated already.
+    /// Writes an event, or several with separators.
     fn put(&mut self, event: &[u8]) -> Result<(), ExportError> {
         self.text.extend_from_slice(if self.is_first { b"\n" } else { b",\n" });
         self.is_first = false;
@@ -220,8 +221,8 @@ impl Writer<'_, '_> {
         self.out.write_all(&self.text)?;
         self.out.write_all(b"\n],\n\"stackFrames\":{")?;
         let mut is_first = true;
-        for (place, (process, used)) in self.processes.iter().zip(&self.stacks).enumerate() {
-            used.write(self.out, (place, process), &mut is_first)?;
+        for (index, (process, used)) in self.processes.iter().zip(&self.stacks).enumerate() {
+            used.write(self.out, (index, process), &mut is_first)?;
         }
         self.out.write_all(b"},\n\"otherData\":")?;
         let about = other_data(source, self.processes, &self.curves);
@@ -230,7 +231,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// What the export is, and what is not in it.
+/// Describes the export, and what is not in it.
 fn other_data(source: &Source<'_>, processes: &[NamedProcess<'_>], curves: &[MemoryCurves]) -> serde_json::Value {
     let mut about = serde_json::json!({ "title": source.title(), "writer": "stackweave" });
     let first = processes.iter().min_by_key(|process| process.began);
@@ -238,8 +239,8 @@ fn other_data(source: &Source<'_>, processes: &[NamedProcess<'_>], curves: &[Mem
         about["time_0_unix_ns"] = first.recording.timeline().wall_ns(0).to_string().into();
     }
     for (process, curve) in processes.iter().zip(curves).filter(|(_, curve)| curve.bucket_ns > 0) {
-        let said = format!("the highest and the last value of each {} ns", curve.bucket_ns);
-        about[format!("allocated bytes of process {}", process.pid)] = said.into();
+        let note = format!("the highest and the last value of each {} ns", curve.bucket_ns);
+        about[format!("allocated bytes of process {}", process.pid)] = note.into();
     }
     about
 }

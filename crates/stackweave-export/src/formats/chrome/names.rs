@@ -1,4 +1,4 @@
-//! The names of frames as JSON, each written once.
+//! The names of frames as JSON, each formatted once.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,33 +8,33 @@ use stackweave_profile::Frame;
 use crate::activity::NamedProcess;
 use crate::formats::chrome::line::write_string;
 
-/// By the number of the frame: the functions that it stands for, outermost first.
+/// The functions of each frame, outermost first, by the number of the frame.
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    functions: HashMap<u32, Rc<[Name]>>,
-    /// Members of an object: from where the frame calls, if that is known.
+pub(super) struct FrameNames {
+    functions: HashMap<u32, Rc<[EventName]>>,
+    /// Members of an object: the line of the call in a calling frame, if it is known.
     callers: HashMap<u32, Rc<[u8]>>,
 }
 
-/// What events of a function have in common.
+/// The text that events of a function share.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
+pub(super) struct EventName {
     pub(super) text: Box<[u8]>,
     pub(super) category: Box<[u8]>,
-    /// Members of an object: where it is.
+    /// Members of an object: the location.
     pub(super) args: Box<[u8]>,
 }
 
-impl Names {
-    pub(super) fn all(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[Name]> {
-        let named = || match process.chain(frame).map(Name::of).collect::<Rc<[Name]>>() {
-            none if none.is_empty() => Rc::new([Name::unknown()]),
+impl FrameNames {
+    pub(super) fn all(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[EventName]> {
+        let named = || match process.chain(frame).map(EventName::of).collect::<Rc<[EventName]>>() {
+            none if none.is_empty() => Rc::new([EventName::unknown()]),
             names => names,
         };
         Rc::clone(self.functions.entry(frame).or_insert_with(named))
     }
 
-    /// What a call says about the frame that calls.
+    /// Returns the member for the frame that calls.
     pub(super) fn caller(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[u8]> {
         let said = || {
             let mut member = Vec::new();
@@ -47,13 +47,13 @@ impl Names {
         Rc::clone(self.callers.entry(frame).or_insert_with(said))
     }
 
-    /// The innermost.
-    pub(super) fn last(&mut self, process: &NamedProcess<'_>, frame: u32) -> Name {
-        self.all(process, frame).last().cloned().unwrap_or_else(Name::unknown)
+    /// Returns the innermost function.
+    pub(super) fn last(&mut self, process: &NamedProcess<'_>, frame: u32) -> EventName {
+        self.all(process, frame).last().cloned().unwrap_or_else(EventName::unknown)
     }
 }
 
-impl Name {
+impl EventName {
     fn of(frame: &Frame) -> Self {
         let mut args = Vec::new();
         let mut member = |key: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! The stacks that events refer to, as the tree of frames that the format has.
+//! The stacks that events refer to, as the format's tree of frames.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::activity::NamedProcess;
 use crate::error::ExportError;
 use crate::formats::chrome::line::{Line, write_string};
 
-/// The stacks of a process that its events refer to, and those of their callers.
+/// The stacks of a process that its events refer to, with those of their callers.
 #[derive(Debug, Default)]
 pub(super) struct UsedStacks(BTreeSet<u32>);
 
@@ -22,14 +22,14 @@ impl UsedStacks {
         }
     }
 
-    /// Writes the frames of all that are referred to.
+    /// Writes the frames of all stacks that events refer to.
     ///
-    /// The innermost function of a stack has its number; those that it was inlined into, or that it is generated
-    /// from, have that number with their own place behind it.
+    /// The innermost function of a stack has the number of the stack; functions that it was inlined into, or that it is
+    /// generated from, have that number with an index.
     pub(super) fn write(
         &self,
         out: &mut dyn Write,
-        (place, process): (usize, &NamedProcess<'_>),
+        (index, process): (usize, &NamedProcess<'_>),
         is_first: &mut bool,
     ) -> Result<(), ExportError> {
         let dictionary = process.recording.dictionary();
@@ -49,10 +49,10 @@ impl UsedStacks {
             let chain: Vec<Option<&Frame>> = process.chain(frame).map(Some).collect();
             let chain = if chain.is_empty() { vec![None] } else { chain };
             let mut parent =
-                (callers != 0 && dictionary.stack(callers).is_some()).then(|| format!("{place}.{callers}"));
+                (callers != 0 && dictionary.stack(callers).is_some()).then(|| format!("{index}.{callers}"));
             for (index, function) in chain.iter().enumerate() {
                 let inner = chain.len() - 1 - index;
-                let id = if inner == 0 { format!("{place}.{stack}") } else { format!("{place}.{stack}.{inner}") };
+                let id = if inner == 0 { format!("{index}.{stack}") } else { format!("{index}.{stack}.{inner}") };
                 text.extend_from_slice(if *is_first { b"\n" } else { b",\n" });
                 *is_first = false;
                 write_frame(&mut text, &id, parent.as_deref(), *function);
@@ -79,7 +79,7 @@ fn write_frame(out: &mut Vec<u8>, id: &str, parent: Option<&str>, function: Opti
     out.push(b'}');
 }
 
-/// The function and its place: the format has room for one text.
+/// Returns the function with its location: the format has a single text for both.
 fn shown(frame: &Frame) -> String {
     let name = frame.qualname.as_ref().unwrap_or(&frame.name);
     match (&frame.filename, frame.position.line) {

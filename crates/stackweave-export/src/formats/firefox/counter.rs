@@ -1,4 +1,4 @@
-//! The memory of a process as a counter, which the format keeps as changes.
+//! The memory of a process as a counter, which the format stores as differences.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::activity::{LiveMemory, Piece};
 use crate::formats::firefox::track::write_milliseconds;
 use crate::spill::{Spill, SpilledColumn};
-use stackweave_recording::events::Memory;
+use stackweave_recording::events::MemoryEvent;
 
 #[derive(Debug)]
 pub(super) struct MemoryCounter {
@@ -28,22 +28,23 @@ impl MemoryCounter {
         self.counts.count > 0
     }
 
-    /// Memory is taken: the places and sizes of what is given back by that, with a minus, and of what is taken.
-    pub(super) fn allocate(&mut self, time: u64, memory: &Memory) -> io::Result<Vec<(u64, i64)>> {
+    /// Counts an allocation. Returns the addresses and sizes of what it replaced, with a minus, and of what it
+    /// allocated.
+    pub(super) fn allocate(&mut self, time: u64, memory: &MemoryEvent) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut left) = (Vec::new(), Vec::new());
         self.live.allocate(memory, (), &mut gone, &mut left);
         left.push(Piece { region: memory.region, address: memory.address, size: memory.size, value: () });
         self.changed(time, &gone, &left)
     }
 
-    /// Memory is given back: the same.
-    pub(super) fn free(&mut self, time: u64, thread: u32, memory: &Memory) -> io::Result<Vec<(u64, i64)>> {
+    /// Counts a free, and returns its changes in the same form.
+    pub(super) fn free(&mut self, time: u64, thread: u32, memory: &MemoryEvent) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut left) = (Vec::new(), Vec::new());
         self.live.free(thread, memory, &mut gone, &mut left);
         self.changed(time, &gone, &left)
     }
 
-    /// Memory was not given back: the same.
+    /// Takes back a free that failed, and returns its changes in the same form.
     pub(super) fn keep(&mut self, time: u64, thread: u32, address: u64) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut back) = (Vec::new(), Vec::new());
         self.live.keep(thread, address, &mut back, &mut gone);

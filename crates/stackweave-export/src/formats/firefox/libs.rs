@@ -8,7 +8,7 @@ use stackweave_core::{BuildId, Module};
 
 use crate::activity::NamedProcess;
 
-/// Modules by path and build id, each once.
+/// Modules by path and build id, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Libs {
     names: Vec<String>,
@@ -61,7 +61,7 @@ fn key(module: &Module) -> (String, Option<BuildId>) {
     (module.path.to_string_lossy().into_owned(), module.build_id.clone())
 }
 
-/// What Breakpad makes of a build id: its first 16 bytes as a GUID, whose first three numbers have their lowest byte first,
+/// Returns Breakpad's form of a build id: the first 16 bytes as a GUID, whose first three numbers are little-endian,
 /// and an age of 0.
 fn breakpad_id(id: &BuildId) -> String {
     let mut bytes = [0; 16];
@@ -73,7 +73,7 @@ fn breakpad_id(id: &BuildId) -> String {
     let mut text = String::with_capacity(33);
     for byte in bytes {
         let written = write!(text, "{byte:02X}");
-        debug_assert!(written.is_ok(), "memory takes what is written to it");
+        debug_assert!(written.is_ok(), "writing to memory can't fail");
     }
     text.push('0');
     text

@@ -1,4 +1,4 @@
-//! What the profile is, and who its threads are.
+//! The metadata of the profile and of its threads.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use crate::formats::firefox::tables::CATEGORIES;
 use crate::formats::firefox::track::Weights;
 use crate::source::Source;
 
-/// The version of processed profiles, and that of the profiles of Firefox which they are like.
+/// The version of processed profiles, and of the corresponding Gecko profiles.
 const PROCESSED_VERSION: u32 = 55;
 const GECKO_VERSION: u32 = 24;
 
-#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 have room for microseconds in a double")]
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit a double with microseconds")]
 pub(super) fn meta(source: &Source<'_>, processes: &[NamedProcess<'_>], last: u64, samples: u64) -> Value {
     let first = processes.iter().min_by_key(|process| process.began);
     let started = first.map_or(0, |first| first.recording.timeline().wall_ns(0));
     let categories =
         CATEGORIES.map(|(name, color)| json!({ "name": name, "color": color, "subcategories": ["Other"] }));
-    // What the last sample is taken to last.
+    // The interval is the duration of the last sample.
     let interval = (last as f64 / 1e6 / samples.max(1) as f64).max(1e-6);
     json!({
         "product": source.title(),
@@ -43,7 +43,7 @@ pub(super) fn meta(source: &Source<'_>, processes: &[NamedProcess<'_>], last: u6
 fn marker_schema() -> Value {
     let display = json!(["marker-chart", "marker-table", "timeline-overview"]);
     let details = json!({ "key": "details", "label": "Details", "format": "string", "searchable": true });
-    let unfinished = json!({ "key": "unfinished", "label": "Has no end", "format": "string" });
+    let unfinished = json!({ "key": "unfinished", "label": "Unfinished", "format": "string" });
     let value = json!({ "key": "value", "label": "Value", "format": "decimal" });
     json!([
         { "name": "span", "display": display, "fields": [details, unfinished] },
@@ -52,7 +52,7 @@ fn marker_schema() -> Value {
     ])
 }
 
-/// The members of a thread's object that say who it is.
+/// Returns the members of a thread's object that identify it.
 #[expect(clippy::cast_precision_loss, reason = "a double holds the nanoseconds of 100 days")]
 pub(super) fn thread(process: &NamedProcess<'_>, number: u32, weights: Weights, is_main: bool) -> Value {
     let known = process.thread(number);

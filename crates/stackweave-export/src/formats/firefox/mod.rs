@@ -1,7 +1,7 @@
 //! The processed profile of the Firefox Profiler: see `docs/decisions/007-firefox-profiles.md`.
 //!
-//! The format keeps columns, so all of a thread has to be known before any of it can be written: columns wait in a file.
-//! Spans become samples, one whenever what is open changes, that weigh the time until the next; and markers.
+//! The format stores columns, so all data of a thread must be known before it can be written: columns are kept in a
+//! temporary file. Spans become markers and samples: one sample for each change of the open spans, weighted by time.
 
 mod counter;
 mod libs;
@@ -46,20 +46,21 @@ struct Writer<'a> {
     processes: &'a [NamedProcess<'a>],
     libs: Libs,
     spill: Spill,
-    /// By process, thread and weights: spans and samples have different weights, so they are different threads here.
+    /// By process, thread and weights: spans and samples have different weights, so they are separate threads in the
+    /// format.
     tracks: BTreeMap<(usize, u32, Weights), Track>,
     threads: HashMap<(usize, u32), Thread>,
     memory: Vec<MemoryCounter>,
-    /// The last time seen.
+    /// The time of the last event.
     last: u64,
 }
 
-/// What a thread is in.
+/// The open spans of a thread.
 #[derive(Debug, Default)]
 struct Thread {
-    /// The stacks of the spans that are open.
+    /// The stacks of the open spans.
     open: Vec<Option<usize>>,
-    /// Since when the innermost is what runs.
+    /// When the innermost span began to run.
     since: u64,
 }
 
@@ -87,7 +88,7 @@ impl Writer<'_> {
                 };
                 Ok(self.track(key, Weights::Samples).sample(time, seen, *weight)?)
             }
-            // The format knows one memory, which is the process's own.
+            // The format has one memory, which is the heap of the process.
             What::Allocate { memory, .. } if is_own(memory.region) => {
                 let stack = if memory.stack == 0 {
                     self.path(key, Weights::Time, happening.around)
@@ -110,7 +111,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Changes of the memory at a time. What is taken has the stack.
+    /// Adds changes of memory at a time. Allocations have the stack.
     fn allocations(
         &mut self,
         key: (usize, u32),
@@ -133,14 +134,14 @@ impl Writer<'_> {
         (track, libs)
     }
 
-    /// A stack of the recording, on the thread with these weights.
+    /// Returns a stack of the recording, on the thread with these weights.
     fn stack(&mut self, key: (usize, u32), weights: Weights, stack: u32) -> Option<usize> {
         let process = &self.processes[key.0];
         let (track, libs) = self.track_and_libs(key, weights);
         track.tables.stack(process, stack, libs)
     }
 
-    /// The stack of spans inside each other.
+    /// Returns the stack of nested spans.
     fn path(&mut self, key: (usize, u32), weights: Weights, spans: &[Span]) -> Option<usize> {
         let process = &self.processes[key.0];
         let (track, libs) = self.track_and_libs(key, weights);
@@ -150,7 +151,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What was open up to now gets its sample.
+    /// Adds the sample for the spans that were open until now.
     fn change(&mut self, key: (usize, u32), time: u64) -> io::Result<()> {
         let thread = self.threads.entry(key).or_default();
         let (stack, since) = (thread.open.last().copied().flatten(), thread.since);
@@ -182,18 +183,18 @@ impl Writer<'_> {
         });
         let stack = self.stack(key, Weights::Time, span.stack);
         let processes = self.processes;
-        let mut said = span.all_details();
+        let mut annotations = span.all_details();
         if let Some(line) = processes[key.0].line_of(span.caller) {
-            said = said.with_text("called from", &line);
+            annotations = annotations.with_text("called from", &line);
         }
-        for (place, frame) in processes[key.0].chain(span.frame).enumerate() {
-            let details = if place == 0 { &said } else { &Details::default() };
+        for (index, frame) in processes[key.0].chain(span.frame).enumerate() {
+            let details = if index == 0 { &annotations } else { &Details::default() };
             let data = data("span", details, stack, ending);
             let track = self.track(key, Weights::Time);
             let (name, category) = name(track, Some(frame));
             track.marker(&Marker { name, category, start: span.began, end: Some(happening.time), data })?;
         }
-        // Else the last sample would be taken to last until the next one.
+        // Otherwise the last sample would extend to the next one.
         if is_idle { self.track(key, Weights::Time).sample(happening.time, None, 0) } else { Ok(()) }
     }
 
@@ -213,13 +214,13 @@ impl Writer<'_> {
             self.libs.values()
         )?;
         let mut first_of: HashMap<usize, usize> = HashMap::new();
-        for (place, ((process, number, weights), track)) in self.tracks.iter_mut().enumerate() {
+        for (index, ((process, number, weights), track)) in self.tracks.iter_mut().enumerate() {
             let is_main = !first_of.contains_key(process);
-            first_of.entry(*process).or_insert(place);
-            out.write_all(if place == 0 { b"\n{" } else { b",\n{" })?;
+            first_of.entry(*process).or_insert(index);
+            out.write_all(if index == 0 { b"\n{" } else { b",\n{" })?;
             track.write(out, &self.libs)?;
             let about = meta::thread(&self.processes[*process], *number, *weights, is_main);
-            // Its members follow those of the tables.
+            // These members follow those of the tables.
             out.write_all(b",\n")?;
             out.write_all(&about.to_string().as_bytes()[1..])?;
         }
@@ -240,13 +241,13 @@ fn is_own(region: Region) -> bool {
     region.device() == EventKind::OWN_DEVICE && !matches!(region, Region::Segment(_))
 }
 
-/// The name and the category of a marker.
+/// Returns the name and the category of a marker.
 fn name(track: &mut Track, frame: Option<&Frame>) -> (usize, usize) {
     let text = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
     (track.tables.string(text), category(frame.map_or(FrameKind::Label, |frame| frame.kind)))
 }
 
-/// What a marker says.
+/// Returns the data of a marker.
 fn data(of: &str, details: &Details, stack: Option<usize>, ending: Ending) -> Value {
     let mut data = json!({ "type": of });
     if let Some(text) = details.as_str() {

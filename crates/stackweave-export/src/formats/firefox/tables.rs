@@ -1,4 +1,4 @@
-//! What the samples and markers of one thread refer to: strings, functions, frames, stacks.
+//! The tables that samples and markers of a thread refer to: strings, functions, frames, stacks.
 
 use core::fmt::Display;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(super) const CATEGORIES: [(&str, &str); 6] = [
     ("label", "purple"),
 ];
 
-/// The number of the category for a kind.
+/// Returns the index of the category for a kind.
 pub(super) fn category(kind: FrameKind) -> usize {
     CATEGORIES.iter().position(|(name, _)| *name == kind.as_str()).unwrap_or(0)
 }
@@ -33,13 +33,13 @@ pub(super) struct Tables {
     functions: Vec<Function>,
     by_function: HashMap<Function, usize>,
     frames: Vec<FrameRow>,
-    /// By number in the recording: the first frame here, and how many there are, outermost first.
+    /// By number in the recording: the first frame here, and the number of frames, outermost first.
     by_frame: HashMap<u32, (usize, usize)>,
     /// Callers and frame.
     stacks: Vec<(Option<usize>, usize)>,
     by_stack: HashMap<(Option<usize>, usize), usize>,
     by_recorded_stack: HashMap<u32, Option<usize>>,
-    /// The libraries that functions are of.
+    /// The libraries of the functions.
     resources: Vec<usize>,
 }
 
@@ -63,15 +63,15 @@ struct FrameRow {
 
 impl Tables {
     pub(super) fn string(&mut self, text: &str) -> usize {
-        if let Some(place) = self.by_string.get(text) {
-            return *place;
+        if let Some(index) = self.by_string.get(text) {
+            return *index;
         }
         self.strings.push(text.to_owned());
         self.by_string.insert(text.to_owned(), self.strings.len() - 1);
         self.strings.len() - 1
     }
 
-    /// The frames that a frame of the recording stands for, outermost first.
+    /// Returns the frames here for a frame of the recording, outermost first.
     pub(super) fn frames(&mut self, process: &NamedProcess<'_>, number: u32, libs: &Libs) -> core::ops::Range<usize> {
         if let Some((first, count)) = self.by_frame.get(&number) {
             return *first..first + count;
@@ -99,8 +99,8 @@ impl Tables {
     ) {
         let native = match recorded {
             Some(RecordedFrame::Native { address, module: Some(module) }) => {
-                let place = process.recording.dictionary().module(*module);
-                place.and_then(|place| Some((libs.find(place)?, place.stated(address.address()))))
+                let module = process.recording.dictionary().module(*module);
+                module.and_then(|module| Some((libs.find(module)?, module.stated(address.address()))))
             }
             _ => None,
         };
@@ -127,33 +127,33 @@ impl Tables {
 
     fn function(&mut self, function: Function) -> usize {
         let next = self.functions.len();
-        let place = *self.by_function.entry(function.clone()).or_insert(next);
-        if place == next {
+        let index = *self.by_function.entry(function.clone()).or_insert(next);
+        if index == next {
             self.functions.push(function);
         }
-        place
+        index
     }
 
-    /// The stack of these frames on top of another.
+    /// Returns the stack of these frames inside another one.
     pub(super) fn push(&mut self, callers: Option<usize>, frames: core::ops::Range<usize>) -> Option<usize> {
         let mut stack = callers;
         for frame in frames {
             let next = self.stacks.len();
-            let place = *self.by_stack.entry((stack, frame)).or_insert(next);
-            if place == next {
+            let index = *self.by_stack.entry((stack, frame)).or_insert(next);
+            if index == next {
                 self.stacks.push((stack, frame));
             }
-            stack = Some(place);
+            stack = Some(index);
         }
         stack
     }
 
-    /// A stack of the recording.
+    /// Returns the stack for a stack of the recording.
     pub(super) fn stack(&mut self, process: &NamedProcess<'_>, stack: u32, libs: &Libs) -> Option<usize> {
         let dictionary = process.recording.dictionary();
         let mut path = Vec::new();
         let mut next = stack;
-        let mut place = loop {
+        let mut index = loop {
             if let Some(known) = self.by_recorded_stack.get(&next) {
                 break *known;
             }
@@ -163,13 +163,13 @@ impl Tables {
         };
         for (number, frame) in path.into_iter().rev() {
             let frames = self.frames(process, frame, libs);
-            place = self.push(place, frames);
-            self.by_recorded_stack.insert(number, place);
+            index = self.push(index, frames);
+            self.by_recorded_stack.insert(number, index);
         }
-        place
+        index
     }
 
-    /// Writes the members of the thread's object that hold the tables.
+    /// Writes the tables as members of the thread's object.
     pub(super) fn write(&mut self, out: &mut dyn Write, libs: &Libs) -> io::Result<()> {
         let resources = self.resources.clone();
         let names: Vec<usize> = resources.iter().map(|lib| self.string(libs.name(*lib))).collect();
@@ -207,7 +207,7 @@ impl Tables {
 
     fn write_functions(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = &self.functions;
-        let resource = |row: &Function| row.resource.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+        let resource = |row: &Function| row.resource.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
         write!(out, "\"funcTable\":{{\"length\":{}", rows.len())?;
         write_column(out, "name", rows.iter().map(|row| Some(row.name)))?;
         write_column(out, "isJS", rows.iter().map(|_| Some(false)))?;
@@ -220,7 +220,7 @@ impl Tables {
     }
 }
 
-/// Writes one more member of a table's object. What is not there is null.
+/// Writes another column of a table. Missing values are null.
 fn write_column<T: Display>(
     out: &mut dyn Write,
     name: &str,

@@ -9,12 +9,12 @@ use crate::formats::firefox::libs::Libs;
 use crate::formats::firefox::tables::Tables;
 use crate::spill::{Spill, SpilledColumn};
 
-/// What the weights of samples are.
+/// The meaning of the samples' weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Weights {
     /// The time until the next sample.
     Time,
-    /// What the sampler said.
+    /// The weight from the sampler.
     Samples,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Track {
     allocation_threads: SpilledColumn,
 }
 
-/// A marker: from a time on, to another one if it is no instant.
+/// A marker: an instant, or an interval if it has an end.
 #[derive(Debug)]
 pub(super) struct Marker {
     pub(super) name: usize,
@@ -79,7 +79,7 @@ impl Track {
         self.sample_stacks.count
     }
 
-    /// A sample. Its weight is in nanoseconds if weights are times.
+    /// Adds a sample. Its weight is in nanoseconds if weights are times.
     pub(super) fn sample(&mut self, time: u64, stack: Option<usize>, weight: i64) -> io::Result<()> {
         let delta = time.saturating_sub(self.last);
         self.last = self.last.max(time);
@@ -104,7 +104,7 @@ impl Track {
         self.marker_data.push(|text| text.extend(marker.data.to_string().bytes()))
     }
 
-    /// Memory that is taken, or given back if the size is negative.
+    /// Adds an allocation, or a free with a negative size.
     pub(super) fn allocation(
         &mut self,
         time: u64,
@@ -118,7 +118,7 @@ impl Track {
         self.allocation_threads.push(|text| text.extend(self.tid.to_string().bytes()))
     }
 
-    /// Writes the members of the thread's object that hold all this.
+    /// Writes the members of the thread's object with these columns.
     pub(super) fn write(&mut self, out: &mut dyn Write, libs: &Libs) -> Result<(), ExportError> {
         self.tables.write(out, libs)?;
         let weight_type = match self.weights {
@@ -171,7 +171,7 @@ fn write_option(out: &mut Vec<u8>, number: Option<usize>) {
     }
 }
 
-/// Nanoseconds as milliseconds, exactly.
+/// Writes nanoseconds as milliseconds, exactly.
 pub(super) fn write_milliseconds(out: &mut Vec<u8>, ns: u64) {
     let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
     let text = if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:06}") };

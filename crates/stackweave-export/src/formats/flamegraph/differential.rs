@@ -1,26 +1,26 @@
-//! Boxes of two profiles: as wide as what they cost after a change, red where that is more than before and blue where it
-//! is less. What is gone has no width, so it is listed.
+//! A flame graph of two profiles: box widths are the costs after a change; boxes are red if the cost grew and blue if
+//! it shrank. Functions that are gone have no width and are listed.
 
 use std::io::Write;
 
 use stackweave_profile::{Change, Diff, DiffNode, NodeId};
 
 use super::draw::write_flames;
-use super::merged::{Walk, all, names, order};
-use super::{About, FlameBox, Flames, Legend};
+use super::merged::{BoxBuilder, all, names, order};
+use super::{BoxLabel, FlameBox, Flames, Legend};
 use crate::error::ExportError;
-use crate::svg::{Named, cost, percentage, plural, share};
+use crate::svg::{FunctionLabel, cost, percentage, plural, share};
 
-/// How many of what is gone are listed.
+/// How many of the functions that are gone are listed.
 const LISTED: usize = 12;
 
-/// How many reds and blues there are.
+/// The number of shades of red and of blue.
 pub(super) const LEVELS: u32 = 5;
 
 pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let nodes = diff.nodes();
     let names = names(diff.functions());
-    let walk = Walk {
+    let walk = BoxBuilder {
         children: &diff.children(),
         order: &order(&names),
         frame: &|id| nodes[id.index()].frame,
@@ -44,7 +44,7 @@ pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(),
             return all(costs(diff, node));
         }
         let class = class(difference(node), greatest);
-        About { named: names[node.frame.index()].clone(), costs: costs(diff, node), class }
+        BoxLabel { function: names[node.frame.index()].clone(), costs: costs(diff, node), class }
     };
     write_flames(&flames, &about, out)
 }
@@ -61,7 +61,7 @@ fn difference(node: &DiffNode) -> i64 {
     after(node).saturating_sub(before(node))
 }
 
-/// Red for more, blue for less, the stronger the greater the difference is among all.
+/// Returns the class of a colour: red for more, blue for less, stronger for a greater difference.
 fn class(difference: i64, greatest: u64) -> String {
     let greatest = i64::try_from(greatest).unwrap_or(i64::MAX);
     let level = (share(difference, greatest).abs().sqrt() * f64::from(LEVELS)).ceil();
@@ -104,8 +104,8 @@ fn legend() -> Vec<Legend> {
     ]
 }
 
-/// What is not there any more, the most costly first: where a path that is still there ends.
-fn gone_notes(diff: &Diff, names: &[Named]) -> Vec<String> {
+/// Lists paths that are gone, those with the highest cost first: each with the part of it that still exists.
+fn gone_notes(diff: &Diff, names: &[FunctionLabel]) -> Vec<String> {
     let nodes = diff.nodes();
     let is_end = |node: &&DiffNode| {
         let above = &nodes[node.parent.index()];
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_tell_the_direction_and_the_size() {
+    fn colours_show_direction_and_size() {
         let classes = [0, 1, 25, 100, -4, -100].map(|difference| class(difference, 100));
         assert_eq!(classes, ["same", "more1", "more3", "more5", "less1", "less5"]);
         assert_eq!(change(Change { before: 4.0, after: 5.0 }), "+25.0%");

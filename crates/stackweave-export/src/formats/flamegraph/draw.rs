@@ -1,15 +1,15 @@
-//! The picture around the boxes.
+//! Draws the picture around the boxes.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
-use super::chosen::chosen;
 use super::differential::LEVELS;
-use super::{About, FlameBox, Flames};
+use super::widest_boxes::write_widest;
+use super::{BoxLabel, FlameBox, Flames};
 use crate::error::ExportError;
 use crate::svg::{CHARACTER, Escaped, FONT, fit, thousands, write_shades};
 
-/// Where the first row of boxes is, how high a row is, and how great its text, in pixels.
+/// The position of the first row of boxes, the height of a row, and the size of its text, in pixels.
 pub(super) const TOP: u32 = 104;
 pub(super) const ROW: u32 = 18;
 pub(super) const TEXT_SIZE: f64 = 12.0;
@@ -21,15 +21,15 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 
 pub(super) fn write_flames(
     flames: &Flames,
-    about: &dyn Fn(&FlameBox) -> About,
+    about: &dyn Fn(&FlameBox) -> BoxLabel,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let (boxes, left_out) = chosen(&flames.boxes, about);
+    let (boxes, left_out) = write_widest(&flames.boxes, about);
     let mut head = String::new();
     let mut tail = String::new();
     let rows = flames.boxes.iter().map(|of| of.row + 1).max().unwrap_or(1);
     let done = write_head(&mut head, flames, rows).and_then(|()| write_tail(&mut tail, flames, rows, left_out));
-    debug_assert!(done.is_ok(), "a string takes everything");
+    debug_assert!(done.is_ok(), "writing to a string can't fail");
     out.write_all(head.as_bytes())?;
     for text in boxes {
         writeln!(out, "{text}")?;
@@ -67,7 +67,7 @@ fn note_count(flames: &Flames) -> u32 {
 fn write_tail(out: &mut String, flames: &Flames, rows: u32, left_out: u64) -> fmt::Result {
     writeln!(out, "</g>")?;
     let (narrow, drawn) = (flames.narrow, flames.boxes.len() as u64 - left_out);
-    writeln!(out, "<!-- boxes: {drawn}, too narrow: {narrow}, no room for: {left_out} -->")?;
+    writeln!(out, "<!-- boxes: {drawn}, too narrow: {narrow}, left out: {left_out} -->")?;
     let mut notes = flames.notes.clone();
     if narrow + left_out > 0 {
         notes.push(format!("{} boxes are too narrow to be seen and were left out", thousands(narrow + left_out)));
@@ -84,7 +84,7 @@ fn write_tail(out: &mut String, flames: &Flames, rows: u32, left_out: u64) -> fm
     writeln!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
 }
 
-/// The reds and blues of differences, for light and for dark pages.
+/// Writes the shades of differences, for light and dark pages.
 fn write_differences(out: &mut String) -> fmt::Result {
     for is_dark in [false, true] {
         out.push_str(if is_dark { "@media(prefers-color-scheme:dark){" } else { "" });
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_holds_to_itself() {
+    fn the_script_has_no_outside_references() {
         for banned in
             ["]]>", "innerHTML", "outerHTML", "insertAdjacent", "fetch(", "http:", "https:", "eval(", "import"]
         {

@@ -1,19 +1,19 @@
-//! The boxes of a call tree: each path once, what is called in the order of names.
+//! The boxes of a call tree: each path once, callees sorted by name.
 
 use std::io::Write;
 
 use stackweave_profile::{Children, Cost, FrameIndex, FunctionTable, Measure, NodeId, Profile};
 
 use super::draw::write_flames;
-use super::{About, DEEPEST, FlameBox, Flames, NARROWEST, kind_legend};
+use super::{BoxLabel, FlameBox, Flames, MAX_DEPTH, MIN_WIDTH, kind_legend};
 use crate::error::ExportError;
-use crate::svg::{Named, amount, cost, percentage, plural, shade, share};
+use crate::svg::{FunctionLabel, amount, cost, percentage, plural, shade, share};
 
 pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let (tree, functions) = (profile.tree(), profile.functions());
     let names = names(functions);
     let total = profile.total();
-    let walk = Walk {
+    let walk = BoxBuilder {
         children: &tree.children(),
         order: &order(&names),
         frame: &|id| tree.node(id).frame,
@@ -36,20 +36,24 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Resu
             return all(costs(measure, node.cost, total));
         }
         let of = &names[node.frame.index()];
-        let class = shade(functions.function_of(node.frame).kind, &of.name, &of.place);
-        About { named: of.clone(), costs: costs(measure, node.cost, total), class }
+        let class = shade(functions.function_of(node.frame).kind, &of.name, &of.location);
+        BoxLabel { function: of.clone(), costs: costs(measure, node.cost, total), class }
     };
     write_flames(&flames, &about, out)
 }
 
-/// The box below all others.
-pub(super) fn all(costs: String) -> About {
-    About { named: Named { name: "all".to_owned(), place: String::new() }, costs, class: "all".to_owned() }
+/// Returns the label of the root box.
+pub(super) fn all(costs: String) -> BoxLabel {
+    BoxLabel {
+        function: FunctionLabel { name: "all".to_owned(), location: String::new() },
+        costs,
+        class: "all".to_owned(),
+    }
 }
 
 fn costs(measure: Measure, of: Cost, total: i64) -> String {
-    let shares = [of.total, of.own].map(|part| percentage(share(part, total)));
-    let [whole, own] = [of.total, of.own].map(|part| cost(measure, part));
+    let shares = [of.total, of.self_cost].map(|part| percentage(share(part, total)));
+    let [whole, own] = [of.total, of.self_cost].map(|part| cost(measure, part));
     let counted = measure.counted();
     let calls = match of.calls {
         0 => String::new(),
@@ -58,35 +62,36 @@ fn costs(measure: Measure, of: Cost, total: i64) -> String {
     format!("{whole} ({}), self {own} ({}){calls}", shares[0], shares[1])
 }
 
-/// The name of each frame.
-pub(super) fn names(functions: &FunctionTable) -> Vec<Named> {
-    let named = |frame: &stackweave_profile::ProfileFrame| Named::of(functions.function(frame.function), frame.line);
-    functions.frames().iter().map(named).collect()
+/// Returns the label of each frame.
+pub(super) fn names(functions: &FunctionTable) -> Vec<FunctionLabel> {
+    let function =
+        |frame: &stackweave_profile::ProfileFrame| FunctionLabel::of(functions.function(frame.function), frame.line);
+    functions.frames().iter().map(function).collect()
 }
 
-/// For each frame, its place among all names.
-pub(super) fn order(names: &[Named]) -> Vec<u32> {
+/// Returns for each frame its position in the order of names.
+pub(super) fn order(names: &[FunctionLabel]) -> Vec<u32> {
     let mut sorted: Vec<usize> = (0..names.len()).collect();
     sorted.sort_by(|a, b| names[*a].cmp(&names[*b]));
     let mut order = vec![0; names.len()];
-    for (place, frame) in (0..).zip(sorted) {
-        order[frame] = place;
+    for (position, frame) in (0..).zip(sorted) {
+        order[frame] = position;
     }
     order
 }
 
-/// A tree on its way to boxes.
-pub(super) struct Walk<'a> {
+/// The tree that boxes are built from.
+pub(super) struct BoxBuilder<'a> {
     pub(super) children: &'a Children,
-    /// For each frame, its place among those with the same caller.
+    /// For each frame its position in the order of names.
     pub(super) order: &'a [u32],
     pub(super) frame: &'a dyn Fn(NodeId) -> FrameIndex,
     pub(super) width: &'a dyn Fn(NodeId) -> i64,
 }
 
-impl Walk<'_> {
-    /// The boxes of a tree of so many nodes, callers first, and how many nodes there are whose boxes would be too narrow.
-    /// The item of a box is its node.
+impl BoxBuilder<'_> {
+    /// Returns the boxes of a tree with a number of nodes, callers first, and how many nodes have boxes that are too
+    /// narrow. The item of a box is its node.
     #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
     pub(super) fn boxes(&self, nodes: usize) -> (Vec<FlameBox>, u64) {
         let total = (self.width)(NodeId::ROOT);
@@ -101,7 +106,7 @@ impl Walk<'_> {
                 item: id.index() as u32,
                 is_first: row == 0,
             };
-            if row > 0 && (width <= 0 || of.width < NARROWEST || row > DEEPEST) {
+            if row > 0 && (width <= 0 || of.width < MIN_WIDTH || row > MAX_DEPTH) {
                 continue;
             }
             boxes.push(of);

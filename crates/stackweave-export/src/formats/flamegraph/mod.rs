@@ -1,12 +1,12 @@
-//! A flame graph: boxes as wide as what they stand for cost, what was called beside or below what called it. Nothing
-//! outside the file is needed to look at it, to zoom and to search.
+//! A flame graph: boxes with a width according to their cost, callees below or beside their callers. The file needs
+//! nothing else to be viewed, zoomed and searched.
 
-mod chosen;
 mod differential;
 mod draw;
 mod merged;
 mod spans;
 mod time_order;
+mod widest_boxes;
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use stackweave_profile::{Diff, FrameKind};
 
 use crate::error::ExportError;
 use crate::source::Source;
-use crate::svg::{Named, subject};
+use crate::svg::{FunctionLabel, subject};
 
 /// A box without its text. Lengths are shares of the whole width.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,30 +22,30 @@ struct FlameBox {
     left: f64,
     width: f64,
     row: u32,
-    /// What it stands for, as whoever made it knows.
+    /// The index of the box's data; its meaning depends on the kind of flame graph.
     item: u32,
-    /// Whether nothing is above it.
+    /// Whether it is in the first row.
     is_first: bool,
 }
 
-/// What is written about a box.
+/// The text and colour of a box.
 #[derive(Clone, Debug)]
-struct About {
-    named: Named,
-    /// What it cost, a line.
+struct BoxLabel {
+    function: FunctionLabel,
+    /// The cost, as one line.
     costs: String,
-    /// The class of its colour.
+    /// The CSS class of its colour.
     class: String,
 }
 
-/// What a colour means.
+/// The meaning of a colour.
 #[derive(Clone, Debug)]
 struct Legend {
     class: String,
     text: String,
 }
 
-/// Everything in the picture but the boxes' texts.
+/// Everything in the picture but the labels of the boxes.
 #[derive(Clone, Debug)]
 struct Flames {
     title: String,
@@ -53,17 +53,17 @@ struct Flames {
     legend: Vec<Legend>,
     /// Lines below the boxes.
     notes: Vec<String>,
-    /// What calls comes before what is called.
+    /// Callers come before callees.
     boxes: Vec<FlameBox>,
-    /// How many boxes would be too narrow to see.
+    /// How many boxes are too narrow to be visible.
     narrow: u64,
 }
 
-/// Boxes of a smaller share of the width are not drawn: a tenth of a pixel of a wide screen.
-const NARROWEST: f64 = 0.1 / 1200.0;
+/// Boxes with a smaller share of the width are not drawn: a tenth of a pixel of a wide screen.
+const MIN_WIDTH: f64 = 0.1 / 1200.0;
 
 /// Deeper levels are not drawn.
-const DEEPEST: u32 = 2000;
+const MAX_DEPTH: u32 = 2000;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let title = subject(source);
@@ -80,7 +80,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     }
 }
 
-/// The colours of the kinds that there are; none if all are labels, which need no word.
+/// Returns the colours of the kinds that occur; none if all are labels, which need no legend.
 fn kind_legend(kinds: &(impl Iterator<Item = FrameKind> + Clone)) -> Vec<Legend> {
     if kinds.clone().all(|kind| kind == FrameKind::Label) {
         return Vec::new();

@@ -1,54 +1,54 @@
-//! What threads did, in its order, as boxes.
+//! The spans of threads as boxes, in the order of time.
 //!
-//! However many spans there are, a picture has but so many pixels. Boxes that are too narrow to be seen become one with
-//! those beside them, and are dropped where that does not help. How wide the whole is shows only in the end, so what is
-//! kept is looked through whenever it becomes much.
+//! A picture has a limited number of pixels, however many spans there are. Boxes that are too narrow to be visible are
+//! merged with their neighbours, or else dropped. The total width is known only at the end, so the boxes are reduced
+//! again whenever there are too many.
 
-use super::{DEEPEST, NARROWEST};
+use super::{MAX_DEPTH, MIN_WIDTH};
 
-/// One call, or several without anything to see between them. Times are nanoseconds.
+/// A call, or several with no visible gap between them. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpanBox {
     pub(super) began: u64,
     pub(super) ended: u64,
-    /// The time of its calls, without what lies between them.
+    /// The time of its calls, without gaps.
     pub(super) busy: u64,
     pub(super) calls: u64,
-    /// How many of them failed, and the number of the first reason that was told.
+    /// How many calls failed, and the index of the first reason that was recorded.
     pub(super) failed: u64,
     pub(super) reason: Option<u32>,
     pub(super) item: u32,
     pub(super) depth: u32,
-    /// A number of its own, and that of the box around it.
+    /// The id of the box, and that of its parent.
     id: u64,
     parent: u64,
 }
 
 /// A thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct ThreadBoxes {
     pub(super) boxes: Vec<SpanBox>,
     /// The newest box of each depth.
     newest: Vec<Option<SpanBox>>,
-    /// When each box that is open began last, and of how many boxes each open span is.
+    /// When each open box last began, and how many boxes each open span has.
     open: Vec<u64>,
     spans: Vec<usize>,
     next_id: u64,
     pub(super) narrow: u64,
-    /// Boxes are looked through when there are as many.
+    /// The number of boxes at which they are reduced.
     limit: usize,
     first: Option<u64>,
     last: u64,
 }
 
 /// The item of a box for short calls of several functions.
-pub(super) const SEVERAL: u32 = u32::MAX;
+pub(super) const SEVERAL_FUNCTIONS: u32 = u32::MAX;
 
-/// So many boxes are kept without a look at which of them are too narrow.
-const MANY: usize = 100_000;
+/// Up to this many boxes are kept without reducing them.
+const REDUCE_AT: usize = 100_000;
 
-impl Lane {
-    /// A span of these items, outermost first, begins.
+impl ThreadBoxes {
+    /// Begins a span with these items, outermost first.
     pub(super) fn begin(&mut self, items: &[u32], time: u64) {
         let time = self.at(time);
         self.spans.push(items.len());
@@ -60,19 +60,19 @@ impl Lane {
             }
             let narrow = self.narrowest();
             match &mut self.newest[depth] {
-                Some(last) if last.goes_on(*item, parent, time, narrow) => last.calls += 1,
+                Some(last) if last.continues(*item, parent, time, narrow) => last.calls += 1,
                 _ => self.start(depth, *item, parent, time),
             }
             self.open.push(time);
         }
     }
 
-    /// The innermost span ends.
+    /// Ends the innermost span.
     pub(super) fn end(&mut self, time: u64) {
         self.end_as(time, |_| {});
     }
 
-    /// The innermost span has failed, for the reason of this number if that is known.
+    /// Ends the innermost span as failed, with the index of the reason if it is known.
     pub(super) fn fail(&mut self, time: u64, reason: Option<u32>) {
         self.end_as(time, |of| {
             of.failed += 1;
@@ -80,30 +80,30 @@ impl Lane {
         });
     }
 
-    fn end_as(&mut self, time: u64, tell: impl Fn(&mut SpanBox)) {
+    fn end_as(&mut self, time: u64, update: impl Fn(&mut SpanBox)) {
         let time = self.at(time);
         for _ in 0..self.spans.pop().unwrap_or(0) {
             let Some(began) = self.open.pop() else { return };
             if let Some(of) = &mut self.newest[self.open.len()] {
                 of.ended = time;
                 of.busy = of.busy.saturating_add(time.saturating_sub(began));
-                tell(of);
+                update(of);
             }
         }
     }
 
-    /// From when to when something happened.
+    /// Returns the time from the first to the last event.
     pub(super) fn range(&self) -> (u64, u64) {
         (self.first.unwrap_or(0), self.last)
     }
 
-    /// Takes what is left, and drops what is narrower than a share of `whole`. Callers come first.
+    /// Finishes the boxes, and drops those with a smaller share of `whole` than is visible. Callers come first.
     pub(super) fn finish(&mut self, whole: u64) {
         while !self.spans.is_empty() {
             self.end(self.last);
         }
         self.boxes.extend(self.newest.drain(..).flatten());
-        self.thin(least(whole));
+        self.reduce(least(whole));
         self.boxes.sort_unstable_by_key(|of| (of.began, of.depth, of.id));
     }
 
@@ -113,7 +113,7 @@ impl Lane {
         self.last
     }
 
-    /// The least time that may be seen, as far as it is known now.
+    /// Returns the least time that may be visible, as far as is known now.
     fn narrowest(&self) -> u64 {
         least(self.last - self.first.unwrap_or(self.last))
     }
@@ -126,19 +126,19 @@ impl Lane {
         let new =
             SpanBox { began: time, ended: time, busy: 0, calls, failed, reason, item, depth: depth_number, id, parent };
         self.boxes.extend(self.newest[depth].replace(new));
-        if self.boxes.len() > self.limit.max(MANY) {
-            self.thin(self.narrowest());
+        if self.boxes.len() > self.limit.max(REDUCE_AT) {
+            self.reduce(self.narrowest());
             self.limit = self.boxes.len() * 2;
         }
     }
 
-    /// Makes one box of narrow ones that stand side by side, and drops what is narrow still.
-    fn thin(&mut self, least: u64) {
+    /// Merges narrow neighbours, and drops boxes that are still narrow.
+    fn reduce(&mut self, least: u64) {
         self.boxes.sort_unstable_by_key(|of| (of.depth, of.began, of.id));
         let mut kept: Vec<SpanBox> = Vec::with_capacity(self.boxes.len());
         for of in core::mem::take(&mut self.boxes) {
             match kept.last_mut() {
-                Some(before) if before.takes(&of, least) => before.add(&of),
+                Some(before) if before.absorbs(&of, least) => before.add(&of),
                 _ => {
                     self.narrow += kept.pop_if(|before| before.is_narrow(least)).map_or(0, |before| before.calls);
                     kept.push(of);
@@ -151,26 +151,27 @@ impl Lane {
 }
 
 impl SpanBox {
-    /// Whether a call is one with what is here: the same function, called by the same, with nothing to see between.
-    fn goes_on(&self, item: u32, parent: u64, time: u64, narrow: u64) -> bool {
+    /// Returns whether a call belongs to this box: the same function and caller, without a visible gap.
+    fn continues(&self, item: u32, parent: u64, time: u64, narrow: u64) -> bool {
         let is_same = self.item == item && self.parent == parent;
         is_same && time - self.ended < narrow && self.ended - self.began < narrow.saturating_mul(10)
     }
 
     fn is_narrow(&self, least: u64) -> bool {
-        self.ended - self.began < least.max(1) || self.depth >= DEEPEST
+        self.ended - self.began < least.max(1) || self.depth >= MAX_DEPTH
     }
 
-    /// Whether the next box of its depth becomes a part of it: neither can be seen by itself, nor what is between them.
-    fn takes(&self, next: &Self, least: u64) -> bool {
-        let is_short = |of: &Self| of.item == SEVERAL || of.is_narrow(least);
+    /// Returns whether the next box of its depth becomes a part of this one: neither is visible, nor the gap between
+    /// them.
+    fn absorbs(&self, next: &Self, least: u64) -> bool {
+        let is_short = |of: &Self| of.item == SEVERAL_FUNCTIONS || of.is_narrow(least);
         let is_beside = self.depth == next.depth && self.parent == next.parent;
         is_beside && is_short(self) && is_short(next) && next.began.saturating_sub(self.ended) < least
     }
 
     fn add(&mut self, next: &Self) {
         if self.item != next.item {
-            self.item = SEVERAL;
+            self.item = SEVERAL_FUNCTIONS;
         }
         self.ended = self.ended.max(next.ended);
         self.busy = self.busy.saturating_add(next.busy);
@@ -182,68 +183,68 @@ impl SpanBox {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a pixel")]
 fn least(whole: u64) -> u64 {
-    (whole as f64 * NARROWEST) as u64
+    (whole as f64 * MIN_WIDTH) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(lane: &Lane) -> Vec<(u32, u32, u64, u64, u64)> {
-        lane.boxes.iter().map(|of| (of.item, of.depth, of.began, of.ended, of.calls)).collect()
+    fn boxes(thread: &ThreadBoxes) -> Vec<(u32, u32, u64, u64, u64)> {
+        thread.boxes.iter().map(|of| (of.item, of.depth, of.began, of.ended, of.calls)).collect()
     }
 
     #[test]
-    fn spans_become_boxes_in_their_order() {
-        let mut lane = Lane::default();
-        lane.begin(&[1], 0);
-        lane.begin(&[2, 3], 10);
-        lane.end(20);
-        lane.begin(&[2], 20);
-        lane.end(30);
-        lane.begin(&[], 30);
-        lane.begin(&[4], 30);
-        lane.end(40);
-        lane.end(50);
-        lane.begin(&[5], 60);
-        lane.finish(70);
+    fn spans_become_boxes_in_order() {
+        let mut thread = ThreadBoxes::default();
+        thread.begin(&[1], 0);
+        thread.begin(&[2, 3], 10);
+        thread.end(20);
+        thread.begin(&[2], 20);
+        thread.end(30);
+        thread.begin(&[], 30);
+        thread.begin(&[4], 30);
+        thread.end(40);
+        thread.end(50);
+        thread.begin(&[5], 60);
+        thread.finish(70);
         let expected = [(1, 0, 0, 60, 1), (2, 1, 10, 20, 1), (3, 2, 10, 20, 1), (2, 1, 20, 30, 1), (4, 1, 30, 40, 1)];
-        assert_eq!(seen(&lane), expected);
-        assert_eq!(lane.narrow, 1, "what took no time");
+        assert_eq!(boxes(&thread), expected);
+        assert_eq!(thread.narrow, 1, "a span without duration");
     }
 
     #[test]
-    fn short_calls_of_several_functions_leave_no_hole() {
-        let mut lane = Lane::default();
+    fn short_calls_of_several_functions_leave_no_gap() {
+        let mut thread = ThreadBoxes::default();
         for call in 0..300_000_u64 {
-            lane.begin(&[u32::try_from(call % 7).unwrap()], call * 10);
-            lane.end(call * 10 + 9);
+            thread.begin(&[u32::try_from(call % 7).unwrap()], call * 10);
+            thread.end(call * 10 + 9);
         }
-        lane.finish(3_000_000);
-        let covered: u64 = lane.boxes.iter().map(|of| of.ended - of.began).sum();
-        let calls: u64 = lane.boxes.iter().map(|of| of.calls).sum();
-        assert!(lane.boxes.iter().all(|of| of.item == SEVERAL));
-        assert_eq!((calls + lane.narrow, lane.boxes.len()), (300_000, 1));
+        thread.finish(3_000_000);
+        let covered: u64 = thread.boxes.iter().map(|of| of.ended - of.began).sum();
+        let calls: u64 = thread.boxes.iter().map(|of| of.calls).sum();
+        assert!(thread.boxes.iter().all(|of| of.item == SEVERAL_FUNCTIONS));
+        assert_eq!((calls + thread.narrow, thread.boxes.len()), (300_000, 1));
         assert!(covered > 2_990_000, "{covered}");
     }
 
     #[test]
     fn a_million_short_calls_are_few_boxes() {
-        let mut lane = Lane::default();
-        lane.begin(&[1], 0);
+        let mut thread = ThreadBoxes::default();
+        thread.begin(&[1], 0);
         for call in 0..1_000_000_u64 {
-            lane.begin(&[2], call * 10);
-            lane.begin(&[3], call * 10 + 2);
-            lane.end(call * 10 + 8);
-            lane.end(call * 10 + 9);
+            thread.begin(&[2], call * 10);
+            thread.begin(&[3], call * 10 + 2);
+            thread.end(call * 10 + 8);
+            thread.end(call * 10 + 9);
         }
-        lane.end(10_000_000);
-        assert!(lane.boxes.len() <= MANY * 2 + 2);
-        lane.finish(10_000_000);
-        assert!(lane.boxes.len() < 40_000, "{}", lane.boxes.len());
-        let calls: u64 = lane.boxes.iter().filter(|of| of.item == 2).map(|of| of.calls).sum();
+        thread.end(10_000_000);
+        assert!(thread.boxes.len() <= REDUCE_AT * 2 + 2);
+        thread.finish(10_000_000);
+        assert!(thread.boxes.len() < 40_000, "{}", thread.boxes.len());
+        let calls: u64 = thread.boxes.iter().filter(|of| of.item == 2).map(|of| of.calls).sum();
         assert!(calls > 900_000, "{calls}");
         let end = |boxes: &[SpanBox]| boxes.iter().map(|of| of.ended).max();
-        assert_eq!(end(&lane.boxes), Some(10_000_000));
+        assert_eq!(end(&thread.boxes), Some(10_000_000));
     }
 }

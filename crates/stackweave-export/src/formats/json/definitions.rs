@@ -1,10 +1,10 @@
-//! The frames and stacks that events refer to: each has a line of its own, before the first line that refers to it.
+//! The frames and stacks that events refer to: each has its own line, before the first line that refers to it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Numbers of frames and stacks are those of the file, from 1 on. Equal frames of two processes are one.
+/// The definitions of a file. Frames and stacks are numbered from 1. Equal frames of two processes are one.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     by_text: HashMap<Arc<[u8]>, u32>,
@@ -12,8 +12,8 @@ pub(super) struct Definitions {
     frames: Vec<Option<Arc<[u8]>>>,
     by_frame: HashMap<(u32, u32), u32>,
     stacks: Vec<Stack>,
-    /// Stacks whose lines are still to be written, innermost first.
-    waiting: Vec<u32>,
+    /// Stacks whose lines are not written yet, innermost first.
+    pending: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Definitions {
         number
     }
 
-    /// Returns the number of the stack that has this frame inside these callers.
+    /// Returns the number of the stack with this frame inside these callers.
     pub(super) fn stack(&mut self, callers: u32, frame: u32) -> u32 {
         let stacks = &mut self.stacks;
         *self.by_frame.entry((callers, frame)).or_insert_with(|| {
@@ -48,7 +48,7 @@ impl Definitions {
 
     /// Writes the line of a frame, unless it is written already.
     pub(super) fn define_frame(&mut self, frame: u32, out: &mut dyn Write) -> io::Result<()> {
-        let text = frame.checked_sub(1).and_then(|place| self.frames.get_mut(place as usize)?.take());
+        let text = frame.checked_sub(1).and_then(|index| self.frames.get_mut(index as usize)?.take());
         let Some(text) = text else { return Ok(()) };
         write!(out, "{{\"define\":\"frame\",\"frame\":{frame},")?;
         out.write_all(text.strip_prefix(b"{").unwrap_or(&text))?;
@@ -58,15 +58,15 @@ impl Definitions {
     /// Writes the lines of a stack, of its callers and of their frames, unless they are written already.
     pub(super) fn define_stack(&mut self, stack: u32, out: &mut dyn Write) -> io::Result<()> {
         let mut next = stack;
-        while let Some(known) = next.checked_sub(1).and_then(|place| self.stacks.get_mut(place as usize)) {
+        while let Some(known) = next.checked_sub(1).and_then(|index| self.stacks.get_mut(index as usize)) {
             if known.is_defined {
                 break;
             }
             known.is_defined = true;
-            self.waiting.push(next);
+            self.pending.push(next);
             next = known.callers;
         }
-        while let Some(stack) = self.waiting.pop() {
+        while let Some(stack) = self.pending.pop() {
             let Stack { callers, frame, .. } = self.stacks[stack as usize - 1];
             self.define_frame(frame, out)?;
             write!(out, "{{\"define\":\"stack\",\"stack\":{stack},\"callers\":")?;
@@ -82,7 +82,7 @@ pub(super) fn write_stack_number(stack: u32, out: &mut dyn Write) -> io::Result<
     if stack == 0 { out.write_all(b"null") } else { write!(out, "{stack}") }
 }
 
-/// A recording has fewer frames and stacks than numbers of this size.
+/// Converts an index to a number: a recording has fewer than 2^32 frames and stacks.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

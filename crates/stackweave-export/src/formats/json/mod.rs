@@ -1,8 +1,8 @@
-//! One JSON object for each event that has a place in the program, a line each, the earliest first.
+//! JSON lines: one object for each event with a stack, in the order of time.
 //!
-//! `stack` is that place: the stack that was recorded with the event, else what its thread has begun. Stacks and frames are
-//! defined once, by lines of their own, so that the file is linear in the number of events. `name` is what begins or happens
-//! there. Values have the names that their kind gives them. What happens to memory has a line whether it has a place or not.
+//! `stack` is the stack that was recorded with the event, or else the open spans of its thread. Stacks and frames are
+//! defined once, by lines of their own, so the size of the file is linear in the number of events. `name` is the name
+//! of the span or event. Values have the names of the kind's fields. Memory events have a line even without a stack.
 
 mod definitions;
 mod thread;
@@ -19,47 +19,48 @@ use stackweave_recording::file::{RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
-use self::thread::{Opened, Place, Thread};
+use self::thread::{OpenFrame, StackContext, Thread};
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
-/// The first line. The version changes when readers of an older one would read wrongly.
+/// The first line. The version changes when older readers would misread the file.
 const HEAD: &[u8] = b"{\"define\":\"file\",\"format\":\"stackweave-events\",\"version\":2}\n";
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut processes: Vec<Process> = source.processes().iter().map(|process| Process::new(source, process)).collect();
+    let mut processes: Vec<ProcessReader> =
+        source.processes().iter().map(|process| ProcessReader::new(source, process)).collect();
     let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
     out.write_all(HEAD)?;
     let mut lines = Lines { definitions: Definitions::default(), line: Vec::new(), out };
     source.visit_events_from_start(&mut |timed| {
-        Ok(processes[source.place_of(timed.process)].event(&timed, &range, &mut lines)?)
+        Ok(processes[source.index_of(timed.process)].event(&timed, &range, &mut lines)?)
     })
 }
 
-/// The file, and the line of an event that is not complete. What it refers to is defined before it.
+/// The file, and the current line. Definitions that it refers to are written before it.
 struct Lines<'o> {
     definitions: Definitions,
     line: Vec<u8>,
     out: &'o mut dyn Write,
 }
 
-/// A process, and what its threads have begun.
-struct Process {
+/// A process, with the open spans of its threads.
+struct ProcessReader {
     recording: ProcessRecording,
     decoder: Decoder,
     names: RecordedNames,
     visible: VisibleFrames,
-    /// By a frame of the recording and what is seen of it: the numbers of the frames that it stands for, outermost first.
+    /// By a frame of the recording and its visible functions: the numbers of these, outermost first.
     frames: HashMap<(u32, u64), Box<[u32]>>,
     /// By the number of a stack in the recording.
-    places: HashMap<u32, Place>,
+    stacks: HashMap<u32, StackContext>,
     threads: HashMap<u32, Thread>,
     /// By the addresses of objects: the labels that name them.
     tasks: HashMap<u64, u32>,
 }
 
-impl Process {
+impl ProcessReader {
     fn new(source: &Source<'_>, process: &ProcessRecording) -> Self {
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
         Self {
@@ -68,7 +69,7 @@ impl Process {
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
             frames: HashMap::new(),
-            places: HashMap::new(),
+            stacks: HashMap::new(),
             threads: HashMap::new(),
             tasks: HashMap::new(),
         }
@@ -113,10 +114,10 @@ impl Process {
         Ok(())
     }
 
-    /// Keeps what the thread has open.
+    /// Updates the open spans of the thread.
     fn follow(&mut self, thread: u32, event: &Event<'_>, has_begun: bool, definitions: &mut Definitions) {
-        let around = self.threads.entry(thread).or_default().place();
-        let mut opened = |frame: u32| Opened { frame, inside: self.inside(around, frame, definitions) };
+        let around = self.threads.entry(thread).or_default().context();
+        let mut opened = |frame: u32| OpenFrame { frame, inside: self.inside(around, frame, definitions) };
         match event {
             Event::Open(open) if has_begun => {
                 let opened = opened(open.frame);
@@ -131,7 +132,7 @@ impl Process {
         }
     }
 
-    /// Objects keep the names they are given until others begin in their places.
+    /// Records the name of an object, which it keeps until another one begins at its address.
     fn name_object(&mut self, event: &Event<'_>) {
         match event {
             Event::Begin(begin) if !begin.is_resumed && begin.object != 0 => drop(self.tasks.remove(&begin.object)),
@@ -153,38 +154,39 @@ impl Process {
         line.write_all(b",\"kind\":")?;
         write_text(line, &kind.name)?;
         self.write_values(timed, kind, lines)?;
-        let place = self.place(timed, &mut lines.definitions);
-        lines.definitions.define_stack(place.stack, lines.out)?;
+        let context = self.context(timed, &mut lines.definitions);
+        lines.definitions.define_stack(context.stack, lines.out)?;
         lines.line.write_all(b",\"stack\":")?;
-        write_stack_number(place.stack, &mut lines.line)?;
+        write_stack_number(context.stack, &mut lines.line)?;
         lines.line.write_all(b"}\n")?;
         lines.out.write_all(&lines.line)
     }
 
-    /// All values but the stack. The first frame is what the event is called; the one that calls it has its place too.
+    /// Writes all values but the stack. The first frame is the name of the event; the caller is written with its
+    /// location.
     fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut Lines<'_>) -> io::Result<()> {
         let event = &timed.event;
         let tag = self.threads.get(&timed.thread).map_or(0, |thread| thread.tag);
         let first_frame = kind.position_of(FieldType::Frame);
-        for (place, (field, &word)) in kind.fields.iter().zip(event.words).enumerate() {
-            let is_frame = field.of == FieldType::Frame;
+        for (index, (field, &word)) in kind.fields.iter().zip(event.words).enumerate() {
+            let is_frame = field.field_type == FieldType::Frame;
             if is_frame && matches!(kind.role, Role::Tag | Role::Usage) {
                 self.write_label(&field.name, word, &mut lines.line)?;
                 continue;
             }
-            if is_frame && Some(place) != first_frame {
+            if is_frame && Some(index) != first_frame {
                 self.write_caller(&field.name, word, lines)?;
                 continue;
             }
             let key = if is_frame { "name" } else { &field.name };
-            if field.of == FieldType::Stack {
+            if field.field_type == FieldType::Stack {
                 continue;
             }
             let out = &mut lines.line;
             out.write_all(b",")?;
             write_text(out, key)?;
             out.write_all(b":")?;
-            match field.of {
+            match field.field_type {
                 FieldType::Frame => {
                     let name = self.names.of(number_of(word)).first();
                     write_text(
@@ -221,7 +223,7 @@ impl Process {
         }
     }
 
-    /// The object of a span that goes on or is open, or that gets a name.
+    /// Returns the object of a span that resumes or is open, or that gets a name.
     fn resumed_object(&self, event: &RawEvent<'_>) -> Option<u64> {
         let object = match self.decoder.decode(event) {
             Event::Begin(begin) if begin.is_resumed => begin.object,
@@ -232,7 +234,7 @@ impl Process {
         Some(object).filter(|object| *object != 0)
     }
 
-    /// The name of a label, or null if there is none.
+    /// Writes the name of a label, or null if there is none.
     fn write_label(&self, key: &str, word: u64, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b",")?;
         write_text(out, if key == "frame" { "name" } else { key })?;
@@ -245,7 +247,7 @@ impl Process {
 
     fn write_caller(&mut self, key: &str, word: u64, lines: &mut Lines<'_>) -> io::Result<()> {
         let frame = number_of(word);
-        // The innermost function counts, whether it is seen or not.
+        // The innermost function counts, even if it is hidden.
         let Some(&number) = self.numbers(frame, 1, &mut lines.definitions).first() else { return Ok(()) };
         lines.definitions.define_frame(number, lines.out)?;
         lines.line.write_all(b",")?;
@@ -253,59 +255,59 @@ impl Process {
         write!(lines.line, ":{number}")
     }
 
-    /// Where an event happened.
-    fn place(&mut self, timed: &TimedEvent<'_>, definitions: &mut Definitions) -> Place {
+    /// Returns the stack of an event.
+    fn context(&mut self, timed: &TimedEvent<'_>, definitions: &mut Definitions) -> StackContext {
         let stack = self.decoder.layout(timed.event.kind).map_or(0, |layout| layout.stack().number(timed.event.words));
         match stack {
-            0 => self.threads.get(&timed.thread).map(Thread::place).unwrap_or_default(),
-            stack => self.recorded_place(stack, definitions),
+            0 => self.threads.get(&timed.thread).map(Thread::context).unwrap_or_default(),
+            stack => self.recorded_context(stack, definitions),
         }
     }
 
-    /// The place of a stack of the recording. Each stack is looked at once, from the callers that are known on.
-    fn recorded_place(&mut self, stack: u32, definitions: &mut Definitions) -> Place {
+    /// Returns the stack for a stack of the recording. Each stack is converted once, starting from its known callers.
+    fn recorded_context(&mut self, stack: u32, definitions: &mut Definitions) -> StackContext {
         let mut waiting = Vec::new();
-        let mut place = Place::default();
+        let mut context = StackContext::default();
         let mut next = stack;
         while let Some((callers, frame)) = self.recording.dictionary().stack(next) {
-            if let Some(known) = self.places.get(&next) {
-                place = *known;
+            if let Some(known) = self.stacks.get(&next) {
+                context = *known;
                 break;
             }
             waiting.push((next, frame));
             next = callers;
         }
         while let Some((stack, frame)) = waiting.pop() {
-            place = self.inside(place, frame, definitions);
-            self.places.insert(stack, place);
+            context = self.inside(context, frame, definitions);
+            self.stacks.insert(stack, context);
         }
-        place
+        context
     }
 
-    /// The place inside a frame of the recording that runs at a place.
-    fn inside(&mut self, callers: Place, frame: u32, definitions: &mut Definitions) -> Place {
+    /// Returns the stack of a frame inside the callers.
+    fn inside(&mut self, callers: StackContext, frame: u32, definitions: &mut Definitions) -> StackContext {
         let mut is_library = callers.is_library;
-        let seen = self.visible.seen(frame, self.names.of(frame), &mut is_library);
+        let seen = self.visible.visible_bits(frame, self.names.of(frame), &mut is_library);
         self.numbers(frame, seen, definitions);
         let numbers = self.frames.get(&(frame, seen)).into_iter().flatten();
         let stack = numbers.fold(callers.stack, |callers, frame| definitions.stack(callers, *frame));
-        Place { stack, is_library }
+        StackContext { stack, is_library }
     }
 
-    /// The numbers of the frames that a frame of the recording stands for, as far as they are seen, outermost first.
+    /// Returns the numbers of the visible functions of a frame of the recording, outermost first.
     fn numbers(&mut self, frame: u32, seen: u64, definitions: &mut Definitions) -> &[u32] {
         let frames = self.names.of(frame);
         self.frames.entry((frame, seen)).or_insert_with(|| {
-            let outermost_first = frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1).rev();
+            let outermost_first = frames.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1).rev();
             outermost_first.map(|(_, frame)| definitions.frame(&text(frame))).collect()
         })
     }
 }
 
-/// A frame as a JSON object.
+/// Writes a frame as a JSON object.
 fn text(frame: &Frame) -> Vec<u8> {
     let mut text = Vec::new();
-    // Nothing fails in memory.
+    // Writing to memory can't fail.
     let _ = frame.write_json(&mut text);
     text
 }

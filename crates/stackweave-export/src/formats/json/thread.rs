@@ -1,43 +1,43 @@
-//! What a thread has open while its events are read.
+//! The open spans of a thread while its events are read.
 
 use stackweave_recording::events;
 use stackweave_recording::read::OpenStack;
 
-/// A place in the program.
+/// A stack in the file.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    /// The number of its stack in the file; 0 if it has no frames that are seen.
+pub(super) struct StackContext {
+    /// The number of the stack in the file; 0 if it has no visible frames.
     pub(super) stack: u32,
-    /// What a view keeps from frame to frame.
+    /// The state of [`View::shows`] for the next frame.
     pub(super) is_library: bool,
 }
 
-/// A span that is open: its frame in the recording, and the place inside it.
+/// An open span: its frame in the recording, and the stack inside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenFrame {
     pub(super) frame: u32,
-    pub(super) inside: Place,
+    pub(super) inside: StackContext,
 }
 
 #[derive(Default)]
 pub(super) struct Thread {
-    /// What it has begun, outermost first.
-    pub(super) open: OpenStack<Opened>,
-    /// The ticks at which events of it are missing, the next one last.
+    /// The open spans, outermost first.
+    pub(super) open: OpenStack<OpenFrame>,
+    /// The ticks at which events of the thread are missing, the next one last.
     pub(super) losses: Vec<u64>,
     /// The frame of its tag; 0 if it has none.
     pub(super) tag: u32,
 }
 
 impl Thread {
-    /// The place inside all that is open.
-    pub(super) fn place(&self) -> Place {
-        self.open.last().map_or_else(Place::default, |opened| opened.inside)
+    /// Returns the stack inside all open spans.
+    pub(super) fn context(&self) -> StackContext {
+        self.open.last().map_or_else(StackContext::default, |opened| opened.inside)
     }
 
-    /// Something is open. Whether it has to be begun: then all is ended that was open in its place.
-    pub(super) fn open(&mut self, ticks: u64, open: &events::Open) -> bool {
-        let events::Open { frame, depth, .. } = *open;
+    /// Records that a span is open. Returns whether it has to be begun: then all spans in its place have ended.
+    pub(super) fn open(&mut self, ticks: u64, open: &events::OpenSpan) -> bool {
+        let events::OpenSpan { frame, depth, .. } = *open;
         while self.losses.last().is_some_and(|lost| ticks > *lost) {
             self.losses.pop();
         }
@@ -56,7 +56,7 @@ impl Thread {
         has_begun
     }
 
-    /// Something else happens: what the opens before it have left out has ended, and so has all where events were lost.
+    /// Ends the spans that earlier records of open spans did not repeat, and all spans where events were lost.
     pub(super) fn settle(&mut self, ticks: u64) {
         self.end_beyond();
         while self.losses.last().is_some_and(|lost| ticks > *lost) {

@@ -1,4 +1,4 @@
-//! The picture of what processes have taken over time.
+//! Draws the memory of processes over time.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -18,25 +18,25 @@ const HEAD: f64 = 40.0;
 const NOTES: f64 = 52.0;
 const PLOT: f64 = 300.0;
 const AXIS: f64 = 40.0;
-/// The height of a row of tags, and how many rows there are at most.
+/// The height of a row of tags, and the maximum number of rows.
 const LANE: f64 = 16.0;
-const MOST_LANES: usize = 8;
+const MAX_LANES: usize = 8;
 const TAG_COLOURS: usize = 6;
 
-pub(super) struct Picture<'a> {
+pub(super) struct CurvePicture<'a> {
     pub(super) title: String,
     pub(super) range: Range<u64>,
     pub(super) panels: &'a [Panel],
 }
 
-/// Where times and bytes are.
+/// Converts times and bytes to coordinates.
 struct Scale {
     range: Range<u64>,
     highest: u64,
     top: f64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "it is drawn")]
+#[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
 impl Scale {
     fn x(&self, time: u64) -> f64 {
         let whole = (self.range.end - self.range.start).max(1);
@@ -49,11 +49,11 @@ impl Scale {
     }
 }
 
-impl Picture<'_> {
+impl CurvePicture<'_> {
     pub(super) fn svg(&self) -> String {
         let mut out = String::with_capacity(1 << 16);
         let done = self.write(&mut out);
-        debug_assert!(done.is_ok(), "a string takes everything");
+        debug_assert!(done.is_ok(), "writing to a string can't fail");
         out
     }
 
@@ -108,11 +108,11 @@ impl Picture<'_> {
 fn lanes(panel: &Panel) -> Vec<u32> {
     let mut threads: Vec<u32> = panel.tags.iter().map(|tag| tag.thread).collect();
     threads.dedup();
-    threads.truncate(MOST_LANES);
+    threads.truncate(MAX_LANES);
     threads
 }
 
-#[expect(clippy::cast_precision_loss, reason = "there are few")]
+#[expect(clippy::cast_precision_loss, reason = "at most MAX_LANES")]
 fn lanes_height(panel: &Panel) -> f64 {
     lanes(panel).len() as f64 * LANE
 }
@@ -121,12 +121,12 @@ fn panel_height(panel: &Panel) -> f64 {
     NOTES + lanes_height(panel) + PLOT + AXIS
 }
 
-#[expect(clippy::cast_precision_loss, reason = "it is shown with few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn bytes(bytes: u64) -> String {
     Measure::AllocatedBytes.text(bytes as f64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "it is shown with few digits")]
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn time(ns: u64) -> String {
     if ns == 0 { "0".to_owned() } else { Measure::WallTime.text(ns as f64) }
 }
@@ -154,7 +154,7 @@ fn write_legend(out: &mut String, panel: &Panel, y: f64) -> fmt::Result {
     Ok(())
 }
 
-/// A band for each tag, a row for each thread that has any.
+/// Draws a band for each tag, in one row for each thread with tags.
 fn write_tags(out: &mut String, panel: &Panel, scale: &Scale, top: f64) -> fmt::Result {
     let lanes = lanes(panel);
     let mut colours: Vec<&str> = Vec::new();
@@ -204,31 +204,31 @@ fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
     writeln!(out, r#"<path class="axis" d="M{LEFT} {}V{bottom}H{right}"/>"#, scale.top)
 }
 
-/// Returns the multiples of a step in a range, with its end. They end where numbers do.
+/// Returns the multiples of a step in a range, with its end, without overflow.
 fn ticks(range: Range<u64>, step: u64) -> impl Iterator<Item = u64> {
     let first = range.start.checked_next_multiple_of(step);
     std::iter::successors(first, move |tick| tick.checked_add(step)).take_while(move |tick| *tick <= range.end)
 }
 
-/// Between four and eight ticks, at powers of two.
+/// Returns the step for four to eight ticks, a power of two.
 fn byte_step(highest: u64) -> u64 {
     (highest / 4).max(1).next_power_of_two() / 2 + u64::from(highest < 8)
 }
 
-/// At most ten ticks, at 1, 2 or 5 times a power of ten.
+/// Returns the step for at most ten ticks: 1, 2 or 5 times a power of ten.
 fn time_step(duration: u64) -> u64 {
     let least = duration.div_ceil(10).max(1);
     let power = 10_u64.pow(least.ilog10());
     [1, 2, 5].map(|times| times * power).into_iter().find(|step| *step >= least).unwrap_or(power * 10)
 }
 
-/// The path along the points, each of which lasts until the next, up to the end of the time.
+/// Returns the path along the points, each of which lasts until the next, up to the end of the range.
 fn path(line: &Line, scale: &Scale) -> Option<String> {
     let mut text = String::new();
     for Point { time, bytes } in line.points() {
         let (x, y) = (scale.x(time), scale.y(bytes));
         let done = if text.is_empty() { write!(text, "M{x:.1} {y:.1}") } else { write!(text, "H{x:.1}V{y:.1}") };
-        debug_assert!(done.is_ok(), "a string takes everything");
+        debug_assert!(done.is_ok(), "writing to a string can't fail");
     }
     (!text.is_empty()).then(|| format!("{text}H{:.1}", scale.x(scale.range.end)))
 }
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_neither_few_nor_many_ticks() {
+    fn the_number_of_ticks_is_limited() {
         for highest in [1, 2, 3, 7, 8, 100, 1023, 1024, 5_000_000, 123_456_789_012] {
             let ticks = highest / byte_step(highest);
             assert!((ticks <= 9) && (ticks >= 4 || highest < 8), "{highest}: {ticks}");

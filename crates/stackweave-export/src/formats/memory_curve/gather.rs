@@ -1,10 +1,10 @@
-//! What a picture of memory shows of each process.
+//! Collects the memory of each process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use stackweave_core::EventKind;
-use stackweave_recording::file::Mode;
+use stackweave_recording::file::RecordingMode;
 
 use super::line::{Line, Point};
 use crate::activity::{Details, Happening, NamedProcess, What, visit};
@@ -21,13 +21,13 @@ const TOTAL: &str = "memory-total";
 /// The memory of one process.
 pub(super) struct Panel {
     pub(super) title: String,
-    /// What it has taken.
+    /// The live memory.
     pub(super) heap: Line,
-    /// What it has in memory, as the system counts.
+    /// The resident memory, as the system counts it.
     pub(super) rss: Line,
-    /// What hosts have taken, by device.
+    /// The memory of devices.
     pub(super) devices: BTreeMap<i64, Line>,
-    /// When it had taken most; more exact than the line, if the recorder knew it.
+    /// The peak: more exact than the line, if the recorder knew it.
     pub(super) peak: Option<Point>,
     pub(super) tags: Vec<TagBand>,
 }
@@ -49,26 +49,27 @@ impl Panel {
 
 pub(super) fn gather(source: &Source<'_>) -> Result<Vec<Panel>, ExportError> {
     let processes = NamedProcess::all(source);
-    let mut gathered: Vec<Gathered<'_>> = processes.iter().map(|process| Gathered::new(source, process)).collect();
+    let mut gathered: Vec<PanelBuilder<'_>> =
+        processes.iter().map(|process| PanelBuilder::new(source, process)).collect();
     visit(source, &mut |happening| {
         gathered[happening.process].happening(happening);
         Ok(())
     })?;
-    Ok(gathered.into_iter().map(Gathered::finish).collect())
+    Ok(gathered.into_iter().map(PanelBuilder::finish).collect())
 }
 
-struct Gathered<'a> {
+struct PanelBuilder<'a> {
     process: &'a NamedProcess<'a>,
     panel: Panel,
     curves: MemoryCurves,
-    /// What the recorder says that was taken, if the events do not.
-    told_heap: Line,
-    /// The tags that threads have, since when.
+    /// The live memory according to the recorder, for recordings without all events.
+    recorded_heap: Line,
+    /// The current tags of threads, with the time of their beginning.
     open: HashMap<u32, (u32, u64)>,
     range: Range<u64>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> PanelBuilder<'a> {
     fn new(source: &Source<'_>, process: &'a NamedProcess<'a>) -> Self {
         let range = source.time_range();
         let line = || Line::new(range.clone());
@@ -80,8 +81,8 @@ impl<'a> Gathered<'a> {
             peak: None,
             tags: Vec::new(),
         };
-        let (curves, told_heap) = (MemoryCurves::of(process.recording), line());
-        Self { process, panel, curves, told_heap, open: HashMap::new(), range }
+        let (curves, recorded_heap) = (MemoryCurves::of(process.recording), line());
+        Self { process, panel, curves, recorded_heap, open: HashMap::new(), range }
     }
 
     fn happening(&mut self, happening: &Happening<'_>) {
@@ -90,7 +91,7 @@ impl<'a> Gathered<'a> {
             What::Counter { frame, value } => {
                 let name = self.process.chain(*frame).next_back().map(|frame| &*frame.name);
                 match name {
-                    Some(HEAP) => self.told_heap.push(time, whole(*value)),
+                    Some(HEAP) => self.recorded_heap.push(time, whole(*value)),
                     Some(RSS) => self.panel.rss.push(time, whole(*value)),
                     _ => {}
                 }
@@ -98,7 +99,7 @@ impl<'a> Gathered<'a> {
             What::Tag { frame } => self.tag(happening.thread, *frame, time),
             What::Usage { name, details, .. } if **name == *TOTAL => self.total(time, details),
             _ => {
-                let points = self.curves.happens(happening);
+                let points = self.curves.add(happening);
                 points.into_iter().flatten().for_each(|point| self.point(point));
             }
         }
@@ -122,7 +123,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The figures of a snapshot: the last one counts.
+    /// Reads the figures of a snapshot: the last one counts.
     fn total(&mut self, time: u64, details: &Details) {
         let said = details.object();
         let number = |key: &str| said.get(key).and_then(serde_json::Value::as_u64);
@@ -141,11 +142,11 @@ impl<'a> Gathered<'a> {
             self.tag(thread, 0, self.range.end);
         }
         self.panel.tags.sort_by_key(|tag| (tag.thread, tag.from));
-        let is_partial = self.process.recording.start().mode != Mode::default();
-        if self.panel.heap.is_empty() || is_partial && !self.told_heap.is_empty() {
-            self.panel.heap = self.told_heap;
+        let is_partial = self.process.recording.start().mode != RecordingMode::default();
+        if self.panel.heap.is_empty() || is_partial && !self.recorded_heap.is_empty() {
+            self.panel.heap = self.recorded_heap;
         }
-        // Of a part of the time the peak is that of the part.
+        // The peak of a time range is that of the curve.
         let range = self.range.clone();
         let highest = self.panel.heap.highest;
         let is_exact = |peak: &Point| range.contains(&peak.time) && highest.is_none_or(|seen| seen.bytes <= peak.bytes);

@@ -1,11 +1,11 @@
-//! A quantity over time, as fine as a picture can show it.
+//! A quantity over time, in the resolution of a picture.
 
 use std::ops::Range;
 
-/// How many pieces of the time are told apart.
+/// The number of steps in time.
 const STEPS: u64 = 2000;
 
-/// A value that stays until the next one. Of each piece of the time the highest and the last are kept.
+/// A value that lasts until the next one. The highest and the last value of each step in time are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     range: Range<u64>,
@@ -35,16 +35,16 @@ impl Line {
         self.last.is_none()
     }
 
-    /// Times do not go back.
+    /// Adds a value. Times must not decrease.
     pub(super) fn push(&mut self, time: u64, bytes: u64) {
         let point = Point { time: time.clamp(self.range.start, self.range.end), bytes };
         let whole = (self.range.end - self.range.start).max(1);
-        let place = u128::from(point.time - self.range.start) * u128::from(STEPS) / u128::from(whole);
-        let place = usize::try_from(place).unwrap_or(0);
-        if self.steps.len() <= place {
-            self.steps.resize(place + 1, None);
+        let index = u128::from(point.time - self.range.start) * u128::from(STEPS) / u128::from(whole);
+        let index = usize::try_from(index).unwrap_or(0);
+        if self.steps.len() <= index {
+            self.steps.resize(index + 1, None);
         }
-        let step = self.steps[place].get_or_insert(Step { highest: point, last: point });
+        let step = self.steps[index].get_or_insert(Step { highest: point, last: point });
         if step.highest.bytes < bytes {
             step.highest = point;
         }
@@ -55,7 +55,7 @@ impl Line {
         self.last = Some(point);
     }
 
-    /// What is to be drawn, in the order of time.
+    /// Returns the points to draw, in the order of time.
     pub(super) fn points(&self) -> impl Iterator<Item = Point> {
         self.steps.iter().flatten().flat_map(|step| {
             let is_one = step.highest == step.last;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peaks_and_ends_stay() {
+    fn highest_and_last_values_are_kept() {
         let mut line = Line::new(0..1_000_000);
         for time in 0..1_000_000 {
             line.push(time, if time == 777_777 { 99 } else { time % 7 });

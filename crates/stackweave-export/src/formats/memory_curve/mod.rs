@@ -1,4 +1,4 @@
-//! Memory over time, as a picture: what was taken, what was resident, the peak, and the tags that threads had.
+//! A picture of memory over time: live and resident memory, the peak, and the tags of threads.
 
 mod draw;
 mod gather;
@@ -6,7 +6,7 @@ mod line;
 
 use std::io::Write;
 
-use self::draw::Picture;
+use self::draw::CurvePicture;
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::svg::subject;
@@ -15,8 +15,8 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let mut panels = gather::gather(source)?;
     panels.retain(|panel| !panel.is_empty());
     if panels.is_empty() {
-        return Err(ExportError::NotThis("the recording has nothing about memory, which the picture is of".to_owned()));
+        return Err(ExportError::Unsupported("the recording has no memory, which this picture shows".to_owned()));
     }
-    let picture = Picture { title: subject(source), range: source.time_range(), panels: &panels };
+    let picture = CurvePicture { title: subject(source), range: source.time_range(), panels: &panels };
     Ok(out.write_all(picture.svg().as_bytes())?)
 }

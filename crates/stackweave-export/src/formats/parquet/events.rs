@@ -11,7 +11,7 @@ use crate::error::ExportError;
 use crate::formats::parquet::functions::Frames;
 use crate::formats::parquet::history::History;
 use crate::formats::parquet::table::{Cell, Table};
-use stackweave_recording::events::Memory;
+use stackweave_recording::events::MemoryEvent;
 
 pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
@@ -19,15 +19,15 @@ pub(super) struct EventRows<'a> {
     table: Table,
     history: History<'a>,
     threads: HashMap<u32, OpenRows>,
-    /// How many spans have begun.
+    /// The number of spans so far.
     spans: i64,
 }
 
-/// What a thread has begun and not ended.
+/// The open spans of a thread.
 #[derive(Debug, Default)]
 struct OpenRows {
     rows: Vec<OpenRow>,
-    /// How many of them are of each function.
+    /// How many of them each function has.
     functions: HashMap<u32, usize>,
 }
 
@@ -37,7 +37,7 @@ impl OpenRows {
         self.rows.push(row);
     }
 
-    /// What ends, and whether nothing of its function is around it.
+    /// Ends the innermost span; also returns whether no span of its function is around it.
     fn end(&mut self) -> Option<(OpenRow, bool)> {
         let ended = self.rows.pop()?;
         let left = self.functions.get_mut(&ended.function)?;
@@ -46,21 +46,21 @@ impl OpenRows {
     }
 }
 
-/// A function that has begun and not ended.
+/// An open function.
 #[derive(Clone, Copy, Debug)]
 struct OpenRow {
     span: i64,
     frame: u32,
     function: u32,
-    /// What the functions inside it took.
+    /// The time of the functions inside it.
     inside: u64,
 }
 
-/// What most kinds of events have not.
+/// The columns that most kinds of events do not have.
 #[derive(Debug, Default)]
-struct Rest {
+struct OptionalColumns {
     duration: Option<u64>,
-    own: Option<u64>,
+    self_time: Option<u64>,
     span: Option<i64>,
     is_outermost: Option<bool>,
     is_unfinished: Option<bool>,
@@ -72,7 +72,7 @@ struct Rest {
     weight: Option<i64>,
     address: Option<u64>,
     size: Option<u64>,
-    /// What the recording calls its kind.
+    /// The name of its kind in the recording.
     event: Option<Rc<str>>,
     tag: u32,
     device: Option<i64>,
@@ -101,15 +101,25 @@ impl<'a> EventRows<'a> {
             What::End(span, ending) => self.end(happening, span, *ending),
             What::Instant { frame, stack, details } => {
                 let frame = self.last_frame(*frame);
-                let rest = Rest { frame, stack: *stack, details: details.clone(), ..Rest::default() };
+                let rest =
+                    OptionalColumns { frame, stack: *stack, details: details.clone(), ..OptionalColumns::default() };
                 self.row("instant", (thread, time), &rest)
             }
             What::Counter { frame, value } => {
-                let rest = Rest { frame: self.last_frame(*frame), value: Some(*value), ..Rest::default() };
+                let rest = OptionalColumns {
+                    frame: self.last_frame(*frame),
+                    value: Some(*value),
+                    ..OptionalColumns::default()
+                };
                 self.row("counter", (thread, time), &rest)
             }
             What::Sample { stack, weight, details } => {
-                let rest = Rest { stack: *stack, weight: Some(*weight), details: details.clone(), ..Rest::default() };
+                let rest = OptionalColumns {
+                    stack: *stack,
+                    weight: Some(*weight),
+                    details: details.clone(),
+                    ..OptionalColumns::default()
+                };
                 self.row("sample", (thread, time), &rest)
             }
             What::Allocate { memory, tag, allocator, details } => {
@@ -118,32 +128,36 @@ impl<'a> EventRows<'a> {
             What::Free { memory, name } => {
                 self.history.free(happening, memory)?;
                 let kind = if memory.region.is_range() { "unmap" } else { "free" };
-                let rest = Rest {
+                let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
                     address: Some(memory.address),
                     size: (memory.region.is_range() || memory.size > 0).then_some(memory.size),
                     stack: memory.stack,
                     device: Some(memory.region.device()),
-                    ..Rest::default()
+                    ..OptionalColumns::default()
                 };
                 self.row(kind, (thread, time), &rest)
             }
             What::Keep { address } => {
                 self.history.keep(happening, *address);
-                self.row("keep", (thread, time), &Rest { address: Some(*address), ..Rest::default() })
+                self.row(
+                    "keep",
+                    (thread, time),
+                    &OptionalColumns { address: Some(*address), ..OptionalColumns::default() },
+                )
             }
             What::Tag { frame } => {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
-                self.row("tag", (thread, time), &Rest { frame, ..Rest::default() })
+                self.row("tag", (thread, time), &OptionalColumns { frame, ..OptionalColumns::default() })
             }
             What::Usage { name, frame, stack, details } => {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
-                let rest = Rest {
+                let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
                     frame,
                     stack: *stack,
                     details: details.clone(),
-                    ..Rest::default()
+                    ..OptionalColumns::default()
                 };
                 self.row("usage", (thread, time), &rest)
             }
@@ -153,13 +167,13 @@ impl<'a> EventRows<'a> {
     fn allocate(
         &mut self,
         happening: &Happening<'_>,
-        (memory, tag): (&Memory, u32),
+        (memory, tag): (&MemoryEvent, u32),
         (allocator, details): (&Rc<str>, &Details),
     ) -> Result<(), ExportError> {
         let tag = if tag == 0 { 0 } else { self.last_frame(tag) };
         self.history.allocate(happening, (memory, tag), allocator)?;
         let is_host = memory.region.device() != EventKind::OWN_DEVICE;
-        let rest = Rest {
+        let rest = OptionalColumns {
             event: Some(Rc::clone(allocator)),
             address: Some(memory.address),
             size: Some(memory.size),
@@ -169,13 +183,13 @@ impl<'a> EventRows<'a> {
             stream: is_host.then_some(memory.stream),
             pool: is_host.then_some(memory.pool),
             details: details.clone(),
-            ..Rest::default()
+            ..OptionalColumns::default()
         };
         let kind = if memory.region.is_range() { "map" } else { "allocate" };
         self.row(kind, (happening.thread, happening.time), &rest)
     }
 
-    /// The innermost of the functions that a frame stands for.
+    /// Returns the innermost function of a frame.
     fn last_frame(&mut self, frame: u32) -> u32 {
         self.frames.of(self.process, frame).last().unwrap_or(0)
     }
@@ -188,41 +202,46 @@ impl<'a> EventRows<'a> {
         }
     }
 
-    /// The rows of a span: one for each function that its frame stands for.
+    /// Writes the rows of a span: one for each function of its frame.
     fn end(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
         let Happening { thread, time, .. } = *happening;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
         let caller = if span.caller == 0 { 0 } else { self.last_frame(span.caller) };
         let details = span.all_details();
-        for place in (0..functions.len()).rev() {
+        for index in (0..functions.len()).rev() {
             let open = self.threads.entry(thread).or_default();
             let Some((ended, is_outermost)) = open.end() else { break };
             if let Some(around) = open.rows.last_mut() {
                 around.inside = around.inside.saturating_add(duration);
             }
-            let is_innermost = place + 1 == functions.len();
+            let is_innermost = index + 1 == functions.len();
             let object = span.object.filter(|_| is_innermost);
-            let rest = Rest {
+            let rest = OptionalColumns {
                 duration: Some(duration),
-                own: Some(duration.saturating_sub(ended.inside)),
+                self_time: Some(duration.saturating_sub(ended.inside)),
                 span: Some(ended.span),
                 is_outermost: Some(is_outermost),
                 is_unfinished: Some(ending == Ending::Unfinished),
                 is_call: Some(span.is_call),
                 frame: ended.frame,
-                caller: if place == 0 { caller } else { 0 },
+                caller: if index == 0 { caller } else { 0 },
                 stack: if is_innermost { span.stack } else { 0 },
                 address: object.map(|object| object.address),
                 details: if is_innermost { details.clone() } else { Details::default() },
-                ..Rest::default()
+                ..OptionalColumns::default()
             };
             self.row("span", (thread, span.began), &rest)?;
         }
         Ok(())
     }
 
-    fn row(&mut self, kind: &'static str, (thread, time): (u32, u64), rest: &Rest) -> Result<(), ExportError> {
+    fn row(
+        &mut self,
+        kind: &'static str,
+        (thread, time): (u32, u64),
+        rest: &OptionalColumns,
+    ) -> Result<(), ExportError> {
         let since_start = time.saturating_sub(self.process.began);
         let wall = self.process.recording.timeline().wall_ns(since_start);
         let around = self.threads.get(&thread).and_then(|open| open.rows.last());
@@ -233,7 +252,7 @@ impl<'a> EventRows<'a> {
             Cell::Integer(wall),
             Cell::word(since_start),
             word(rest.duration),
-            word(rest.own),
+            word(rest.self_time),
             Cell::some(rest.span, Cell::Integer),
             Cell::some(around, |around| Cell::Integer(around.span)),
             Cell::some(rest.is_outermost, Cell::Bool),

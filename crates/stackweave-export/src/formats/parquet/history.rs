@@ -1,7 +1,7 @@
 //! A row for each allocation, with the time when it was freed.
 //!
-//! Written when that happens; what is never freed comes last. What is freed in part is freed, and what is left
-//! of it is an allocation of its own, that began when the whole did.
+//! A row is written when the block is freed; blocks that are not freed come last. If a mapping is freed in part, that
+//! part is written, and the rest becomes an allocation of its own with the same start.
 
 use std::rc::Rc;
 
@@ -9,31 +9,31 @@ use crate::activity::{Happening, LiveMemory, NamedProcess, Piece};
 use crate::error::ExportError;
 use crate::formats::parquet::table::{Cell, Table};
 use stackweave_core::EventKind;
-use stackweave_recording::events::{Memory, Region};
+use stackweave_recording::events::{MemoryEvent, Region};
 
 pub(super) struct History<'a> {
     process: &'a NamedProcess<'a>,
     table: Table,
-    live: LiveMemory<Born>,
+    live: LiveMemory<AllocationRow>,
     allocators: Vec<Rc<str>>,
-    gone: Vec<Piece<Born>>,
-    left: Vec<Piece<Born>>,
-    /// What each thread freed last: the call may have failed, so its row waits for the thread's next one.
-    waiting: std::collections::BTreeMap<u32, Waiting>,
+    gone: Vec<Piece<AllocationRow>>,
+    left: Vec<Piece<AllocationRow>>,
+    /// The last block that each thread freed: the call may have failed, so its row waits for the thread's next free.
+    waiting: std::collections::BTreeMap<u32, PendingFree>,
 }
 
-struct Waiting {
+struct PendingFree {
     time: u64,
-    gone: Vec<Piece<Born>>,
+    gone: Vec<Piece<AllocationRow>>,
 }
 
-/// What is remembered of an allocation.
+/// The data of an allocation.
 #[derive(Clone, Copy, Debug)]
-struct Born {
+struct AllocationRow {
     time: u64,
     thread: u32,
     allocator: usize,
-    memory: Memory,
+    memory: MemoryEvent,
     tag: u32,
 }
 
@@ -46,7 +46,7 @@ impl<'a> History<'a> {
     pub(super) fn allocate(
         &mut self,
         happening: &Happening<'_>,
-        (memory, tag): (&Memory, u32),
+        (memory, tag): (&MemoryEvent, u32),
         allocator: &Rc<str>,
     ) -> Result<(), ExportError> {
         self.settle(happening.thread)?;
@@ -55,20 +55,20 @@ impl<'a> History<'a> {
             self.allocators.push(Rc::clone(allocator));
             self.allocators.len() - 1
         });
-        let born = Born { time: happening.time, thread: happening.thread, allocator, memory: *memory, tag };
+        let born = AllocationRow { time: happening.time, thread: happening.thread, allocator, memory: *memory, tag };
         self.live.allocate(memory, born, &mut self.gone, &mut self.left);
         let gone = core::mem::take(&mut self.gone);
         self.left.clear();
         gone.iter().try_for_each(|piece| self.row(piece, Some((happening.time, happening.thread))))
     }
 
-    pub(super) fn free(&mut self, happening: &Happening<'_>, memory: &Memory) -> Result<(), ExportError> {
+    pub(super) fn free(&mut self, happening: &Happening<'_>, memory: &MemoryEvent) -> Result<(), ExportError> {
         self.settle(happening.thread)?;
         self.live.free(happening.thread, memory, &mut self.gone, &mut self.left);
         self.left.clear();
         let gone = core::mem::take(&mut self.gone);
         if !gone.is_empty() {
-            self.waiting.insert(happening.thread, Waiting { time: happening.time, gone });
+            self.waiting.insert(happening.thread, PendingFree { time: happening.time, gone });
         }
         Ok(())
     }
@@ -82,9 +82,9 @@ impl<'a> History<'a> {
         self.gone.clear();
     }
 
-    /// What a thread freed last stays freed: its rows are written.
+    /// Writes the rows of the last free of a thread, which did not fail.
     fn settle(&mut self, thread: u32) -> Result<(), ExportError> {
-        let Some(Waiting { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
+        let Some(PendingFree { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
         gone.iter().try_for_each(|piece| self.row(piece, Some((time, thread))))
     }
 
@@ -92,7 +92,7 @@ impl<'a> History<'a> {
         for thread in self.waiting.keys().copied().collect::<Vec<_>>() {
             self.settle(thread)?;
         }
-        let mut pieces: Vec<Piece<Born>> = self.live.pieces().copied().collect();
+        let mut pieces: Vec<Piece<AllocationRow>> = self.live.pieces().copied().collect();
         pieces.sort_by_key(|piece| (piece.value.time, piece.address));
         for piece in pieces {
             self.row(&piece, None)?;
@@ -100,11 +100,11 @@ impl<'a> History<'a> {
         self.table.finish()
     }
 
-    fn row(&mut self, piece: &Piece<Born>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
+    fn row(&mut self, piece: &Piece<AllocationRow>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
         if matches!(piece.region, Region::Segment(_)) {
             return Ok(());
         }
-        let Born { time, thread, allocator, memory, tag } = piece.value;
+        let AllocationRow { time, thread, allocator, memory, tag } = piece.value;
         let since_start = time.saturating_sub(self.process.began);
         let is_host = piece.region.device() != EventKind::OWN_DEVICE;
         let host = |word: u64| if is_host { Cell::word(word) } else { Cell::Null };

@@ -1,6 +1,6 @@
-//! A folder of Parquet files: tables of events and of what they refer to, a part of each for each process.
+//! A folder of Parquet files: tables of events, stacks, frames, modules and threads, with a partition for each process.
 //!
-//! `events/process=machine-4242-1700000000000000000/part-0.parquet`: folders with such names are what readers call a Hive
+//! `events/process=machine-4242-1700000000000000000/part-0.parquet`: readers call folders with such names a Hive
 //! partition, so the exports of many machines, put into one folder, are one dataset.
 
 mod events;
@@ -24,22 +24,22 @@ use crate::formats::parquet::functions::Frames;
 use crate::formats::parquet::table::{Cell, Table};
 use crate::source::Source;
 
-/// Fills a folder. How many bytes its files have.
+/// Writes the files to a folder, and returns their size in bytes.
 pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u64, ExportError> {
     let folder = &RefCell::new(folder);
     let mut bytes = 0;
     let mut taken = HashSet::new();
-    for (place, process) in NamedProcess::all(source).iter().enumerate() {
+    for (index, process) in NamedProcess::all(source).iter().enumerate() {
         let mut name = partition(process);
         if !taken.insert(name.clone()) {
-            name = format!("{name}-{place}");
+            name = format!("{name}-{index}");
             taken.insert(name.clone());
         }
-        let part = Part { folder, name: &name, process, budget: source.budget() };
+        let part = Partition { folder, name: &name, process, budget: source.budget() };
         let mut frames = Frames::default();
         let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
         let mut rows = EventRows::new(process, &mut frames, tables);
-        visit_process(source, place, &mut |happening| rows.happening(happening))?;
+        visit_process(source, index, &mut |happening| rows.happening(happening))?;
         bytes += rows.finish()?;
         bytes += part.stacks(&mut frames)?;
         bytes += part.frames(&mut frames)?;
@@ -50,10 +50,10 @@ pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u6
     Ok(bytes)
 }
 
-/// What Linux allows for the name of a host. A recording may have any, and the name of a folder is limited, too.
+/// The maximum length of a host name on Linux. A recording may have any name, and names of folders are limited.
 const LONGEST_HOST: usize = 64;
 
-/// What tells a process from all others, as the name of a folder.
+/// Returns the name of a process's partition, which is unique.
 fn partition(process: &NamedProcess<'_>) -> String {
     let start = process.recording.start();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
@@ -64,21 +64,21 @@ fn partition(process: &NamedProcess<'_>) -> String {
 }
 
 /// The tables of one process.
-struct Part<'a, 'folder> {
+struct Partition<'a, 'folder> {
     folder: &'a RefCell<&'folder mut OutputFolder>,
     name: &'a str,
     process: &'a NamedProcess<'a>,
     budget: &'a Budget,
 }
 
-impl Part<'_, '_> {
+impl Partition<'_, '_> {
     fn table(&self, name: &str, schema: &str) -> Result<Table, ExportError> {
         let path = Path::new(name).join(self.name).join("part-0.parquet");
         Table::create(self.folder.borrow_mut().file(&path)?, schema, self.budget)
     }
 
-    /// Each stack is its innermost frame and the stack of its callers. Where a frame stands for several functions, the outer
-    /// ones are stacks behind all those of the recording.
+    /// Writes the stacks: each is its innermost frame and the stack of its callers. If a frame stands for several
+    /// functions, the outer ones are additional stacks, numbered after those of the recording.
     fn stacks(&self, frames: &mut Frames) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("stacks", schemas::STACKS)?;

@@ -1,4 +1,4 @@
-//! The columns of the tables. `docs/reference/exports.md` says what they mean.
+//! The columns of the tables. `docs/reference/exports.md` describes them.
 
 pub(super) const EVENTS: &str = "message events {
     REQUIRED BINARY kind (UTF8);
@@ -6,7 +6,7 @@ pub(super) const EVENTS: &str = "message events {
     REQUIRED INT64 time (TIMESTAMP(NANOS,true));
     REQUIRED INT64 start_ns;
     OPTIONAL INT64 duration_ns;
-    OPTIONAL INT64 own_ns;
+    OPTIONAL INT64 self_ns;
     OPTIONAL INT64 span;
     OPTIONAL INT64 parent;
     OPTIONAL BOOLEAN is_outermost;

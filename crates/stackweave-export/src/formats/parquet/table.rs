@@ -1,4 +1,4 @@
-//! One Parquet file, written row by row. What is in memory is one group of rows.
+//! Writes a Parquet file row by row. One group of rows is kept in memory.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::budget::{Budget, Limited};
+use crate::budget::{Budget, BudgetedWriter};
 use crate::error::ExportError;
 
-/// So many rows are a group. Small enough for memory, large enough for columns to be worth it.
+/// The number of rows in a group: small enough for memory, large enough for efficient columns.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// A file of one table.
 pub(super) struct Table {
-    writer: SerializedFileWriter<Limited<File>>,
+    writer: SerializedFileWriter<BudgetedWriter<File>>,
     columns: Vec<Column>,
     rows: usize,
 }
@@ -39,17 +39,17 @@ impl Cell {
         Self::Text(text.as_bytes().to_vec().into())
     }
 
-    /// A word, as the column's type says whether it has a sign.
+    /// Returns the cell for a word; the column's type determines its sign.
     pub(super) fn word(word: u64) -> Self {
         Self::Integer(word.cast_signed())
     }
 
-    /// Nothing, or what is there.
+    /// Returns the cell of a value, or null.
     pub(super) fn some<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::Null, cell)
     }
 
-    /// A number that is 0 if there is none.
+    /// Returns the cell of a number, or null for 0.
     pub(super) fn number(number: u32) -> Self {
         if number == 0 { Self::Null } else { Self::Integer(number.into()) }
     }
@@ -73,7 +73,7 @@ enum Values {
 }
 
 impl Table {
-    /// A new file with the columns that `schema` says, in the language of Parquet's own tools.
+    /// Creates a file with the columns of `schema`, in the schema language of Parquet.
     pub(super) fn create(file: File, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
         let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
         let properties = WriterProperties::builder()
@@ -118,7 +118,7 @@ impl Table {
         Ok(())
     }
 
-    /// Completes the file: how many bytes it has.
+    /// Completes the file, and returns its size in bytes.
     pub(super) fn finish(mut self) -> Result<u64, ExportError> {
         if self.rows > 0 {
             self.write_group()?;

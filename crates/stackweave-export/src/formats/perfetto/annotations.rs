@@ -1,4 +1,4 @@
-//! What an event says, as debug annotations.
+//! The attributes of events, as debug annotations.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use crate::formats::perfetto::fields::{annotation, event, interned};
 use crate::formats::perfetto::interned::Interned;
 use crate::protobuf::Message;
 
-/// Names that are longer than this are written where they stand.
-const LONGEST_INTERNED: usize = 64;
+/// Longer names are not interned.
+const MAX_INTERNED: usize = 64;
 
 /// Adds the members of an object to an event.
-pub(super) fn annotate(message: &mut Message, said: &Map<String, Value>, interned: &mut Interned) {
-    for (name, value) in said {
-        let iid = (name.len() <= LONGEST_INTERNED).then(|| interned.text(interned::ANNOTATION_NAMES, name.as_bytes()));
+pub(super) fn annotate(message: &mut Message, attributes: &Map<String, Value>, interned: &mut Interned) {
+    for (name, value) in attributes {
+        let iid = (name.len() <= MAX_INTERNED).then(|| interned.text(interned::ANNOTATION_NAMES, name.as_bytes()));
         message.message(event::DEBUG_ANNOTATIONS, |message| {
             match iid {
                 Some(iid) => message.unsigned(annotation::NAME_IID, iid),
@@ -32,7 +32,7 @@ pub(super) fn annotate_interned(message: &mut Message, name: &str, text: u64, in
     });
 }
 
-/// Objects in objects name their members themselves.
+/// Writes a value. Members of nested objects have their names inline.
 fn write_value(message: &mut Message, value: &Value) {
     match value {
         Value::Null => message.text(annotation::TEXT, "null"),

@@ -1,4 +1,4 @@
-//! The numbers of the fields that are written, as Perfetto's `perfetto_trace.proto` gives them. A module is a message.
+//! The numbers of the fields, as in Perfetto's `perfetto_trace.proto`. A module is a message.
 
 pub(super) mod trace {
     pub(in super::super) const PACKET: u32 = 1;
@@ -16,7 +16,7 @@ pub(super) mod packet {
 
     /// The sequence begins, and nothing is interned yet.
     pub(in super::super) const STATE_CLEARED: u64 = 1;
-    /// What is interned is needed to read it.
+    /// Interned data is needed to read it.
     pub(in super::super) const NEEDS_STATE: u64 = 2;
 }
 
@@ -95,9 +95,9 @@ pub(super) mod interned {
     pub(in super::super) const MAPPINGS: u32 = 19;
     pub(in super::super) const ANNOTATION_TEXTS: u32 = 29;
 
-    /// In all of them.
+    /// In all interned messages.
     pub(in super::super) const IID: u32 = 1;
-    /// In those that are a text.
+    /// In interned strings.
     pub(in super::super) const TEXT: u32 = 2;
 }
 

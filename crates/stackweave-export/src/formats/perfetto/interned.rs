@@ -1,4 +1,4 @@
-//! What is written once in a sequence of packets, and referred to by number from then on.
+//! Interned data: written once in a sequence of packets, and referred to by number.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -12,37 +12,37 @@ use crate::activity::NamedProcess;
 use crate::formats::perfetto::fields::{callstack, frame as frame_fields, interned, mapping, source_location};
 use crate::protobuf::Message;
 
-/// The texts of a sequence that have numbers; the rest are known by what they belong to.
+/// The interned data of a sequence.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
-    /// What is not written yet.
+    /// New data that is not written yet.
     pub(super) fresh: Message,
-    /// For each frame of the recording, the functions that it stands for.
+    /// For each frame of the recording its functions.
     functions: HashMap<u32, Rc<[Function]>>,
-    /// How many functions have numbers.
+    /// The number of functions.
     count: u64,
     /// The frames of the recording that are frames of stacks.
     framed: HashSet<u32>,
     texts: HashMap<(u32, Vec<u8>), u64>,
-    /// For each frame that calls, the text that says from where.
+    /// For each calling frame, the text of its line.
     callers: HashMap<u32, Option<u64>>,
     stacks: HashSet<u32>,
     mappings: HashSet<u64>,
 }
 
-/// A function that a frame stands for, as events refer to it.
+/// A function of a frame, as events refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Function {
     pub(super) iid: u64,
     pub(super) category: u64,
-    pub(super) is_located: bool,
+    pub(super) has_location: bool,
 }
 
-/// Mappings of modules have their numbers; those of code that is in none come behind all of these.
+/// The numbers of mappings are those of modules; mappings for code outside modules have greater ones.
 const NO_MODULE: u64 = 1 << 40;
 
 impl Interned {
-    /// The number of a text of some type.
+    /// Returns the number of a text of a type.
     pub(super) fn text(&mut self, of: u32, text: &[u8]) -> u64 {
         if let Some(iid) = self.texts.get(&(of, text.to_vec())) {
             return *iid;
@@ -60,7 +60,7 @@ impl Interned {
         });
     }
 
-    /// The functions that a frame stands for, outermost first.
+    /// Returns the functions of a frame, outermost first.
     pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Rc<[Function]> {
         if let Some(known) = self.functions.get(&number) {
             return Rc::clone(known);
@@ -70,7 +70,7 @@ impl Interned {
             self.count += 1;
             self.write_text(interned::EVENT_NAMES, self.count, Frame::UNKNOWN.as_bytes());
             let category = self.text(interned::CATEGORIES, FrameKind::Label.as_str().as_bytes());
-            found.push(Function { iid: self.count, category, is_located: false });
+            found.push(Function { iid: self.count, category, has_location: false });
         }
         let found: Rc<[Function]> = found.into();
         self.functions.insert(number, Rc::clone(&found));
@@ -83,7 +83,7 @@ impl Interned {
         let name = frame.qualname.as_ref().unwrap_or(&frame.name);
         self.write_text(interned::EVENT_NAMES, iid, name.as_bytes());
         let category = self.text(interned::CATEGORIES, frame.kind.as_str().as_bytes());
-        let Some(file) = &frame.filename else { return Function { iid, category, is_located: false } };
+        let Some(file) = &frame.filename else { return Function { iid, category, has_location: false } };
         self.fresh.message(interned::SOURCE_LOCATIONS, |location| {
             location.unsigned(interned::IID, iid);
             location.text(source_location::FILE, file);
@@ -92,20 +92,20 @@ impl Interned {
                 location.unsigned(source_location::LINE, line.into());
             }
         });
-        Function { iid, category, is_located: true }
+        Function { iid, category, has_location: true }
     }
 
-    /// The text that says from where a frame calls, if that is known.
+    /// Returns the text of the line from which a frame calls, if it is known.
     pub(super) fn caller(&mut self, process: &NamedProcess<'_>, number: u32) -> Option<u64> {
         if let Some(known) = self.callers.get(&number) {
             return *known;
         }
-        let said = process.line_of(number).map(|line| self.text(interned::ANNOTATION_TEXTS, line.as_bytes()));
-        self.callers.insert(number, said);
-        said
+        let attributes = process.line_of(number).map(|line| self.text(interned::ANNOTATION_TEXTS, line.as_bytes()));
+        self.callers.insert(number, attributes);
+        attributes
     }
 
-    /// The number of a stack: the same as in the recording.
+    /// Returns the number of a stack, which is that of the recording.
     pub(super) fn stack(&mut self, process: &NamedProcess<'_>, stack: u32) -> u64 {
         if self.stacks.insert(stack) {
             let mut numbers: Vec<u32> = process.recording.dictionary().frames_of(stack).collect();
@@ -121,7 +121,7 @@ impl Interned {
         stack.into()
     }
 
-    /// The frames of a stack that a frame of the recording stands for, outermost first. They have the numbers of functions.
+    /// Returns the stack frames of a frame of the recording, outermost first. They have the numbers of functions.
     fn frames(&mut self, process: &NamedProcess<'_>, number: u32) -> Vec<u64> {
         let functions = self.functions(process, number);
         if self.framed.insert(number) {
@@ -143,7 +143,7 @@ impl Interned {
     ) {
         let name = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
         let name = self.text(interned::FUNCTION_NAMES, name.as_bytes());
-        let (mapping, pc) = self.place(process, recorded, frame);
+        let (mapping, pc) = self.mapping(process, recorded, frame);
         let file = frame.and_then(|frame| frame.filename.as_deref());
         let file = file.map(|file| self.text(interned::SOURCE_PATHS, file.as_bytes()));
         let line = frame.and_then(|frame| frame.position.line);
@@ -151,7 +151,7 @@ impl Interned {
             message.unsigned(interned::IID, iid);
             message.unsigned(frame_fields::FUNCTION_NAME_ID, name);
             message.unsigned(frame_fields::MAPPING_ID, mapping);
-            // Frames of one mapping are told apart by this.
+            // The address distinguishes frames of one mapping.
             message.unsigned(frame_fields::RELATIVE_PC, pc.unwrap_or(iid));
             if let Some(file) = file {
                 message.unsigned(frame_fields::SOURCE_PATH_IID, file);
@@ -162,8 +162,9 @@ impl Interned {
         });
     }
 
-    /// The mapping that a frame lies in, and where in it. What is no machine code has one for each kind.
-    fn place(
+    /// Returns the mapping of a frame, and the address in it. Frames without machine code have one mapping for each
+    /// kind.
+    fn mapping(
         &mut self,
         process: &NamedProcess<'_>,
         recorded: Option<&RecordedFrame>,

@@ -1,6 +1,6 @@
-//! Perfetto's own traces: packets, each complete, with names and stacks by number.
+//! Perfetto's traces: self-contained packets, with interned names and stacks.
 //!
-//! Each process is one sequence of packets, with numbers of its own. A packet that needs a new name carries it.
+//! Each process is one sequence of packets, with its own numbers. A packet with a new name defines it.
 
 mod annotations;
 mod fields;
@@ -42,7 +42,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     writer.finish()
 }
 
-/// What one process has written so far.
+/// The state of a process's sequence.
 struct Sequence {
     interned: Interned,
     tracks: Tracks,
@@ -68,11 +68,11 @@ struct Writer<'a, 'o> {
 }
 
 const FLUSH_AT: usize = 1 << 16;
-/// What a call says about the line that calls.
+/// The annotation with the line of a call.
 const CALLED_FROM: &str = "called from";
 
 impl Writer<'_, '_> {
-    /// What the clocks showed when the first process began to record.
+    /// Writes the clocks at the time when the first process began to record.
     fn clocks(&mut self, first: &ProcessRecording) -> Result<(), ExportError> {
         let wall = u64::try_from(first.timeline().wall_ns(0)).unwrap_or(0);
         let base = self.base;
@@ -93,12 +93,12 @@ impl Writer<'_, '_> {
 
     fn tracks(&mut self) -> Result<(), ExportError> {
         let processes = self.processes;
-        for (place, process) in processes.iter().enumerate() {
-            let write = |tracks: &Tracks, message: &mut Message| tracks.write_process(process, place, message);
-            self.descriptor(place, write)?;
+        for (index, process) in processes.iter().enumerate() {
+            let write = |tracks: &Tracks, message: &mut Message| tracks.write_process(process, index, message);
+            self.descriptor(index, write)?;
             for thread in 0..process.threads.len() {
                 let write = |tracks: &Tracks, message: &mut Message| tracks.write_thread(process, thread, message);
-                self.descriptor(place, write)?;
+                self.descriptor(index, write)?;
             }
         }
         Ok(())
@@ -130,15 +130,15 @@ impl Writer<'_, '_> {
             What::Sample { stack, weight, details } => {
                 let iid = interned.text(names::EVENT_NAMES, b"sample");
                 let category = interned.text(names::CATEGORIES, b"sample");
-                let mut said = details.object();
-                said.insert("weight".to_owned(), (*weight).into());
-                let function = Function { iid, category, is_located: false };
-                self.instant((process, track, time), Some(function), *stack, &said)?;
+                let mut attributes = details.object();
+                attributes.insert("weight".to_owned(), (*weight).into());
+                let function = Function { iid, category, has_location: false };
+                self.instant((process, track, time), Some(function), *stack, &attributes)?;
                 if *stack == 0 { Ok(()) } else { self.sample(happening, *stack) }
             }
             What::Counter { frame, value } => self.counter(process, time, *frame, *value),
             What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
-                let points = curves.happens(happening);
+                let points = curves.add(happening);
                 points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
             What::Tag { frame } if *frame != 0 => {
@@ -153,21 +153,21 @@ impl Writer<'_, '_> {
         let named = &self.processes[process];
         let functions = self.sequences[process].interned.functions(named, span.frame);
         let last = functions.len() - 1;
-        let said = span.details.object();
-        for (place, function) in functions.iter().copied().enumerate() {
-            let (stack, said) = if place == last { (span.stack, &said) } else { (0, &Map::new()) };
+        let attributes = span.details.object();
+        for (index, function) in functions.iter().copied().enumerate() {
+            let (stack, attributes) = if index == last { (span.stack, &attributes) } else { (0, &Map::new()) };
             self.event((process, track, span.began), event::SLICE_BEGIN, |message, interned| {
                 refer(message, function);
                 if stack != 0 {
                     message.unsigned(event::CALLSTACK_IID, interned.stack(named, stack));
                 }
-                if let Some(object) = span.object.filter(|_| place == 0) {
+                if let Some(object) = span.object.filter(|_| index == 0) {
                     message.fixed(event::FLOW_IDS, object.flow);
                 }
-                if let Some(iid) = interned.caller(named, span.caller).filter(|_| place == last) {
+                if let Some(iid) = interned.caller(named, span.caller).filter(|_| index == last) {
                     annotate_interned(message, CALLED_FROM, iid, interned);
                 }
-                annotate(message, said, interned);
+                annotate(message, attributes, interned);
             })?;
         }
         Ok(())
@@ -176,15 +176,15 @@ impl Writer<'_, '_> {
     fn end(&mut self, happening: &Happening<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
         let (process, time) = (happening.process, happening.time);
         let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
-        let mut said = span.at_end.object();
+        let mut attributes = span.at_end.object();
         if ending == Ending::Unfinished {
-            said.insert("unfinished".to_owned(), Value::Bool(true));
+            attributes.insert("unfinished".to_owned(), Value::Bool(true));
         }
-        for place in 0..count {
+        for index in 0..count {
             self.event((process, track, time), event::SLICE_END, |message, interned| {
-                // The innermost ends first, and it is what the end is about.
-                if place == 0 || ending == Ending::Unfinished {
-                    annotate(message, &said, interned);
+                // The innermost function ends first, and has the attributes of the end.
+                if index == 0 || ending == Ending::Unfinished {
+                    annotate(message, &attributes, interned);
                 }
             })?;
         }
@@ -196,7 +196,7 @@ impl Writer<'_, '_> {
         (process, track, time): (usize, u64, u64),
         function: Option<Function>,
         stack: u32,
-        said: &Map<String, Value>,
+        attributes: &Map<String, Value>,
     ) -> Result<(), ExportError> {
         let named = &self.processes[process];
         self.event((process, track, time), event::INSTANT, |message, interned| {
@@ -206,7 +206,7 @@ impl Writer<'_, '_> {
             if stack != 0 {
                 message.unsigned(event::CALLSTACK_IID, interned.stack(named, stack));
             }
-            annotate(message, said, interned);
+            annotate(message, attributes, interned);
         })
     }
 
@@ -241,7 +241,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A sample beside its instant, as samplers write it: what viewers make flame graphs of.
+    /// Writes a sample beside its instant, as samplers do: viewers make flame graphs of samples.
     fn sample(&mut self, happening: &Happening<'_>, stack: u32) -> Result<(), ExportError> {
         let Happening { process, thread, time, .. } = *happening;
         let named = &self.processes[process];
@@ -267,7 +267,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// One packet with one thing in it, and with the names that it is the first to need.
+    /// Writes a packet with one message, and with the interned data that it is the first to need.
     fn packet(
         &mut self,
         process: usize,
@@ -308,11 +308,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// What an event is called, its category, and where it is.
+/// Writes the name, category and location of an event.
 fn refer(message: &mut Message, function: Function) {
     message.unsigned(event::NAME_IID, function.iid);
     message.unsigned(event::CATEGORY_IIDS, function.category);
-    if function.is_located {
+    if function.has_location {
         message.unsigned(event::SOURCE_LOCATION_IID, function.iid);
     }
 }

@@ -1,4 +1,4 @@
-//! What events happen on: processes, threads and counters.
+//! The tracks of events: processes, threads and counters.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use crate::activity::NamedProcess;
 use crate::formats::perfetto::fields::track;
 use crate::protobuf::Message;
 
-/// The tracks of one process. Their numbers are unlike those of other recordings, so that traces can be put together.
+/// The tracks of one process. Their ids differ from those of other recordings, so that traces can be merged.
 #[derive(Debug)]
 pub(super) struct Tracks {
     base: u64,
     counters: HashMap<CounterName, u64>,
 }
 
-/// What a counter counts.
+/// The identity of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CounterName {
-    /// By the frame that names it.
+    /// A counter that is named by a frame.
     Frame(u32),
-    /// By device.
+    /// The live bytes of a device.
     AllocatedBytes(i64),
     AllocatedBlocks(i64),
 }
@@ -41,7 +41,7 @@ impl Tracks {
         mix(self.base ^ (1 << 32 | u64::from(number)))
     }
 
-    pub(super) fn write_process(&self, process: &NamedProcess<'_>, place: usize, out: &mut Message) {
+    pub(super) fn write_process(&self, process: &NamedProcess<'_>, index: usize, out: &mut Message) {
         out.unsigned(track::UUID, self.process());
         out.message(track::PROCESS, |message| {
             message.unsigned(track::PROCESS_PID, process.pid.into());
@@ -49,7 +49,7 @@ impl Tracks {
             for word in words {
                 message.text(track::PROCESS_COMMAND_LINE, word);
             }
-            message.unsigned(track::PROCESS_SORT_INDEX, place as u64);
+            message.unsigned(track::PROCESS_SORT_INDEX, index as u64);
             message.text(track::PROCESS_NAME, &process.title);
             if !process.labels.is_empty() {
                 message.text(track::PROCESS_LABELS, &process.labels);
@@ -57,21 +57,21 @@ impl Tracks {
         });
     }
 
-    pub(super) fn write_thread(&self, process: &NamedProcess<'_>, place: usize, out: &mut Message) {
-        let thread = &process.threads[place];
+    pub(super) fn write_thread(&self, process: &NamedProcess<'_>, index: usize, out: &mut Message) {
+        let thread = &process.threads[index];
         out.unsigned(track::UUID, self.thread(thread.number));
         out.unsigned(track::PARENT_UUID, self.process());
         out.message(track::THREAD, |message| {
             message.unsigned(track::THREAD_PID, process.pid.into());
             message.unsigned(track::THREAD_TID, thread.tid.into());
-            message.unsigned(track::THREAD_SORT_INDEX, place as u64);
+            message.unsigned(track::THREAD_SORT_INDEX, index as u64);
             if !thread.name.is_empty() {
                 message.text(track::THREAD_NAME, &thread.name);
             }
         });
     }
 
-    /// The track of a counter, and whether it is new.
+    /// Returns the track of a counter, and whether it is new.
     pub(super) fn counter(&mut self, name: CounterName) -> (u64, bool) {
         let next = mix(self.base ^ (2 << 32 | self.counters.len() as u64));
         let count = self.counters.len();
@@ -87,7 +87,7 @@ impl Tracks {
     }
 }
 
-/// Spreads a number over 64 bits; different ones stay different.
+/// Spreads a number over 64 bits without collisions.
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,8 @@
 //! The locations of stacks.
 //!
-//! The format lists all locations of each sample, so that a recursion of n calls takes the square of n. But a location counts
-//! once in a sample, however often it is there: beyond [`WHOLE`] frames, locations that are on the stack already are left out,
-//! and no function's own or total cost changes. What is lost is how the calls beyond that depth are nested.
+//! The format lists all locations of each sample, so a recursion of n calls would need n² locations. But a location
+//! counts once in a sample, however often it is listed: beyond [`FULLY_LISTED`] frames, locations that are already on
+//! the stack are left out, which changes no self or total cost. Only the nesting of calls beyond that depth is lost.
 
 use std::collections::HashMap;
 
@@ -10,41 +10,41 @@ use stackweave_profile::{RecordedCost, RecordedCosts, RecordedStack};
 
 use super::tables::Tables;
 
-/// So many frames of a stack, the outermost ones, are listed in any case.
-const WHOLE: u32 = 1024;
+/// The outermost frames of a stack, up to this number, are always listed.
+const FULLY_LISTED: u32 = 1024;
 
-/// The locations of the stacks of one reading. Stacks share those of their callers.
+/// The locations of the stacks of one reading. Stacks share the locations of their callers.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     known: HashMap<RecordedStack, Chain>,
     links: Vec<Link>,
-    /// Frames with the stacks that end with them, which are still to be entered, innermost first.
-    waiting: Vec<(u32, RecordedStack)>,
+    /// Frames that are not entered yet, with the stacks that end with them, innermost first.
+    pending: Vec<(u32, RecordedStack)>,
 }
 
-/// The locations of a stack. Stacks that differ in what is left out are equal.
+/// The locations of a stack. Stacks that differ only in omitted locations are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Chain {
-    /// The innermost link, from 1 on; 0 if there is none.
+    /// The innermost link, from 1; 0 if there is none.
     link: u32,
-    /// The location of the innermost frame that is seen; 0 if there is none.
+    /// The location of the innermost visible frame; 0 if there is none.
     innermost: u64,
     is_library: bool,
-    /// Whether a location is left out.
+    /// Whether a location was left out.
     pub(super) is_cut: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
     location: u64,
-    /// The next one towards the outermost; 0 if there is none.
+    /// The next link towards the outermost; 0 if there is none.
     callers: u32,
-    /// How many links there are, with this one.
+    /// The number of links up to the outermost, including this one.
     length: u32,
 }
 
 impl Chains {
-    /// Returns the numbers of the locations of a chain, innermost first.
+    /// Returns the ids of the locations of a chain, innermost first.
     pub(super) fn locations(&self, chain: Chain, tables: &mut Tables<'_>) -> Vec<u64> {
         if chain.link == 0 {
             return vec![tables.unknown_location()];
@@ -57,7 +57,7 @@ impl Chains {
         locations
     }
 
-    /// Returns the chain of a cost. Frames that are not known yet are entered, from the outermost one on.
+    /// Returns the chain of a cost. New frames are entered, starting with the outermost.
     pub(super) fn chain(
         &mut self,
         (costs, cost): (&RecordedCosts<'_>, RecordedCost),
@@ -70,10 +70,10 @@ impl Chains {
                 chain = *known;
                 break;
             }
-            self.waiting.push((frame, next));
+            self.pending.push((frame, next));
             next = callers;
         }
-        while let Some((frame, stack)) = self.waiting.pop() {
+        while let Some((frame, stack)) = self.pending.pop() {
             if let Some(location) = tables.location(cost.process, frame, &mut chain.is_library) {
                 chain.innermost = location;
                 let callers = chain.link;
@@ -85,10 +85,10 @@ impl Chains {
         chain
     }
 
-    /// Returns the link of a location inside others: a new one, or theirs if the location is left out.
+    /// Returns the link of a location inside callers: a new one, or that of the callers if the location is left out.
     fn enter(&mut self, callers: u32, location: u64) -> u32 {
         let length = self.link(callers).map_or(0, |link| link.length);
-        if length >= WHOLE && self.from(callers).any(|link| link.location == location) {
+        if length >= FULLY_LISTED && self.from(callers).any(|link| link.location == location) {
             return callers;
         }
         self.links.push(Link { location, callers, length: length + 1 });
@@ -99,7 +99,7 @@ impl Chains {
         self.links.get(usize::try_from(link).ok()?.checked_sub(1)?)
     }
 
-    /// The links from this one to the outermost.
+    /// Returns the links from this one to the outermost.
     fn from(&self, link: u32) -> impl Iterator<Item = &Link> {
         core::iter::successors(self.link(link), |link| self.link(link.callers))
     }

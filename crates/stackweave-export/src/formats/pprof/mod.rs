@@ -1,11 +1,11 @@
-//! pprof's profiles: `profile.proto`, which is compressed when it is written.
+//! pprof's profiles: `profile.proto`, compressed.
 //!
-//! Each stack of each thread is a sample, with a value for every measure that the recording has anything of. A location is
-//! an address with all calls that were inlined there, or a line of an interpreter's function.
+//! Each stack of each thread is a sample, with a value for every measure of the recording. A location is an address
+//! with all calls that were inlined there, or a line of an interpreted function.
 
 mod chains;
 mod fields;
-mod numbers;
+mod id_table;
 mod samples;
 mod tables;
 
@@ -40,8 +40,8 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
             });
             first += mine.len();
         }
-        for place in samples.take_cut() {
-            samples.write(place, &mut tables, &mut message);
+        for index in samples.take_cut() {
+            samples.write(index, &mut tables, &mut message);
             flush_if_long(&mut message, out)?;
         }
     }
@@ -50,21 +50,21 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     Ok(out.write_all(message.as_bytes())?)
 }
 
-/// What was read, and which measures it is good for.
-type Read<'a> = Vec<(RecordedCosts<'a>, Vec<Measure>)>;
+/// The costs that were read, with the measures that are taken from them.
+type MeasuredCosts<'a> = Vec<(RecordedCosts<'a>, Vec<Measure>)>;
 
-fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
-    let asked = source.options().part.measure;
+fn read<'a>(source: &Source<'a>) -> Result<MeasuredCosts<'a>, ExportError> {
+    let requested = source.options().part.measure;
     let part = AggregateOptions { grouping: Grouping::Threads, ..source.options().part.clone() };
     let costs = source.recorded_costs(&part)?;
     let mut measures = costs.measures();
     measures
-        .retain(|measure| *measure != Measure::Allocations && asked.is_none_or(|asked| is_told_by(asked, *measure)));
+        .retain(|measure| *measure != Measure::Allocations && requested.is_none_or(|one| is_included(one, *measure)));
     if measures.is_empty() {
-        measures.push(asked.unwrap_or_default());
+        measures.push(requested.unwrap_or_default());
     }
     let has_blocks =
-        asked.is_none() && measures.contains(&Measure::AllocatedBytes) && !measures.contains(&Measure::PeakBytes);
+        requested.is_none() && measures.contains(&Measure::AllocatedBytes) && !measures.contains(&Measure::PeakBytes);
     let mut read = vec![(costs, measures)];
     if has_blocks {
         let part = AggregateOptions { measure: Some(Measure::LiveBytes), ..part };
@@ -73,11 +73,11 @@ fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
     Ok(read)
 }
 
-fn is_told_by(asked: Measure, measure: Measure) -> bool {
-    asked == measure || (asked == Measure::Allocations && measure == Measure::AllocatedBytes)
+fn is_included(requested: Measure, measure: Measure) -> bool {
+    requested == measure || (requested == Measure::Allocations && measure == Measure::AllocatedBytes)
 }
 
-/// One value of each sample: what it is called, its unit, and what it is of a cost.
+/// One value of each sample: its name, its unit, and its part of a cost.
 #[derive(Clone, Copy)]
 struct Column {
     name: &'static str,
@@ -86,7 +86,7 @@ struct Column {
 }
 
 fn columns(measure: Measure) -> Vec<Column> {
-    let own = |name, unit| Column { name, unit, value: |cost| cost.own };
+    let own = |name, unit| Column { name, unit, value: |cost| cost.self_cost };
     let counted = |name| Column { name, unit: "count", value: |cost| i64::try_from(cost.calls).unwrap_or(i64::MAX) };
     match measure {
         Measure::WallTime => vec![own("wall", "nanoseconds"), counted("calls")],
@@ -118,7 +118,7 @@ fn write_head(source: &Source<'_>, columns: &[Column], tables: &mut Tables<'_>, 
     out.unsigned(fields::profile::COMMENT, tables.text(&source.title()));
 }
 
-/// The value of a label: the number of a string, or a number.
+/// The value of a label: the index of a string, or a number.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Text(u64),

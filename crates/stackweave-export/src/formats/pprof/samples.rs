@@ -1,4 +1,4 @@
-//! Costs as samples.
+//! The samples of a profile.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::protobuf::Message;
 /// The samples of one reading.
 pub(super) struct Samples<'c, 'a> {
     costs: &'c RecordedCosts<'a>,
-    /// How many values a sample has.
+    /// The number of values of a sample.
     count: usize,
     chains: Chains,
-    /// The values of stacks that are not listed whole, which are equal to others then.
+    /// The values of stacks with omitted locations, which may be equal to those of other stacks.
     cut: BTreeMap<SampleKey, Vec<u64>>,
 }
 
@@ -26,7 +26,7 @@ struct SampleKey {
     chain: Chain,
 }
 
-/// A sample that is to be written: whose it is, and its values.
+/// A sample that is not written yet.
 pub(super) struct Sample {
     key: SampleKey,
     values: Vec<u64>,
@@ -37,8 +37,8 @@ impl<'c, 'a> Samples<'c, 'a> {
         Self { costs, count, chains: Chains::default(), cut: BTreeMap::new() }
     }
 
-    /// Writes a cost, or keeps it if its stack is not listed whole. It has its measure's values, which begin at `first`, and 0
-    /// for those of other measures.
+    /// Writes a cost, or keeps it if its stack has omitted locations. Its values begin at `first`, and those of other
+    /// measures are 0.
     pub(super) fn cost(
         &mut self,
         cost: RecordedCost,
@@ -60,12 +60,12 @@ impl<'c, 'a> Samples<'c, 'a> {
         }
         let sums = self.cut.entry(key).or_insert_with(|| vec![0; values.len()]);
         for (sum, value) in sums.iter_mut().zip(values) {
-            // Values are signed numbers in two's complement.
+            // Values are signed, in two's complement.
             *sum = sum.wrapping_add(value);
         }
     }
 
-    /// Returns what was kept.
+    /// Returns the samples that were kept.
     pub(super) fn take_cut(&mut self) -> Vec<Sample> {
         core::mem::take(&mut self.cut).into_iter().map(|(key, values)| Sample { key, values }).collect()
     }

@@ -1,4 +1,4 @@
-//! What samples refer to by number: locations, functions, mappings, strings.
+//! The tables that samples refer to by id: locations, functions, mappings, strings.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,30 +8,30 @@ use stackweave_profile::{Frame, FrameKind, RecordedNames};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordedFrame;
 
-use super::numbers::Numbers;
-use super::{Label, Read, fields};
+use super::id_table::IdTable;
+use super::{Label, MeasuredCosts, fields};
 use crate::protobuf::Message;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
-/// Everything gets its number, from 1 on, when it is first met; the string 0 is the empty one.
+/// Entries get ids from 1 when they are first used; the string 0 is the empty one.
 pub(super) struct Tables<'a> {
     processes: &'a [ProcessRecording],
     names: Vec<RecordedNames>,
     visible: Vec<VisibleFrames>,
     titles: Vec<String>,
     labels: HashMap<(usize, Option<u32>), Labels>,
-    strings: Numbers<Arc<str>>,
-    functions: Numbers<Function>,
-    locations: Numbers<Location>,
+    strings: IdTable<Arc<str>>,
+    functions: IdTable<Function>,
+    locations: IdTable<Location>,
     /// Process and module.
-    mappings: Numbers<(usize, u32)>,
+    mappings: IdTable<(usize, u32)>,
 }
 
-/// Keys, as numbers of strings, and values.
+/// Keys, as indexes of strings, and values.
 type Labels = Arc<[(u64, Label)]>;
 
-/// A frame of a process, and which of the functions that it stands for are seen.
+/// A frame of a process, with its visible functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Location {
     Frame {
@@ -39,11 +39,11 @@ enum Location {
         frame: u32,
         seen: u64,
     },
-    /// What has no frames.
+    /// A stack without frames.
     Unknown,
 }
 
-/// All but the first line are numbers of strings.
+/// A function. All fields but the first line are indexes of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Function {
     name: u64,
@@ -53,7 +53,7 @@ struct Function {
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(source: &Source<'a>, read: &Read<'a>) -> Self {
+    pub(super) fn new(source: &Source<'a>, read: &MeasuredCosts<'a>) -> Self {
         let processes = source.processes();
         let mut frames: Vec<Vec<u32>> = vec![Vec::new(); processes.len()];
         for (costs, measures) in read {
@@ -73,22 +73,22 @@ impl<'a> Tables<'a> {
         if text.is_empty() {
             return 0;
         }
-        self.strings.known(text).unwrap_or_else(|| self.strings.number(text.into()))
+        self.strings.known(text).unwrap_or_else(|| self.strings.id(text.into()))
     }
 
-    /// The number of the location of a frame; `None` if nothing of it is seen. `is_library` is what
-    /// [`VisibleFrames::seen`] keeps from frame to frame.
+    /// Returns the id of a frame's location; `None` if no function of it is visible. `is_library` is the state of
+    /// [`VisibleFrames::visible_bits`] between frames.
     pub(super) fn location(&mut self, process: usize, frame: u32, is_library: &mut bool) -> Option<u64> {
-        let seen = self.visible[process].seen(frame, self.names[process].of(frame), is_library);
-        (seen != 0).then(|| self.locations.number(Location::Frame { process, frame, seen }))
+        let seen = self.visible[process].visible_bits(frame, self.names[process].of(frame), is_library);
+        (seen != 0).then(|| self.locations.id(Location::Frame { process, frame, seen }))
     }
 
-    /// The number of the location of what has no frames.
+    /// Returns the id of the location for stacks without frames.
     pub(super) fn unknown_location(&mut self) -> u64 {
-        self.locations.number(Location::Unknown)
+        self.locations.id(Location::Unknown)
     }
 
-    /// What a sample says of its thread and process.
+    /// Returns the labels of a sample: its thread and process.
     pub(super) fn labels(&mut self, process: usize, thread: Option<u32>) -> Labels {
         if let Some(known) = self.labels.get(&(process, thread)) {
             return Arc::clone(known);
@@ -108,7 +108,7 @@ impl<'a> Tables<'a> {
         labels
     }
 
-    /// Writes all that samples have referred to. `flush` is called now and then.
+    /// Writes all entries that samples have referred to. `flush` is called from time to time.
     pub(super) fn write(
         mut self,
         out: &mut Message,
@@ -137,7 +137,7 @@ impl<'a> Tables<'a> {
     fn write_location(&mut self, id: u64, location: Location, mapped: &mut Vec<MappingFlags>, out: &mut Message) {
         let Location::Frame { process, frame, seen } = location else {
             let name = self.text("(unknown)");
-            let function = self.functions.number(Function { name, system_name: name, filename: 0, first_line: 0 });
+            let function = self.functions.id(Function { name, system_name: name, filename: 0, first_line: 0 });
             return out.message(fields::profile::LOCATION, |out| {
                 out.unsigned(fields::location::ID, id);
                 out.message(fields::location::LINE, |out| out.unsigned(fields::line::FUNCTION_ID, function));
@@ -147,7 +147,7 @@ impl<'a> Tables<'a> {
         let is_known = |module: &u32| self.processes[process].dictionary().module(*module).is_some();
         let mapping = match recorded {
             Some(RecordedFrame::Native { module: Some(module), .. }) if is_known(&module) => {
-                self.mappings.number((process, module))
+                self.mappings.id((process, module))
             }
             _ => 0,
         };
@@ -155,7 +155,7 @@ impl<'a> Tables<'a> {
         let frames: Vec<Frame> = self.names[process].of(frame).to_vec();
         if let Some(flags) = usize::try_from(mapping).ok().and_then(|id| mapped.get_mut(id.checked_sub(1)?)) {
             for frame in &frames {
-                flags.see(frame);
+                flags.add(frame);
             }
         }
         out.message(fields::profile::LOCATION, |out| {
@@ -166,7 +166,7 @@ impl<'a> Tables<'a> {
             if let Some(RecordedFrame::Native { address, .. }) = recorded {
                 out.unsigned(fields::location::ADDRESS, address.lookup());
             }
-            for (_, frame) in frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1) {
+            for (_, frame) in frames.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1) {
                 self.write_line(frame, out);
             }
         });
@@ -179,14 +179,14 @@ impl<'a> Tables<'a> {
             filename: self.text(frame.filename.as_deref().unwrap_or_default()),
             first_line: frame.first_line.unwrap_or(0),
         };
-        let function = self.functions.number(function);
+        let function = self.functions.id(function);
         out.message(fields::location::LINE, |out| {
             out.unsigned(fields::line::FUNCTION_ID, function);
             if let Some(line) = frame.position.line {
                 out.unsigned(fields::line::LINE, line.into());
             }
             if let Some(column) = frame.position.column {
-                // Python counts columns from 0.
+                // Columns in Python start at 0.
                 let first = u64::from(frame.kind == FrameKind::Python);
                 out.unsigned(fields::line::COLUMN, u64::from(column) + first);
             }
@@ -211,7 +211,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// What is known of all locations in a mapping: a reader may look up the rest.
+/// What is known about all locations in a mapping: readers may look up the rest.
 #[derive(Clone, Copy, Debug)]
 struct MappingFlags {
     functions: bool,
@@ -222,7 +222,7 @@ struct MappingFlags {
 impl MappingFlags {
     const ALL: Self = Self { functions: true, filenames: true, lines: true };
 
-    fn see(&mut self, frame: &Frame) {
+    fn add(&mut self, frame: &Frame) {
         let module = frame.module.as_deref().unwrap_or_default();
         let is_place =
             frame.name.strip_prefix(module).is_some_and(|rest| rest.trim_start_matches('+').starts_with("0x"));

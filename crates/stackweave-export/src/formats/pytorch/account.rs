@@ -7,14 +7,14 @@ use crate::formats::pytorch::host::HostEvent;
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
 use crate::formats::pytorch::trace::{Device, Origin};
-use stackweave_recording::events::{Memory, Region, StateRow};
+use stackweave_recording::events::{HostStateRow, MemoryEvent, Region};
 
 /// A step of an account.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Begin,
-    Segment(StateRow),
-    Block(StateRow),
+    Segment(HostStateRow),
+    Block(HostStateRow),
     End,
 }
 
@@ -33,16 +33,16 @@ impl Account {
         }
     }
 
-    fn segment(&mut self, row: &StateRow) {
-        let StateRow { address, size, stream, pool, stack, .. } = *row;
+    fn segment(&mut self, row: &HostStateRow) {
+        let HostStateRow { address, size, stream, pool, stack, .. } = *row;
         let (is_large, is_expandable) = (row.is_large(), row.grows());
         let origin = Origin { stack, stream, pool, is_large, is_expandable, ..Origin::default() };
         self.segments.push(Segment { address, size, origin, blocks: Vec::new() });
     }
 
-    fn block(&mut self, row: &StateRow) {
+    fn block(&mut self, row: &HostStateRow) {
         let Some(segment) = self.segments.last_mut() else { return };
-        let StateRow { address, size, requested: asked, stream, pool, stack, .. } = *row;
+        let HostStateRow { address, size, requested: asked, stream, pool, stack, .. } = *row;
         let state = match (row.is_allocated(), row.is_active()) {
             (true, _) => BlockState::Allocated,
             (false, true) => BlockState::Pending,
@@ -110,7 +110,7 @@ impl Device {
     }
 
     fn put(&mut self, region: Region, (address, size): (u64, u64), origin: Origin) {
-        self.live.allocate(&Memory::new(region, address, size), origin, &mut self.gone, &mut self.come);
+        self.live.allocate(&MemoryEvent::new(region, address, size), origin, &mut self.gone, &mut self.come);
         self.gone.clear();
         self.come.clear();
     }

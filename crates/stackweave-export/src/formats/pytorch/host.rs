@@ -2,7 +2,7 @@
 
 use std::io;
 
-use stackweave_recording::events::{About, Event, HostAction, Memory, OutOfMemory, Region};
+use stackweave_recording::events::{Event, HostAction, InstantSubject, MemoryEvent, OutOfMemory, Region};
 
 use crate::activity::Piece;
 use crate::formats::pytorch::segments::is_large;
@@ -13,7 +13,7 @@ use crate::formats::pytorch::trace::{Device, Entry, Origin, Trace};
 pub(super) struct HostEvent {
     pub(super) what: What,
     /// What it is about. The address of a request that there is no memory for is how much the device has free.
-    pub(super) memory: Memory,
+    pub(super) memory: MemoryEvent,
     /// The label of what happens, or of what the program says about a block.
     frame: u32,
 }
@@ -61,14 +61,14 @@ impl HostEvent {
             }
             Event::Instant(instant) => {
                 let (what, memory) = match instant.about {
-                    About::HostSnapshot { device, size } => (What::Snapshot, of_device(device, 0, size)),
-                    About::Annotation { device, address } => (What::Annotation, of_device(device, address, 0)),
-                    About::OutOfMemory(OutOfMemory { device, size, stream, pool, free }) => {
-                        (What::OutOfMemory, Memory { stream, pool, ..of_device(device, free, size) })
+                    InstantSubject::HostSnapshot { device, size } => (What::Snapshot, of_device(device, 0, size)),
+                    InstantSubject::Annotation { device, address } => (What::Annotation, of_device(device, address, 0)),
+                    InstantSubject::OutOfMemory(OutOfMemory { device, size, stream, pool, free }) => {
+                        (What::OutOfMemory, MemoryEvent { stream, pool, ..of_device(device, free, size) })
                     }
                     _ => return None,
                 };
-                Some(Self { what, memory: Memory { stack: instant.stack, ..memory }, frame: instant.frame })
+                Some(Self { what, memory: MemoryEvent { stack: instant.stack, ..memory }, frame: instant.frame })
             }
             _ => None,
         }
@@ -83,14 +83,14 @@ impl HostEvent {
     }
 
     const fn origin(&self, tag: u32) -> Origin {
-        let Memory { stack, stream, pool, size, .. } = self.memory;
+        let MemoryEvent { stack, stream, pool, size, .. } = self.memory;
         let is_expandable = matches!(self.what, What::Memory(HostAction::SegmentMap));
         Origin { stack, tag, stream, pool, asked: size, is_large: is_large(size), is_expandable }
     }
 }
 
-const fn of_device(device: i64, address: u64, size: u64) -> Memory {
-    Memory::new(Region::Block(device), address, size)
+const fn of_device(device: i64, address: u64, size: u64) -> MemoryEvent {
+    MemoryEvent::new(Region::Block(device), address, size)
 }
 
 impl Device {
@@ -101,7 +101,7 @@ impl Device {
         }
         let known = self.apply(event, tag);
         let or_known = |said: u64, known: Option<u64>| if said == 0 { known.unwrap_or(0) } else { said };
-        let Memory { address, size, stack, .. } = event.memory;
+        let MemoryEvent { address, size, stack, .. } = event.memory;
         let size = or_known(size, known.map(|piece| piece.value.asked.min(piece.size)));
         // What happens on a stack that was not recorded is shown where the memory comes from.
         let stack = if stack == 0 { known.map_or(0, |piece| piece.value.stack) } else { stack };
@@ -117,7 +117,7 @@ impl Device {
     pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<Piece<Origin>> {
         let What::Memory(action) = event.what else { return None };
         let (memory, origin) = (&event.memory, event.origin(tag));
-        let Memory { region, address, size, .. } = *memory;
+        let MemoryEvent { region, address, size, .. } = *memory;
         self.whole = None;
         let known = match action {
             HostAction::Allocate | HostAction::Segment | HostAction::SegmentMap => {
@@ -152,7 +152,7 @@ impl Device {
         known
     }
 
-    fn free(&mut self, memory: &Memory) -> Option<Piece<Origin>> {
+    fn free(&mut self, memory: &MemoryEvent) -> Option<Piece<Origin>> {
         self.live.free(0, memory, &mut self.gone, &mut self.come);
         self.gone.first().copied()
     }

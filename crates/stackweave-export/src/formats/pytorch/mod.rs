@@ -37,7 +37,7 @@ const MOST_DEVICES: i64 = 256;
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let found = read::find(source)?;
     if found.devices.iter().all(BTreeMap::is_empty) {
-        return Err(ExportError::NotThis(
+        return Err(ExportError::Unsupported(
             "the recording has no events of memory, which a snapshot is made of".to_owned(),
         ));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_recording::events::{Event, HostAction, Memory, Region, State};
+use stackweave_recording::events::{Event, HostAction, HostState, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::{Kinds, LiveMemory, Piece, text_of};
@@ -19,8 +19,8 @@ const OUT_OF_MEMORY: &str = "out of memory";
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     /// Memory is allocated, by a thread with this tag.
-    Allocate(Memory, u32),
-    Free(Memory),
+    Allocate(MemoryEvent, u32),
+    Free(MemoryEvent),
     /// An event of a host, on a thread with this tag.
     Host {
         event: HostEvent,
@@ -86,17 +86,17 @@ impl Changes {
         }
     }
 
-    fn account(&mut self, thread: u32, state: State) -> Option<Change> {
+    fn account(&mut self, thread: u32, state: HostState) -> Option<Change> {
         let (number, step) = match state {
-            State::Begin { .. } => {
+            HostState::Begin { .. } => {
                 self.begun += 1;
                 self.accounts.insert(thread, self.begun);
                 (self.begun, Step::Begin)
             }
-            State::End => (self.accounts.remove(&thread)?, Step::End),
-            State::Segment(row) => (*self.accounts.get(&thread)?, Step::Segment(row)),
-            State::Block(row) => (*self.accounts.get(&thread)?, Step::Block(row)),
-            State::Other => return None,
+            HostState::End => (self.accounts.remove(&thread)?, Step::End),
+            HostState::Segment(row) => (*self.accounts.get(&thread)?, Step::Segment(row)),
+            HostState::Block(row) => (*self.accounts.get(&thread)?, Step::Block(row)),
+            HostState::Other => return None,
         };
         Some(Change::Account { number, step })
     }
@@ -129,7 +129,7 @@ pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
     let mut found = Found { devices, accounts: vec![None; readers.len()], has_names: false };
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     source.visit_events_from_start(&mut |timed| {
-        let place = source.place_of(timed.process);
+        let place = source.index_of(timed.process);
         let (changes, segments) = &mut readers[place];
         let event = changes.kinds.decode(&timed.event);
         found.has_names |= match event {
@@ -175,8 +175,8 @@ struct Room<'r> {
 }
 
 impl Room<'_> {
-    fn allocate(&mut self, memory: &Memory, touched: &mut Touched) {
-        let Memory { region, address, size, .. } = *memory;
+    fn allocate(&mut self, memory: &MemoryEvent, touched: &mut Touched) {
+        let MemoryEvent { region, address, size, .. } = *memory;
         if region.is_range() {
             touched.range(address, size);
             self.segments.allocate(memory, (), self.gone, self.left);
@@ -185,7 +185,7 @@ impl Room<'_> {
         }
     }
 
-    fn free(&mut self, thread: u32, memory: &Memory) {
+    fn free(&mut self, thread: u32, memory: &MemoryEvent) {
         if memory.region.is_range() {
             self.segments.free(thread, memory, self.gone, self.left);
         }

@@ -50,7 +50,7 @@ impl Stacks {
         self.stack.extend(self.process.dictionary().frames_of(stack).map(|frame| (frame, 0)));
         let mut is_library = false;
         for (frame, seen) in self.stack.iter_mut().rev() {
-            *seen = self.visible.seen(*frame, self.names.of(*frame), &mut is_library);
+            *seen = self.visible.visible_bits(*frame, self.names.of(*frame), &mut is_library);
         }
         pickle.begin_list();
         for (number, seen) in core::mem::take(&mut self.stack) {

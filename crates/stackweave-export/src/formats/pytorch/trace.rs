@@ -11,7 +11,7 @@ use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::read::{Change, DeviceMemory};
 use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::Stacks;
-use stackweave_recording::events::{self, HostAction, Memory, Region};
+use stackweave_recording::events::{self, HostAction, MemoryEvent, Region};
 
 /// What is remembered of memory that is live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,15 +118,15 @@ impl Device {
         0
     }
 
-    fn allocate(&mut self, memory: &Memory, tag: u32) {
-        let Memory { region, address, size, stack, stream, pool, .. } = *memory;
+    fn allocate(&mut self, memory: &MemoryEvent, tag: u32) {
+        let MemoryEvent { region, address, size, stack, stream, pool, .. } = *memory;
         let (asked, is_large, is_expandable) = (size, is_large(size), false);
         let value = Origin { stack, tag, stream, pool, asked, is_large, is_expandable };
         self.live.allocate(memory, value, &mut self.gone, &mut self.come);
         self.come.push(Piece { region, address, size, value });
     }
 
-    fn free_plain(&mut self, thread: u32, memory: &Memory) {
+    fn free_plain(&mut self, thread: u32, memory: &MemoryEvent) {
         self.live.free(thread, memory, &mut self.gone, &mut self.come);
     }
 

@@ -1,4 +1,4 @@
-//! Data in the page: numbered blocks, each base64 of zlib of bytes.
+//! The data of the page: numbered blocks, each compressed by zlib and encoded as base64.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::Value;
 
-/// The blocks of a page, written one after the other.
+/// The blocks of a page, written one after another.
 pub(super) struct Blocks<'o> {
     out: &'o mut dyn Write,
     next: u32,
@@ -20,7 +20,7 @@ impl<'o> Blocks<'o> {
         Self { out, next: 0, text: String::new() }
     }
 
-    /// Writes a block: its number.
+    /// Writes a block, and returns its number.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<u32> {
         let number = self.next;
         self.next += 1;
@@ -32,7 +32,7 @@ impl<'o> Blocks<'o> {
         self.bytes(&columns.bytes)
     }
 
-    /// The same for columns of which a page has very many: less small, and much sooner done.
+    /// Writes columns of which a page has very many: compressed less, and much faster.
     pub(super) fn many_columns(&mut self, columns: &Columns) -> io::Result<u32> {
         let number = self.next;
         self.next += 1;
@@ -44,7 +44,7 @@ impl<'o> Blocks<'o> {
         self.bytes(value.to_string().as_bytes())
     }
 
-    /// Writes the block that tells what the others are.
+    /// Writes the head, which describes the other blocks.
     pub(super) fn head(&mut self, head: &Value) -> io::Result<()> {
         self.write("head", head.to_string().as_bytes(), Compression::default())
     }
@@ -61,7 +61,7 @@ impl<'o> Blocks<'o> {
     }
 }
 
-/// Columns of numbers, as the page reads them.
+/// Columns of numbers, in the encoding that the page reads.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     bytes: Vec<u8>,
@@ -77,13 +77,13 @@ impl Columns {
         self.plain(column.map(|value| (value << 1 ^ value >> 63).cast_unsigned()));
     }
 
-    /// The differences of values that never fall, the first to `from`.
+    /// Adds the differences of values that never decrease, the first one relative to `from`.
     pub(super) fn differences(&mut self, column: impl ExactSizeIterator<Item = u64>, from: u64) {
         let mut before = from;
         self.plain(column.map(|value| value.saturating_sub(core::mem::replace(&mut before, value))));
     }
 
-    /// Bytes behind the columns.
+    /// Adds bytes after the columns.
     pub(super) fn text(&mut self, text: &[u8]) {
         self.number(text.len() as u64);
         self.bytes.extend_from_slice(text);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_where_they_are_small() {
+    fn small_numbers_have_short_encodings() {
         let mut columns = Columns::default();
         columns.plain([0, 127, 128, 300].into_iter());
         columns.signed([0, -1, 1, -64].into_iter());

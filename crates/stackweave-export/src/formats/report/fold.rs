@@ -1,50 +1,55 @@
-//! Trees that are too large for a page: what costs least is counted as its caller's.
+//! Reduces trees that are too large for a page: the nodes with the least cost are merged with their callers.
 
 use std::cmp::Reverse;
 
 use stackweave_profile::Profile;
 
-/// A node of a tree as the page gets it.
+/// A node of a tree in the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Folded {
-    /// The place of its caller, which comes before it.
+pub(super) struct FoldedNode {
+    /// The index of its caller, which comes before it.
     pub(super) parent: usize,
-    /// The place of its frame in the profile.
+    /// The index of its frame in the profile.
     pub(super) frame: usize,
     pub(super) calls: u64,
-    pub(super) own: i64,
+    pub(super) self_cost: i64,
 }
 
-/// The nodes of a profile, callers before what they call: at most `most`, those with the greatest totals. The costs of the
-/// others are their nearest caller's own, so that all totals stay what they are.
-pub(super) fn folded(profile: &Profile, most: usize) -> Vec<Folded> {
+/// Returns the nodes of a profile, callers before callees: at most `most`, those with the highest totals. The costs of
+/// the others are added to the self cost of their nearest caller, so totals do not change.
+pub(super) fn folded(profile: &Profile, most: usize) -> Vec<FoldedNode> {
     let nodes = profile.tree().nodes();
     let stays = staying(profile, most.max(1));
     let moves_calls = !profile.measure().counts_calls();
-    let mut places: Vec<usize> = Vec::with_capacity(nodes.len());
-    let mut kept: Vec<Folded> = Vec::with_capacity(most.min(nodes.len()));
+    let mut indexes: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut kept: Vec<FoldedNode> = Vec::with_capacity(most.min(nodes.len()));
     for (id, node) in nodes.iter().enumerate() {
-        let parent = places.get(node.parent.index()).copied().unwrap_or(0);
+        let parent = indexes.get(node.parent.index()).copied().unwrap_or(0);
         if stays(id) {
-            places.push(kept.len());
-            kept.push(Folded { parent, frame: node.frame.index(), calls: node.cost.calls, own: node.cost.own });
+            indexes.push(kept.len());
+            kept.push(FoldedNode {
+                parent,
+                frame: node.frame.index(),
+                calls: node.cost.calls,
+                self_cost: node.cost.self_cost,
+            });
             continue;
         }
-        places.push(parent);
+        indexes.push(parent);
         let above = &mut kept[parent];
-        above.own = above.own.saturating_add(node.cost.own);
+        above.self_cost = above.self_cost.saturating_add(node.cost.self_cost);
         above.calls = above.calls.saturating_add(if moves_calls { node.cost.calls } else { 0 });
     }
     kept
 }
 
-/// Which nodes stay: never one whose caller does not.
+/// Returns which nodes are kept: none whose caller is not.
 fn staying(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
     let nodes = profile.tree().nodes();
     let mut greatest: Vec<u64> = Vec::new();
     let mut last = (Reverse(0), usize::MAX);
     if nodes.len() > most {
-        // Weights of samples may be negative, and a caller's total less than that of what it calls.
+        // Samples may have negative weights, so a caller's total may be less than that of a callee.
         greatest = nodes.iter().map(|node| node.cost.total.unsigned_abs()).collect();
         for (id, node) in nodes.iter().enumerate().skip(1).rev() {
             let parent = node.parent.index();
@@ -74,7 +79,7 @@ mod tests {
 
     static STACKS: StackTable = StackTable::new();
 
-    /// Samples on random stacks, some of a negative weight if that is wanted.
+    /// Builds a profile of samples on random stacks, with negative weights on request.
     fn profile(seed: u64, with_negative: bool) -> Result<Profile, Box<dyn core::error::Error>> {
         let (folder, mut random) = (Folder::new(), Random::new(seed));
         let path = folder.file("out.swv");
@@ -90,12 +95,12 @@ mod tests {
         Ok(aggregate(recording.processes(), &AggregateOptions::default(), None, &mut |_| {})?.merged())
     }
 
-    /// The totals of all paths, and the sum of all calls.
-    fn totals(nodes: &[Folded]) -> (BTreeMap<Vec<usize>, i64>, u64) {
-        let mut total: Vec<i64> = nodes.iter().map(|node| node.own).collect();
-        for (place, node) in nodes.iter().enumerate().skip(1).rev() {
-            assert!(node.parent < place);
-            total[node.parent] += total[place];
+    /// Returns the totals of all paths, and the sum of all calls.
+    fn totals(nodes: &[FoldedNode]) -> (BTreeMap<Vec<usize>, i64>, u64) {
+        let mut total: Vec<i64> = nodes.iter().map(|node| node.self_cost).collect();
+        for (index, node) in nodes.iter().enumerate().skip(1).rev() {
+            assert!(node.parent < index);
+            total[node.parent] += total[index];
         }
         let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
         for node in &nodes[1..] {
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_stay_and_what_costs_least_goes() -> Result<(), Box<dyn core::error::Error>> {
+    fn totals_are_kept_and_nodes_with_the_least_cost_are_merged() -> Result<(), Box<dyn core::error::Error>> {
         for (seed, with_negative) in [(1, false), (2, true)] {
             let profile = profile(seed, with_negative)?;
             let nodes = profile.tree().nodes().len();

@@ -1,4 +1,4 @@
-//! The frames of recordings, by their places in the report.
+//! The frames of recordings, by their indexes in the report.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::names::Names;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
-/// The places of the frames of all processes. Each is looked for once, however often it is used.
+/// The indexes of the frames of all processes. Each frame is looked up once.
 pub(super) struct RecordedFrames<'n> {
     names: &'n mut Names,
     processes: Vec<ProcessFrames>,
@@ -18,9 +18,9 @@ pub(super) struct RecordedFrames<'n> {
 
 struct ProcessFrames {
     functions: VisibleFrames,
-    /// The innermost of what each frame stands for, by its number in the recording.
+    /// The innermost function of each frame, by its number in the recording.
     innermost: NumberMap<u32>,
-    /// All of it, outermost first.
+    /// All functions of each frame, outermost first.
     chains: HashMap<u32, Box<[u32]>>,
 }
 
@@ -33,27 +33,27 @@ impl<'n> RecordedFrames<'n> {
         Self { names, processes: source.processes().iter().map(of).collect() }
     }
 
-    /// All names so far.
+    /// Returns all names so far.
     pub(super) const fn names(&self) -> &Names {
         self.names
     }
 
-    /// The place of what a frame stands for: the innermost of several.
+    /// Returns the index of a frame's innermost function.
     pub(super) fn innermost(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
         match self.processes[process].innermost.get(number) {
-            Some(place) => *place,
+            Some(index) => *index,
             None => self.look_up(threads, process, number),
         }
     }
 
     #[cold]
     fn look_up(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
-        let place = self.chain(threads, process, number).last().copied().unwrap_or(0);
-        self.processes[process].innermost.insert(number, place);
-        place
+        let index = self.chain(threads, process, number).last().copied().unwrap_or(0);
+        self.processes[process].innermost.insert(number, index);
+        index
     }
 
-    /// The places of all that a frame stands for, outermost first: at least one.
+    /// Returns the indexes of a frame's functions, outermost first: at least one.
     pub(super) fn chain(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> &[u32] {
         let Self { names, processes } = self;
         let ProcessFrames { functions, chains, .. } = &mut processes[process];
@@ -65,19 +65,19 @@ impl<'n> RecordedFrames<'n> {
             if known.is_empty() {
                 known.push((unknown(), None));
             }
-            let place = |index: stackweave_profile::FrameIndex| u32::try_from(index.index()).unwrap_or(u32::MAX);
-            known.into_iter().map(|(function, line)| place(names.frame(function, line))).collect()
+            let number = |index: stackweave_profile::FrameIndex| u32::try_from(index.index()).unwrap_or(u32::MAX);
+            known.into_iter().map(|(function, line)| number(names.frame(function, line))).collect()
         })
     }
 
-    /// The frame of the same function without a line.
-    pub(super) fn without_line(&mut self, place: u32) -> u32 {
-        let found = self.names.without_line(place).map(|frame| u32::try_from(frame.index()));
-        found.and_then(Result::ok).unwrap_or(place)
+    /// Returns the frame of the same function without a line.
+    pub(super) fn without_line(&mut self, index: u32) -> u32 {
+        let found = self.names.without_line(index).map(|frame| u32::try_from(frame.index()));
+        found.and_then(Result::ok).unwrap_or(index)
     }
 }
 
-/// The function of a frame that the recording says nothing of.
+/// Returns the function for frames without a definition in the recording.
 fn unknown() -> Function {
     Function {
         kind: FrameKind::Label,

@@ -1,4 +1,4 @@
-//! What the report is of: processes, threads, times.
+//! The head of the report: processes, threads, times.
 
 use std::collections::HashMap;
 
@@ -12,29 +12,29 @@ use crate::activity::{NamedProcess, NamedThread};
 use crate::error::ExportError;
 use crate::source::{Source, main_process};
 
-/// The threads of all processes, by their places in the report.
+/// The threads of all processes, by their indexes in the report.
 pub(super) struct Threads<'a> {
     pub(super) processes: Vec<NamedProcess<'a>>,
-    places: HashMap<(usize, u32), usize>,
+    indexes: HashMap<(usize, u32), usize>,
 }
 
 impl<'a> Threads<'a> {
     pub(super) fn of(source: &Source<'a>) -> Self {
         let processes = NamedProcess::all(source);
-        let places = shown(&processes).map(|(place, thread)| (place, thread.number)).zip(0..).collect();
-        Self { processes, places }
+        let indexes = shown(&processes).map(|(index, thread)| (index, thread.number)).zip(0..).collect();
+        Self { processes, indexes }
     }
 
-    /// The place of a thread in the report, by the place of its process and its number there.
-    pub(super) fn place(&self, process: usize, number: u32) -> Option<usize> {
-        self.places.get(&(process, number)).copied()
+    /// Returns the index of a thread in the report, by the index of its process and its number there.
+    pub(super) fn index(&self, process: usize, number: u32) -> Option<usize> {
+        self.indexes.get(&(process, number)).copied()
     }
 
-    /// The same by the system's numbers of the process and the thread.
+    /// Returns the same by the system's ids of the process and the thread.
     pub(super) fn of_system(&self, pid: u32, tid: u32) -> Option<usize> {
-        let of_process = |(place, process): (usize, &NamedProcess<'_>)| {
+        let of_process = |(index, process): (usize, &NamedProcess<'_>)| {
             let mut threads = process.recording.dictionary().threads().filter(|thread| thread.tid == tid);
-            threads.find_map(|thread| self.place(place, thread.number))
+            threads.find_map(|thread| self.index(index, thread.number))
         };
         let mut processes =
             self.processes.iter().enumerate().filter(|(_, process)| process.recording.start().pid == pid);
@@ -42,19 +42,19 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// The threads that the report has, with the places of their processes: all but the recorder's own.
+/// Returns the threads in the report with the indexes of their processes: all but those of recorders.
 fn shown<'p>(processes: &'p [NamedProcess<'_>]) -> impl Iterator<Item = (usize, &'p NamedThread)> {
     let all = processes.iter().enumerate();
-    let all = all.flat_map(|(place, process)| process.threads.iter().map(move |thread| (place, thread)));
+    let all = all.flat_map(|(index, process)| process.threads.iter().map(move |thread| (index, thread)));
     all.filter(|(_, thread)| !thread.is_recorders)
 }
 
-/// What has to be known about all of it, when everything is read: a sentence each.
+/// Returns remarks for the user after everything was read, one sentence each.
 pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>, ExportError> {
     let mut remarks = part_of(source);
     remarks.extend(source.report());
     remarks.extend(tracers_notes(source)?);
-    if trees.told.is_empty() {
+    if trees.entries.is_empty() {
         let has_sums = source.processes().iter().any(memory::has_no_history);
         let why =
             if has_sums { "the recording ended before the first figures were written" } else { "nothing was recorded" };
@@ -67,19 +67,19 @@ pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>,
     Ok(remarks)
 }
 
-/// What tracers have noted about their own work, such as calls that they stopped to record.
+/// Returns the notes of tracers about their own work, such as functions that they stopped to record.
 fn tracers_notes(source: &Source<'_>) -> Result<Vec<String>, ExportError> {
-    let (mut told, processes) = (Vec::new(), source.processes());
+    let (mut sentences, processes) = (Vec::new(), source.processes());
     for process in processes {
         let of = if processes.len() > 1 { format!("Process {}: ", process.start().pid) } else { String::new() };
         let notes = TraceNotes::read(process)?.sentences(process);
-        told.extend(notes.into_iter().map(|note| format!("{of}The tracer noted: {note}.")));
+        sentences.extend(notes.into_iter().map(|note| format!("{of}The tracer noted: {note}.")));
     }
-    Ok(told)
+    Ok(sentences)
 }
 
-/// That it is of a part only, if that was asked for.
-#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+/// Returns a sentence about the selected part, if the report is not of the whole recording.
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 fn part_of(source: &Source<'_>) -> Vec<String> {
     let part = &source.options().part;
     let time = |ns: u64| Measure::WallTime.text(ns as f64);
@@ -88,11 +88,11 @@ fn part_of(source: &Source<'_>) -> Vec<String> {
         end => format!("from {} to {}", time(range.start), time(end)),
     });
     let threads = (!part.threads.is_empty()).then(|| format!("threads {}", part.threads.join(", ")));
-    let told: Vec<String> = range.into_iter().chain(threads).collect();
-    if told.is_empty() { Vec::new() } else { vec![format!("This is a part of the recording: {}.", told.join(", "))] }
+    let parts: Vec<String> = range.into_iter().chain(threads).collect();
+    if parts.is_empty() { Vec::new() } else { vec![format!("This is a part of the recording: {}.", parts.join(", "))] }
 }
 
-/// What was asked for; else what a recording is of, as short as that can be said.
+/// Returns the requested title; else a short name of the recording.
 fn title(source: &Source<'_>) -> String {
     source.options().title.clone().unwrap_or_else(|| title_of(source, main_process(source.processes())))
 }
@@ -102,7 +102,7 @@ fn title_of(source: &Source<'_>, process: Option<&ProcessRecording>) -> String {
     short_title(&process.start().command_line).unwrap_or_else(|| source.title_of(process))
 }
 
-/// The head, but for what the other parts have to tell.
+/// Returns the head, without the entries of the other parts.
 pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Value> {
     let processes = threads.processes.iter().map(|process| {
         let ended = process.recording.time_range().map_or(0, |range| range.end).saturating_add(process.began);
@@ -116,7 +116,7 @@ pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Va
         })
     });
     let thread_rows = shown(&threads.processes)
-        .map(|(place, thread)| json!({"process": place, "tid": thread.tid, "name": thread.name}));
+        .map(|(index, thread)| json!({"process": index, "tid": thread.tid, "name": thread.name}));
     let fields = json!({
         "format": 1,
         "version": env!("CARGO_PKG_VERSION"),

@@ -1,20 +1,20 @@
-//! Reports by their files.
+//! Recognizes files that are reports.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What stands near the beginning of every report.
+/// A mark near the beginning of every report.
 const MARK: &str = "<title>Stackweave report</title>";
-const NEAR: u64 = 4096;
+const MARK_WITHIN: u64 = 4096;
 
-/// Whether a file is a report, of any version: one that can be made anew, and has nothing else in it.
+/// Returns whether a file is a report of any version, which can be replaced by a newer one.
 pub fn is_report(path: &Path) -> bool {
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
     let mut beginning = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(NEAR).read_to_end(&mut beginning));
+    let read = File::open(path).and_then(|file| file.take(MARK_WITHIN).read_to_end(&mut beginning));
     let text = String::from_utf8_lossy(&beginning);
     read.is_ok() && text.starts_with("<!doctype html>") && text.contains(MARK)
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_known_and_others_are_not() {
+    fn only_reports_are_recognized() {
         let folder = Folder::new();
         let is_known = |name: &str, text: &str| is_report(&folder.write(name, text.as_bytes()));
         assert!(is_known("a.html", PAGE));

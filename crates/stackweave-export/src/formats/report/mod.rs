@@ -1,7 +1,7 @@
-//! The report: one page that needs nothing else, made of what `report/` builds (`page.html`) and of the recording's data.
+//! The report: one self-contained page, built by `report/` (`page.html`), with the data of the recording.
 //!
-//! No byte of a recording stands in the page but as base64, in elements that no browser runs. What the data says is
-//! written down in `report/src/shared/format.ts`.
+//! All bytes of a recording are base64 in the page, in elements that no browser runs. The encoding of the data is
+//! documented in `report/src/shared/format.ts`.
 
 mod blocks;
 mod call_lines;
@@ -33,7 +33,7 @@ use names::Names;
 
 pub use known::is_report;
 
-/// The page without data, and where the data goes.
+/// The page without data, and the mark that the data replaces.
 const PAGE: &str = include_str!("page.html");
 const DATA: &str = "<!--DATA-->\n";
 
@@ -49,7 +49,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let mut names = Names::new(&source.options().texts);
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, blocks)?;
-    // Each of them reads all events: millions are not read in vain.
+    // Each of them reads all events, so parts without data are skipped.
     let is_only_memory = trees.has_memory && !trees.has_time;
     let (mut timeline, mut call_lines) = (Value::Null, CallLines::default());
     if !is_only_memory {
@@ -63,17 +63,17 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
     let mut remarks = head::remarks(source, &trees)?;
     remarks.extend(runs.problems);
-    remarks.extend(source.sources().left_out());
+    remarks.extend(source.sources().left_out_text());
 
     let mut head = head::head(source, &threads);
-    let mut tell = |part: &str, told: Value| head.insert(part.to_owned(), told);
-    tell("trees", Value::Array(trees.told));
-    tell("timeline", timeline);
-    tell("callLines", call_lines.into_told());
-    tell("memory", memory);
-    tell("runs", runs.block);
-    tell("sources", sources);
-    tell("remarks", remarks.into());
+    let mut put = |part: &str, value: Value| head.insert(part.to_owned(), value);
+    put("trees", Value::Array(trees.entries));
+    put("timeline", timeline);
+    put("callLines", call_lines.into_entries());
+    put("memory", memory);
+    put("runs", runs.block);
+    put("sources", sources);
+    put("remarks", remarks.into());
     names.write(&mut head, blocks)?;
     Ok(blocks.head(&Value::Object(head))?)
 }

@@ -1,4 +1,4 @@
-//! Functions and frames of the whole report, each once, and their texts.
+//! The functions, frames and strings of the whole report, without duplicates.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,78 +14,79 @@ use crate::options::SourceText;
 pub(super) struct Names {
     table: FunctionTable,
     strings: Strings,
-    /// Files that people call something else.
-    called: HashMap<String, String>,
+    /// Display names of files.
+    display_names: HashMap<String, String>,
 }
 
 impl Names {
-    /// With sources that have names of their own.
+    /// Creates the table, with source texts that have display names.
     pub(super) fn new(texts: &[SourceText]) -> Self {
-        let called = texts.iter().map(|source| (source.file.clone(), source.name.clone())).collect();
-        Self { called, ..Self::default() }
+        let display_names = texts.iter().map(|source| (source.file.clone(), source.name.clone())).collect();
+        Self { display_names, ..Self::default() }
     }
 
-    /// The place of a file's name, as people say it.
+    /// Returns the index of a file's display name.
     pub(super) fn file(&mut self, file: &str) -> u64 {
-        let name = self.called.get(file).map_or(file, |name| name);
-        self.strings.place(name)
+        let name = self.display_names.get(file).map_or(file, |name| name);
+        self.strings.index(name)
     }
 
-    /// Takes in the functions of a profile: for each of its frames, the one here.
+    /// Adds the functions of a profile, and returns for each of its frames the one here.
     pub(super) fn extend(&mut self, functions: &FunctionTable) -> Vec<FrameIndex> {
         self.table.extend(functions)
     }
 
-    /// The same for a profile of another version of the program.
+    /// Adds the functions of a profile of another version of the program.
     pub(super) fn extend_by_version(&mut self, functions: &FunctionTable) -> Vec<FrameIndex> {
         self.table.extend_by_version(functions).1
     }
 
-    /// One frame, which is new or has a place already.
+    /// Returns the index of a frame; a new frame gets one.
     pub(super) fn frame(&mut self, function: Function, line: Option<u32>) -> FrameIndex {
         let function = self.table.intern(function);
         self.table.intern_frame(function, line)
     }
 
-    /// All functions so far.
+    /// Returns all functions so far.
     pub(super) fn functions(&self) -> &[Function] {
         self.table.functions()
     }
 
-    /// The place of the function that a frame is of.
+    /// Returns the index of a frame's function.
     pub(super) fn function_of(&self, frame: FrameIndex) -> Option<usize> {
         self.table.frames().get(frame.index()).map(|frame| frame.function.index())
     }
 
-    /// What stands at a place of frames: the place of its function, that function, and the line.
-    pub(super) fn frame_at(&self, place: u32) -> Option<(usize, &Function, Option<u32>)> {
-        let frame = self.table.frames().get(place as usize)?;
+    /// Returns the frame at an index: the index of its function, the function, and the line.
+    pub(super) fn frame_at(&self, index: u32) -> Option<(usize, &Function, Option<u32>)> {
+        let frame = self.table.frames().get(index as usize)?;
         Some((frame.function.index(), self.table.function(frame.function), frame.line))
     }
 
-    /// The place of a function, which is new or has one already.
+    /// Returns the index of a function; a new function gets one.
     pub(super) fn function(&mut self, function: Function) -> usize {
         self.table.intern(function).index()
     }
 
-    /// The lines of functions that frames are at: the function's place, and the line.
+    /// Returns the lines of functions that occur in frames, with the indexes of the functions.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, u32)> {
         self.table.frames().iter().filter_map(|frame| Some((frame.function.index(), frame.line?)))
     }
 
-    /// The frame of the same function without a line.
+    /// Returns the frame of the same function without a line.
     pub(super) fn without_line(&mut self, frame: u32) -> Option<FrameIndex> {
         let function = self.table.frames().get(frame as usize)?.function;
         Some(self.table.intern_frame(function, None))
     }
 
-    /// Writes all, when nothing is added any more.
+    /// Writes all names, after the last one was added.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
-        let Self { table, strings, called } = &mut self;
+        let Self { table, strings, display_names } = &mut self;
         let functions = table.functions();
-        let names: Vec<u64> = functions.iter().map(|function| strings.place(function.full_name())).collect();
-        let file =
-            |of: &'_ Function| of.filename.as_deref().map(|file| called.get(file).map_or(file, |name| name).to_owned());
+        let names: Vec<u64> = functions.iter().map(|function| strings.index(function.full_name())).collect();
+        let file = |of: &'_ Function| {
+            of.filename.as_deref().map(|file| display_names.get(file).map_or(file, |name| name).to_owned())
+        };
         let files: Vec<u64> = functions.iter().map(|of| strings.place_or_none(file(of).as_deref())).collect();
         let modules = functions.iter().map(|of| strings.place_or_none(of.module_name().map(|name| &**name)));
         let modules: Vec<u64> = modules.collect();
@@ -110,26 +111,26 @@ impl Names {
     }
 }
 
-/// Texts, each once.
+/// Strings without duplicates.
 #[derive(Debug, Default)]
 struct Strings {
     all: Vec<Arc<str>>,
-    places: HashMap<Arc<str>, u64>,
+    indexes: HashMap<Arc<str>, u64>,
 }
 
 impl Strings {
-    fn place(&mut self, text: &str) -> u64 {
-        if let Some(place) = self.places.get(text) {
-            return *place;
+    fn index(&mut self, text: &str) -> u64 {
+        if let Some(index) = self.indexes.get(text) {
+            return *index;
         }
-        let (text, place): (Arc<str>, u64) = (text.into(), self.all.len() as u64);
+        let (text, index): (Arc<str>, u64) = (text.into(), self.all.len() as u64);
         self.all.push(Arc::clone(&text));
-        self.places.insert(text, place);
-        place
+        self.indexes.insert(text, index);
+        index
     }
 
     fn place_or_none(&mut self, text: Option<&str>) -> u64 {
-        text.map_or(0, |text| self.place(text) + 1)
+        text.map_or(0, |text| self.index(text) + 1)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs: of a compiler, a planner, a build, with what their time went to.
+//! Runs of a compiler, a planner or a build, with the phases that their time was spent in.
 
 use serde_json::{Value, json};
 use stackweave_profile::timing::{RunRow, TimingReport};
@@ -10,12 +10,12 @@ use super::names::Names;
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// What there is to say about runs.
+/// The runs in the head.
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// The block of their rows; nothing if there are none.
+    /// The block of their rows; `null` if there are none.
     pub(super) block: Value,
-    /// What did not fit together, a sentence each.
+    /// Inconsistencies of the phases, one sentence each.
     pub(super) problems: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ fn rows(report: &TimingReport, threads: &Threads<'_>, names: &mut Names) -> Valu
                 "function": functions[phase.function.index()],
                 "calls": phase.calls,
                 "totalNs": phase.total_ns,
-                "ownNs": phase.own_ns,
+                "selfNs": phase.self_ns,
             })
         });
         json!({

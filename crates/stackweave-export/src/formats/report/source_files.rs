@@ -1,7 +1,7 @@
-//! Which files may be read as sources, and how.
+//! Decides which files are read as sources, and reads them.
 //!
-//! A recording may come from anybody, and names files as it likes. What is put into a page is passed on with it. So a name
-//! is followed only to what is certainly a source of a program that this user can run.
+//! A recording is untrusted, and can contain any file names. The contents of a page are passed on with it. So a name is
+//! followed only to a file that is certainly the source of a program that this user can run.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,39 +13,39 @@ use std::path::{Component, Path, PathBuf};
 use stackweave_files::open_regular_unlinked;
 
 /// Larger files are left out.
-pub(super) const LARGEST: u64 = 1 << 20;
-/// As many links may lead to a file.
-const MOST_LINKS: usize = 40;
+pub(super) const MAX_SIZE: u64 = 1 << 20;
+/// The maximum number of symbolic links to a file.
+const MAX_LINKS: usize = 40;
 
-/// How the names of sources end.
-const ENDS: [&str; 32] = [
+/// The suffixes of source files.
+const SUFFIXES: [&str; 32] = [
     "py", "pyw", "pyi", "pyx", "pxd", "pxi", "c", "h", "cc", "hh", "cpp", "hpp", "cxx", "hxx", "inc", "inl", "ipp",
     "tcc", "cu", "cuh", "m", "mm", "s", "rs", "go", "swift", "f", "f90", "java", "kt", "lua", "ts",
 ];
 
-/// What the kernel makes up: it has no sources, and links to whatever the reader has open.
-const NO_FILES: [&str; 3] = ["/proc", "/dev", "/sys"];
+/// The file systems of the kernel: they have no sources, and links to open files of the reader.
+const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/dev", "/sys"];
 
-/// Returns the text of a source file, the file itself without links, and what the system says about it. `user` is the one who reads.
+/// Returns the text of a source file, its path without links, and its metadata. `user` is the reader.
 pub(super) fn read(path: &Path, user: u32) -> Option<(String, PathBuf, Metadata)> {
     let end = end_of(path);
-    if !path.is_absolute() || end.as_ref().is_some_and(|end| !ENDS.contains(&end.as_str())) {
+    if !path.is_absolute() || end.as_ref().is_some_and(|end| !SUFFIXES.contains(&end.as_str())) {
         return None;
     }
     let real = resolve(path, user)?;
-    // A link with the name of a source may lead to a key.
+    // A link with the name of a source may point to a secret.
     if end_of(&real) != end {
         return None;
     }
     let file = open_regular_unlinked(&real).ok()?;
     let metadata = file.metadata().ok()?;
-    if metadata.len() > LARGEST || !is_for(&metadata, user) {
+    if metadata.len() > MAX_SIZE || !is_for(&metadata, user) {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_SIZE + 1).read_to_end(&mut bytes).ok()?;
     let is_script = end.is_some() || metadata.mode() & 0o111 != 0 && bytes.starts_with(b"#!");
-    let is_text = !bytes.contains(&0) && bytes.len() as u64 <= LARGEST;
+    let is_text = !bytes.contains(&0) && bytes.len() as u64 <= MAX_SIZE;
     (is_script && is_text).then(|| (String::from_utf8_lossy(&bytes).into_owned(), real, metadata))
 }
 
@@ -53,13 +53,13 @@ fn end_of(path: &Path) -> Option<String> {
     path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase())
 }
 
-/// Whether a file is the user's own, or everybody's to read. Root can read what others keep to themselves.
+/// Returns whether a file is the user's own, or readable for everyone. Root can read private files of others.
 fn is_for(metadata: &Metadata, user: u32) -> bool {
     metadata.uid() == user || metadata.mode() & 0o004 != 0
 }
 
-/// Follows the links of a path, step by step. `None` where a step leads to what the kernel makes up, or where a link is
-/// somebody else's: only the user and root may decide what is read.
+/// Resolves the links of a path, step by step. `None` if a step leads to a file system of the kernel, or if a link
+/// belongs to another user: only the user and root may decide what is read.
 fn resolve(path: &Path, user: u32) -> Option<PathBuf> {
     let mut left = names(path)?;
     let (mut real, mut links) = (PathBuf::from("/"), 0);
@@ -69,7 +69,7 @@ fn resolve(path: &Path, user: u32) -> Option<PathBuf> {
             continue;
         }
         real.push(name);
-        if NO_FILES.iter().any(|folder| real.starts_with(folder)) {
+        if KERNEL_FOLDERS.iter().any(|folder| real.starts_with(folder)) {
             return None;
         }
         let metadata = fs::symlink_metadata(&real).ok()?;
@@ -77,7 +77,7 @@ fn resolve(path: &Path, user: u32) -> Option<PathBuf> {
             continue;
         }
         links += 1;
-        if links > MOST_LINKS || ![0, user].contains(&metadata.uid()) {
+        if links > MAX_LINKS || ![0, user].contains(&metadata.uid()) {
             return None;
         }
         let target = fs::read_link(&real).ok()?;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_a_source_is_read() {
+    fn only_sources_are_read() {
         let folder = Folder::new();
         let read = |name: &str, bytes: &[u8]| text(&folder.write(name, bytes));
         assert_eq!(read("a.py", b"x = 1\n").as_deref(), Some("x = 1\n"));
@@ -125,13 +125,13 @@ mod tests {
         assert_eq!(read("key.pem", b"#!secret"), None);
         assert_eq!(read("results.ipynb", b"{\"outputs\": [\"secret\"]}"), None);
         assert_eq!(read("binary.c", b"a\0b"), None);
-        assert_eq!(read("large.py", &vec![b'x'; (LARGEST + 1).try_into().unwrap_or(usize::MAX)]), None);
+        assert_eq!(read("large.py", &vec![b'x'; (MAX_SIZE + 1).try_into().unwrap_or(usize::MAX)]), None);
         assert!(text(folder.path()).is_none() && text(Path::new("<string>")).is_none());
         assert!(text(Path::new("/dev/zero")).is_none() && text(Path::new("a.py")).is_none());
     }
 
     #[test]
-    fn a_script_without_an_end_is_one_that_can_be_run() {
+    fn a_script_without_a_suffix_must_be_executable() {
         let folder = Folder::new();
         let script = folder.write("script", b"#!/bin/python\nx");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o600)).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_sources_only() {
+    fn links_are_followed_only_to_sources() {
         let folder = Folder::new();
         let real = folder.write("real/a.py", b"x = 1");
         folder.write("id_rsa", b"secret");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_by_way_of_what_the_kernel_makes_up() {
+    fn file_systems_of_the_kernel_are_not_read() {
         let folder = Folder::new();
         let file = folder.write("settings.py", b"SECRET_KEY = 1");
         assert!(text(&file).is_some());
@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn links_and_private_files_of_others_are_not_read() {
+    fn links_and_private_files_of_other_users_are_not_read() {
         let folder = Folder::new();
         let file = folder.write("a.py", b"x = 1");
         symlink("a.py", folder.file("link.py")).unwrap();
         let other = Origin::here().uid + 1;
         assert!(read(&file, other).is_some() && text(&folder.file("link.py")).is_some());
-        // For another user, a link of this one is somebody else's, unless this one is root.
+        // For another user, a link of this one is not trusted, unless this one is root.
         assert_eq!(read(&folder.file("link.py"), other).is_some(), Origin::here().uid == 0);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         assert!(read(&file, other).is_none() && text(&file).is_some());

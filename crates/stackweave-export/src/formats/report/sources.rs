@@ -1,4 +1,4 @@
-//! The sources of functions that cost something, as they can be read now.
+//! The sources of functions with costs, as they are now.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
@@ -18,7 +18,7 @@ use crate::included_sources::IncludedSources;
 use crate::options::SourceText;
 use crate::source::Source;
 
-/// How much goes into a page.
+/// The limits of the sources in a page.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     files: usize,
@@ -26,26 +26,26 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits { files: 400, bytes: 8 << 20 };
-/// What a file with costs is known to be like.
+/// The cost of a file, and its expected length.
 #[derive(Clone, Debug, Default)]
-struct Wanted {
+struct FileCost {
     share: f64,
-    /// The last line that anything is known to be on.
+    /// The greatest line number in the recording.
     last_line: u32,
 }
 
-/// A file as it can be read now.
+/// A source file as it is now.
 #[derive(Debug)]
 struct SourceFile {
     name: String,
     text: String,
-    /// Whether it is another than the one that ran.
+    /// Whether it was changed after the recording.
     is_changed: bool,
-    /// The folder that it was read from; `None` for a text that was given.
+    /// The folder that it was read from; `None` for a given text.
     folder: Option<PathBuf>,
 }
 
-/// Writes the texts of files, those with the greatest cost first. Returns their descriptions for the page's head.
+/// Writes the texts of files, those with the highest cost first. Returns their descriptions for the head.
 pub(super) fn write(
     source: &Source<'_>,
     names: &mut Names,
@@ -53,7 +53,7 @@ pub(super) fn write(
     blocks: &mut Blocks<'_>,
 ) -> io::Result<Value> {
     let user = Origin::here();
-    // Texts that the caller has given are no files of the reader's machine.
+    // Given texts are not files on this machine.
     let before = source.options().before.map_or(&[][..], |before| before.processes());
     let is_own = || source.processes().iter().chain(before).all(|process| process.is_made_by(&user));
     let may_read = source.options().sources.unwrap_or_else(is_own);
@@ -77,9 +77,9 @@ pub(super) fn write(
     Ok(Value::Array(descriptions))
 }
 
-/// The files that can be read, as many as there is room for. `reader` is the user who reads files, if they may be read.
+/// Returns the files that can be read, within the limits. `reader` is the user who reads files, if that is allowed.
 fn chosen(
-    wanted: Vec<(String, Wanted)>,
+    wanted: Vec<(String, FileCost)>,
     texts: &[SourceText],
     (began_wall_ns, reader): (i64, Option<u32>),
     limits: Limits,
@@ -103,9 +103,9 @@ fn chosen(
     chosen
 }
 
-/// The files of functions that cost something, with the greatest cost first.
-fn wanted(names: &Names, costs: &FunctionCosts) -> Vec<(String, Wanted)> {
-    let mut files: HashMap<&str, Wanted> = HashMap::new();
+/// Returns the files of functions with costs, those with the highest cost first.
+fn wanted(names: &Names, costs: &FunctionCosts) -> Vec<(String, FileCost)> {
+    let mut files: HashMap<&str, FileCost> = HashMap::new();
     let functions = names.functions();
     for (function, share) in functions.iter().zip(costs.shares()).filter(|(_, share)| *share > 0.0) {
         if let Some(file) = function.filename.as_deref() {
@@ -113,19 +113,20 @@ fn wanted(names: &Names, costs: &FunctionCosts) -> Vec<(String, Wanted)> {
         }
     }
     for (function, line) in names.lines() {
-        // Lines of a native function may be of other files.
+        // The lines of a native function may belong to other files.
         let function = functions.get(function).filter(|function| function.kind != FrameKind::Native);
         let file = function.and_then(|function| files.get_mut(function.filename.as_deref()?));
         if let Some(file) = file {
             file.last_line = file.last_line.max(line);
         }
     }
-    let mut files: Vec<(String, Wanted)> = files.into_iter().map(|(file, wanted)| (file.to_owned(), wanted)).collect();
+    let mut files: Vec<(String, FileCost)> =
+        files.into_iter().map(|(file, wanted)| (file.to_owned(), wanted)).collect();
     files.sort_by(|(name, a), (other, b)| b.share.total_cmp(&a.share).then_with(|| name.cmp(other)));
     files
 }
 
-/// Whether a file was written to after a time by the wall clock.
+/// Returns whether a file was written after a time of the wall clock.
 fn is_later(metadata: &Metadata, wall_ns: i64) -> bool {
     let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     written.is_none_or(|written| i128::try_from(written.as_nanos()).is_ok_and(|written| written > i128::from(wall_ns)))
@@ -138,12 +139,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_costs_most_goes_first() {
+    fn files_with_the_highest_cost_come_first() {
         let folder = Folder::new();
         let write = |number: u32| folder.write(&format!("{number}.py"), b"0123456789").display().to_string();
         let files: Vec<String> = (0..6).map(write).chain(["/no/such.py".to_owned()]).rev().collect();
         let chosen = |files_limit, bytes| {
-            let wanted = files.iter().map(|file| (file.clone(), Wanted::default())).collect();
+            let wanted = files.iter().map(|file| (file.clone(), FileCost::default())).collect();
             let all = chosen(wanted, &[], (i64::MAX, Some(Origin::here().uid)), Limits { files: files_limit, bytes });
             all.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
@@ -153,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_goes_before_what_is_read() {
+    fn given_texts_come_before_files() {
         let folder = Folder::new();
         let file = folder.write("a.py", b"of the disk").display().to_string();
         let given = SourceText { file: file.clone(), name: "In [1]".to_owned(), text: "given".to_owned() };
         let cell = SourceText { file: "<ipython-input-2>".to_owned(), ..given.clone() };
-        let wanted = [&file, &cell.file, &"<string>".to_owned()].map(|name| (name.clone(), Wanted::default()));
+        let wanted = [&file, &cell.file, &"<string>".to_owned()].map(|name| (name.clone(), FileCost::default()));
         let all = chosen(wanted.to_vec(), &[given, cell], (i64::MIN, None), LIMITS);
-        let seen: Vec<_> = all.iter().map(|file| (&*file.text, file.is_changed)).collect();
-        assert_eq!(seen, [("given", false), ("given", false)]);
+        let texts: Vec<_> = all.iter().map(|file| (&*file.text, file.is_changed)).collect();
+        assert_eq!(texts, [("given", false), ("given", false)]);
     }
 }

@@ -1,11 +1,11 @@
-//! A short name for what ran: the program with its arguments, without the interpreter and without our own command.
+//! A short name of a program: with its arguments, without the interpreter and the recording command.
 
-const RECORDERS: [&str; 4] = ["trace", "memory", "run", "dynamo"];
+const RECORDERS: [&str; 4] = ["trace", "memory", "record", "dynamo"];
 
-/// What a command line is about.
+/// Returns the short name of a command line.
 pub(super) fn short_title(words: &[String]) -> Option<String> {
     let (first, rest) = words.split_first()?;
-    let rest = match ours(rest) {
+    let rest = match recorded_command(rest) {
         Some(behind) => &behind[behind.iter().position(|word| is_program(word))?..],
         None if file_name(first).starts_with("python") => &rest[rest.iter().position(|word| is_program(word))?..],
         None => words,
@@ -16,16 +16,16 @@ pub(super) fn short_title(words: &[String]) -> Option<String> {
     Some(all.collect::<Vec<_>>().join(" "))
 }
 
-/// What stands behind the name of a recorder, if it is our command that was run.
-fn ours(words: &[String]) -> Option<&[String]> {
-    let place = words.windows(2).position(|two| {
+/// Returns the words after the name of a recorder, if this is a command of Stackweave.
+fn recorded_command(words: &[String]) -> Option<&[String]> {
+    let index = words.windows(2).position(|two| {
         let is_recorder = RECORDERS.contains(&two[1].as_str());
         is_recorder && file_name(&two[0]) == "stackweave"
     })?;
-    words.get(place + 2..)
+    words.get(index + 2..)
 }
 
-/// A script, or what says that a module or code follows.
+/// Returns whether a word is a script, or announces a module or code.
 fn is_program(word: &str) -> bool {
     word == "-m" || word == "-c" || matches!(word.rsplit_once('.'), Some((_, "py" | "pyz")))
 }
@@ -43,17 +43,17 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_is_told_without_what_ran_it() {
+    fn the_program_is_named_without_the_interpreter_and_the_recorder() {
         let same = |line: &str, short: &str| assert_eq!(title(line).as_deref(), Some(short));
         same("/opt/bin/python3 -m stackweave trace -o out.swv /srv/app/train.py --epochs 2", "train.py --epochs 2");
         same("/opt/bin/python3 /opt/bin/stackweave memory --native -m app.main x", "-m app.main x");
-        same("python3 -m stackweave run --only calls serve.py 80", "serve.py 80");
+        same("python3 -m stackweave record --only calls serve.py 80", "serve.py 80");
         same("python3.12 -W ignore serve.py", "serve.py");
         same("/usr/sbin/server --port 80", "server --port 80");
     }
 
     #[test]
-    fn what_is_not_understood_has_no_short_name() {
+    fn an_unknown_command_line_has_no_short_name() {
         assert_eq!([title("python3"), title("python3 -m stackweave trace")], [None, None]);
         assert_eq!(short_title(&[]), None);
     }

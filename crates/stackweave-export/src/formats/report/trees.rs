@@ -1,27 +1,27 @@
-//! Who called whom: a tree for each measure, device and thread.
+//! The call trees: one for each measure, device and thread.
 
 use serde_json::{Value, json};
 use stackweave_profile::{FrameIndex, Measure, MeasuredProfile};
 
 use super::blocks::{Blocks, Columns};
 use super::costs::FunctionCosts;
-use super::fold::{Folded, folded};
+use super::fold::{FoldedNode, folded};
 use super::head::Threads;
 use super::names::Names;
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// A page gets no more nodes of one tree.
-const MOST_NODES: usize = 400_000;
+/// The maximum number of nodes of a tree in the page.
+const MAX_NODES: usize = 400_000;
 
-/// What was written.
+/// The result of writing the trees.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
-    /// What the head tells of them.
-    pub(super) told: Vec<Value>,
+    /// The head entries of the trees.
+    pub(super) entries: Vec<Value>,
     pub(super) costs: FunctionCosts,
     pub(super) has_memory: bool,
-    /// Whether something took time, or was sampled.
+    /// Whether calls or samples were recorded.
     pub(super) has_time: bool,
 }
 
@@ -35,20 +35,20 @@ pub(super) fn write(
     let mut trees = Trees::default();
     let all = source.every_measure()?;
     for process in 0..source.processes().len() {
-        let thread = |number: Option<u32>| threads.place(process, number?);
-        trees.add(source.seen(&all, process), ("after", &thread), names, blocks)?;
+        let thread = |number: Option<u32>| threads.index(process, number?);
+        trees.add(source.visible_profiles(&all, process), ("after", &thread), names, blocks)?;
     }
     drop(all);
     if let Some((all, processes)) = source.every_measure_before()? {
         for process in 0..processes {
-            trees.add(source.seen(&all, process), ("before", &|_| None), names, blocks)?;
+            trees.add(source.visible_profiles(&all, process), ("before", &|_| None), names, blocks)?;
         }
     }
     Ok(trees)
 }
 
 impl Trees {
-    /// Writes those of a process, of one side.
+    /// Writes the trees of a process, for one side of a comparison.
     fn add(
         &mut self,
         parts: impl Iterator<Item = MeasuredProfile>,
@@ -59,11 +59,11 @@ impl Trees {
         for part in parts {
             let functions = part.profile.functions();
             let frames = if side == "before" { names.extend_by_version(functions) } else { names.extend(functions) };
-            let nodes = folded(&part.profile, MOST_NODES);
+            let nodes = folded(&part.profile, MAX_NODES);
             self.has_memory |= part.profile.measure().is_memory();
             self.has_time |= matches!(part.profile.measure(), Measure::WallTime | Measure::Samples);
             self.costs.add(&part, names, &frames);
-            self.told.push(json!({
+            self.entries.push(json!({
                 "measure": part.profile.measure().as_str(),
                 "device": part.device,
                 "thread": thread(part.thread),
@@ -78,12 +78,12 @@ impl Trees {
     }
 }
 
-fn columns(nodes: &[Folded], frames: &[FrameIndex]) -> Columns {
+fn columns(nodes: &[FoldedNode], frames: &[FrameIndex]) -> Columns {
     let mut columns = Columns::default();
-    columns.plain(nodes.iter().enumerate().map(|(place, node)| (place - node.parent) as u64));
-    let frame = |node: &Folded| frames.get(node.frame).map_or(0, |frame| frame.index() as u64);
+    columns.plain(nodes.iter().enumerate().map(|(index, node)| (index - node.parent) as u64));
+    let frame = |node: &FoldedNode| frames.get(node.frame).map_or(0, |frame| frame.index() as u64);
     columns.plain(nodes.iter().map(frame));
     columns.plain(nodes.iter().map(|node| node.calls));
-    columns.signed(nodes.iter().map(|node| node.own));
+    columns.signed(nodes.iter().map(|node| node.self_cost));
     columns
 }

@@ -1,4 +1,4 @@
-//! The frames that profiles share, by their place in one list.
+//! The frames that all profiles share, by their index.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use super::write_text;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
-/// Functions, or lines of them if these are told apart.
+/// Functions, or their lines if lines are separate.
 pub(super) struct Frames {
     functions: FunctionTable,
     processes: Vec<ProcessFrames>,
@@ -18,12 +18,12 @@ pub(super) struct Frames {
 struct ProcessFrames {
     names: RecordedNames,
     visible: VisibleFrames,
-    /// What each frame of the recording stands for, innermost first.
+    /// The functions of each frame of the recording, innermost first.
     indices: HashMap<u32, Box<[usize]>>,
 }
 
 impl Frames {
-    /// The frames that these costs are of.
+    /// Collects the frames of these costs.
     pub(super) fn of(source: &Source<'_>, costs: &RecordedCosts<'_>, measures: &[Measure]) -> Self {
         let mut functions = FunctionTable::default();
         let mut processes = Vec::new();
@@ -47,9 +47,9 @@ impl Frames {
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (place, frame) in self.functions.frames().iter().enumerate() {
+        for (index, frame) in self.functions.frames().iter().enumerate() {
             let function = self.functions.function(frame.function);
-            out.write_all(if place == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
+            out.write_all(if index == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
             write_text(out, function.full_name())?;
             if let Some(file) = function.filename.as_ref().or(function.module_name()) {
                 out.write_all(b",\"file\":")?;
@@ -63,7 +63,7 @@ impl Frames {
         Ok(())
     }
 
-    /// A stack of a process, to be built from its outermost frame on.
+    /// Starts a stack of a process, which is built from its outermost frame.
     pub(super) fn path(&mut self, process: usize) -> Path<'_> {
         Path { frames: &mut self.processes[process], pushed: Vec::new(), indices: Vec::new(), popped: Vec::new() }
     }
@@ -79,20 +79,20 @@ pub(super) struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// What is seen of a frame, outermost first.
+    /// Adds a frame, and returns its visible functions, outermost first.
     pub(super) fn push(&mut self, frame: u32) -> &[usize] {
         let ProcessFrames { names, visible, indices } = &mut *self.frames;
         let mut is_library = self.pushed.last().is_some_and(|(_, is_library)| *is_library);
-        let seen = visible.seen(frame, names.of(frame), &mut is_library);
+        let seen = visible.visible_bits(frame, names.of(frame), &mut is_library);
         let length = self.indices.len();
         let of_frame = indices.get(&frame).map(AsRef::as_ref).unwrap_or_default();
-        let innermost_first = of_frame.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1);
+        let innermost_first = of_frame.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1);
         self.indices.extend(innermost_first.rev().map(|(_, index)| *index));
         self.pushed.push((length, is_library));
         &self.indices[length..]
     }
 
-    /// What is seen of the frame that was pushed last, innermost first. It is gone then.
+    /// Removes the last frame, and returns its visible functions, innermost first.
     pub(super) fn pop(&mut self) -> &[usize] {
         let length = self.pushed.pop().map_or(0, |(length, _)| length);
         self.popped.clear();

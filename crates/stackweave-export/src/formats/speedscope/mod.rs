@@ -1,6 +1,6 @@
-//! speedscope's JSON: for each thread a profile of what began and ended, and one of what was sampled or allocated.
+//! speedscope's JSON: for each thread a profile of its calls and spans, and one of its samples or allocations.
 //!
-//! Frames come first, then events as they are read. The values of samples stand behind all of their stacks, so threads with
+//! Frames come first, then events as they are read. The values of samples follow all of their stacks, so threads with
 //! samples are read twice.
 
 mod frames;
@@ -48,7 +48,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     Ok(out.write_all(b"\n]}\n")?)
 }
 
-/// A thread, and what it cost altogether.
+/// A thread with its total cost.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     process: usize,
@@ -57,26 +57,26 @@ struct Thread {
 }
 
 impl Thread {
-    fn place(self) -> (usize, u32) {
+    fn index(self) -> (usize, u32) {
         (self.process, self.number)
     }
 }
 
-/// The threads that something of this measure happened on.
+/// Returns the threads with events of this measure.
 fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<Thread> {
     let mut threads: Vec<Thread> = Vec::new();
     costs.visit(measure, |cost| {
         let number = cost.thread.unwrap_or(0);
         match threads.iter_mut().rfind(|thread| thread.process == cost.process && thread.number == number) {
-            Some(known) => known.total = known.total.saturating_add(cost.own),
-            None => threads.push(Thread { process: cost.process, number, total: cost.own }),
+            Some(known) => known.total = known.total.saturating_add(cost.self_cost),
+            None => threads.push(Thread { process: cost.process, number, total: cost.self_cost }),
         }
     });
     threads.sort_by_key(|thread| (thread.process, thread.number));
     threads
 }
 
-/// A profile on its way out.
+/// A profile that is being written.
 struct ThreadProfile<'s, 'a> {
     source: &'s Source<'a>,
     frames: &'s mut Frames,
@@ -112,7 +112,7 @@ impl ThreadProfile<'_, '_> {
         write!(out, ",\"startValue\":{},\"endValue\":{},\"events\":[", range.start, range.end)?;
         let mut path = self.frames.path(self.thread.process);
         let mut separator = "";
-        visit_thread(self.source, self.thread.place(), &mut |happening| {
+        visit_thread(self.source, self.thread.index(), &mut |happening| {
             let (kind, frames) = match &happening.what {
                 What::Begin(span) => ("O", path.push(span.frame)),
                 What::End(..) => ("C", path.pop()),
@@ -154,26 +154,26 @@ impl ThreadProfile<'_, '_> {
         Ok(out.write_all(b"]}")?)
     }
 
-    /// What can only be known at the end has no order of time.
+    /// Writes costs that are known only at the end, without an order of time.
     fn write_costs(&mut self, costs: &RecordedCosts<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
         self.write_sampled_head(out)?;
         let mut rows: Vec<(RecordedStack, i64)> = Vec::new();
         costs.visit(self.measure, |cost| {
             if (cost.process, cost.thread) == (self.thread.process, Some(self.thread.number)) {
-                rows.push((cost.stack, cost.own));
+                rows.push((cost.stack, cost.self_cost));
             }
         });
         let mut outermost_first = Vec::new();
-        for (place, (stack, _)) in rows.iter().enumerate() {
-            out.write_all(if place == 0 { b"\n" } else { b",\n" })?;
+        for (index, (stack, _)) in rows.iter().enumerate() {
+            out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
             outermost_first.clear();
             outermost_first.extend(costs.frames_of(*stack));
             outermost_first.reverse();
             write_stack(&mut self.frames.path(self.thread.process), &outermost_first, out)?;
         }
         out.write_all(b"],\"weights\":[")?;
-        for (place, (_, own)) in rows.iter().enumerate() {
-            write!(out, "{}{own}", if place == 0 { "" } else { "," })?;
+        for (index, (_, own)) in rows.iter().enumerate() {
+            write!(out, "{}{own}", if index == 0 { "" } else { "," })?;
         }
         Ok(out.write_all(b"]}")?)
     }
@@ -187,11 +187,12 @@ impl ThreadProfile<'_, '_> {
         write!(out, ",\"startValue\":0,\"endValue\":{},\"samples\":[", self.thread.total)
     }
 
-    /// Shows the values of the measure, in the order of time: with the spans around, the stack (0 if there is none) and the value.
+    /// Visits the values of the measure in the order of time, with the spans around, the stack (0 if there is none) and
+    /// the value.
     fn visit_values(&mut self, value: &mut ShowValue<'_>) -> Result<(), ExportError> {
         let mut path = self.frames.path(self.thread.process);
         let measure = self.measure;
-        visit_thread(self.source, self.thread.place(), &mut |happening| match value_of(happening, measure) {
+        visit_thread(self.source, self.thread.index(), &mut |happening| match value_of(happening, measure) {
             Some((stack, number)) => value(&mut path, happening.around, stack, number),
             None => Ok(()),
         })
@@ -200,7 +201,7 @@ impl ThreadProfile<'_, '_> {
 
 type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Result<(), ExportError> + 'v;
 
-/// The stack of what is counted, and how much it counts.
+/// Returns the stack and the value of an event.
 fn value_of(happening: &Happening<'_>, measure: Measure) -> Option<(u32, i64)> {
     match (&happening.what, measure) {
         (What::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),

@@ -1,27 +1,27 @@
-//! A caching allocator with two devices, of which every kind of event is there.
+//! A caching allocator with two devices and every kind of event.
 
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::events;
-use stackweave_tapes::{At, Tape, span, stack_word};
+use stackweave_tapes::{EventTime, Tape, span, stack_word};
 
 use super::examples::{MAIN_THREAD, WORKER};
 use super::memory::memory_tape;
 
 pub const MIB: u64 = 1 << 20;
-/// The pool (3, 0), which `PyTorch` would have made for a graph.
+/// The pool (3, 0), as `PyTorch` makes them for graphs.
 pub const GRAPH: u64 = 1 << 63 | 3;
-/// What a device has free when its allocator fails.
+/// The free memory of a device when its allocator fails.
 pub const DEVICE_FREE: u64 = 1 << 30;
 
-/// The bytes that a snapshot says are active.
+/// The active bytes of a snapshot.
 pub const SNAPSHOT_SIZE: u64 = 1_049_088;
 
-/// Where a block or a segment is: device, stream, pool.
-pub type Where = (i64, u64, u64);
+/// The location of a block or a segment: device, stream, pool.
+pub type DeviceLocation = (i64, u64, u64);
 
-pub const FIRST: Where = (0, 0, 0);
-pub const OF_GRAPH: Where = (0, 0, GRAPH);
-pub const SECOND: Where = (1, 7, 5);
+pub const FIRST: DeviceLocation = (0, 0, 0);
+pub const OF_GRAPH: DeviceLocation = (0, 0, GRAPH);
+pub const SECOND: DeviceLocation = (1, 7, 5);
 
 /// The stacks of the tape.
 pub struct Stacks {
@@ -52,52 +52,70 @@ impl CudaTape {
         Self { memory, stacks }
     }
 
-    pub fn event(&mut self, at: At, kind: &EventKind, (address, size): (u64, u64), (stack, of): (&[RawFrame], Where)) {
+    pub fn event(
+        &mut self,
+        at: EventTime,
+        kind: &EventKind,
+        (address, size): (u64, u64),
+        (stack, of): (&[RawFrame], DeviceLocation),
+    ) {
         let (device, stream, pool) = of;
         let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool];
         self.memory.event(at, kind, &words);
     }
 
-    /// Begins (1) or ends (2) an account.
-    pub fn state(&mut self, at: At, state: u64) {
+    /// Begins (1) or ends (2) an allocator state.
+    pub fn state(&mut self, at: EventTime, state: u64) {
         self.memory.event(at, &events::HOST_STATE, &[state, 0]);
     }
 
-    pub fn segment(&mut self, at: At, (address, size): (u64, u64), (stack, of): (&[RawFrame], Where), flags: u64) {
+    pub fn segment(
+        &mut self,
+        at: EventTime,
+        (address, size): (u64, u64),
+        (stack, of): (&[RawFrame], DeviceLocation),
+        flags: u64,
+    ) {
         let (device, stream, pool) = of;
         let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool, flags];
         self.memory.event(at, &events::SEGMENT_STATE, &words);
     }
 
-    /// A block with its real size and what was asked for.
-    pub fn block(&mut self, at: At, block: (u64, u64, u64), (stack, of): (&[RawFrame], Where), flags: u64) {
-        let ((address, size, asked), (device, stream, pool)) = (block, of);
-        let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool, asked, flags];
+    /// Records a block with its real and its requested size.
+    pub fn block(
+        &mut self,
+        at: EventTime,
+        block: (u64, u64, u64),
+        (stack, of): (&[RawFrame], DeviceLocation),
+        flags: u64,
+    ) {
+        let ((address, size, requested), (device, stream, pool)) = (block, of);
+        let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool, requested, flags];
         self.memory.event(at, &events::BLOCK_STATE, &words);
     }
 
-    /// The account of what there is after [`cuda_events`].
-    pub fn account(&mut self, at: At) {
+    /// Records the state of the allocator after [`cuda_events`].
+    pub fn account(&mut self, at: EventTime) {
         self.state(at, 1);
         self.account_of_first(at);
         self.account_of_second(at);
         self.state(at, 2);
     }
 
-    pub fn account_of_first(&mut self, at: At) {
+    pub fn account_of_first(&mut self, at: EventTime) {
         let stacks = self.stacks();
         let Stacks { before, load, .. } = &stacks;
         self.segment(at, (0x10_0000, 2 * MIB), (before, FIRST), 0);
         self.block(at, (0x10_0000, 512, 500), (&[], FIRST), 0);
         self.block(at, (0x10_0200, 512, 100), (load, FIRST), 3);
         self.block(at, (0x10_0400, 2 * MIB - 1024, 0), (&[], FIRST), 0);
-        // As the recorder tells them: without a stack.
+        // Like the recorder, without a stack.
         self.segment(at, (0x100_0000, 20 * MIB), (&[], OF_GRAPH), 1);
         self.block(at, (0x100_0000, MIB, 1_000_000), (&[], OF_GRAPH), 2);
         self.block(at, (0x110_0000, 19 * MIB, 0), (&[], OF_GRAPH), 0);
     }
 
-    fn account_of_second(&mut self, at: At) {
+    fn account_of_second(&mut self, at: EventTime) {
         let stacks = self.stacks();
         let Stacks { step, load, .. } = &stacks;
         self.segment(at, (0x200_0000, 38 * MIB), (step, SECOND), 3);
@@ -112,7 +130,7 @@ impl CudaTape {
     }
 }
 
-/// Every kind of event of a host, one microsecond after another; no account.
+/// Records every kind of host event, one per microsecond, without an allocator state.
 pub fn cuda_events() -> CudaTape {
     let mut tape = CudaTape::new();
     let stacks = tape.stacks();
@@ -132,7 +150,7 @@ pub fn cuda_events() -> CudaTape {
     tape.event(on(12_000), &events::SEGMENT_MAP, (0x340_0000, 20 * MIB), (load, SECOND));
     tape.event((WORKER, 13_000), &events::HOST_ALLOCATE, (0x200_0000, 30_000_000), (step, SECOND));
     tape.event(on(14_000), &events::HOST_ALLOCATE, (0x3e0_0000, 4000), (load, SECOND));
-    // Blocks that nobody saw being taken.
+    // Frees of blocks whose allocation was not recorded.
     tape.event(on(15_000), &events::HOST_FREE_REQUESTED, (0x10_1000, 512), (&[], FIRST));
     tape.event(on(16_000), &events::HOST_FREE_COMPLETED, (0x10_1000, 512), (main, FIRST));
     tape.event(on(17_000), &events::HOST_FREE, (0x10_2000, 256), (main, FIRST));

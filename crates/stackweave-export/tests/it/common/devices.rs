@@ -1,4 +1,4 @@
-//! Recordings of a host that has devices, with figures that are known.
+//! Recordings of a host with devices, with known figures.
 
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::events;
@@ -8,14 +8,14 @@ use stackweave_tapes::{Tape, span, stack_word};
 use super::examples::{MAIN_THREAD, PID, example_start};
 
 pub const MIB: u64 = 1 << 20;
-/// A pool that a host numbers by itself.
+/// A pool with a number from the host.
 pub const PRIVATE_POOL: u64 = 1 << 63 | 3;
 
-/// What the allocator of a host says about one of its devices.
+/// The events of a host's allocator for one of its devices.
 struct Host {
     tape: Tape,
     device: u64,
-    /// That of the segment which an account named last.
+    /// The pool of the last segment in the allocator state.
     pool: u64,
 }
 
@@ -31,13 +31,13 @@ impl Host {
         self.tape.event((MAIN_THREAD, ticks), kind, words);
     }
 
-    /// What is told from now on is of this device.
+    /// Selects the device of the following events.
     fn device(&mut self, device: u64) {
         self.device = device;
     }
 
-    /// A block or a segment: address, bytes, pool.
-    fn tell(&mut self, at: u64, kind: &EventKind, (address, size, pool): (u64, u64, u64), stack: &[RawFrame]) {
+    /// Records a block or a segment: address, bytes, pool.
+    fn record(&mut self, at: u64, kind: &EventKind, (address, size, pool): (u64, u64, u64), stack: &[RawFrame]) {
         self.event(at, kind, &[address, size, stack_word(stack), self.device, 7, pool]);
     }
 
@@ -47,7 +47,7 @@ impl Host {
         self.event(at, &events::HOST_OUT_OF_MEMORY, &words);
     }
 
-    /// An account begins (1), or ends (2).
+    /// Begins (1) or ends (2) an allocator state.
     fn account(&mut self, at: u64, state: u64, reason: u64) {
         self.event(at, &events::HOST_STATE, &[state, reason]);
     }
@@ -57,14 +57,14 @@ impl Host {
         self.event(at, &events::SEGMENT_STATE, &[address, size, 0, self.device, 7, pool, flags]);
     }
 
-    fn block_state(&mut self, at: u64, (address, size, asked): (u64, u64, u64), flags: u64, stack: &[RawFrame]) {
-        let words = [address, size, stack_word(stack), self.device, 7, self.pool, asked, flags];
+    fn block_state(&mut self, at: u64, (address, size, requested): (u64, u64, u64), flags: u64, stack: &[RawFrame]) {
+        let words = [address, size, stack_word(stack), self.device, 7, self.pool, requested, flags];
         self.event(at, &events::BLOCK_STATE, &words);
     }
 }
 
-/// Two devices of a host, and nothing else. On the first, of 64 MiB, 12 MiB were there before, a block waits until it is free,
-/// a pool comes and goes, and a request can't be met: the allocator gives an account of itself then.
+/// Records two devices of a host, and nothing else. On the first, of 64 MiB, 12 MiB existed before, a free is pending
+/// for a while, a pool appears and disappears, and a request fails: the allocator then reports its state.
 pub fn devices(pid: u32) -> Tape {
     let options = [("recorder", "memory"), ("device.0.name", "NVIDIA H200"), ("device.0.total", "67108864")];
     let mut host = Host::started(pid, &options);
@@ -73,28 +73,28 @@ pub fn devices(pid: u32) -> Tape {
     let load = Tape::at(host.tape.python("load", "/app/data.py", 5), 6);
     let before = [span("allocated before the recording")];
     let base = 0x7f00_0000_0000;
-    host.tell(10, &events::SEGMENT_PRESENT, (base, 20 * MIB, 0), &before);
-    host.tell(20, &events::HOST_PRESENT, (base, 12 * MIB, 0), &before);
-    host.tell(100, &events::SEGMENT, (base + 32 * MIB, 20 * MIB, 0), &[load, main]);
-    host.tell(110, &events::HOST_ALLOCATE, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
-    host.tell(200, &events::SEGMENT_MAP, (base + 64 * MIB, 2 * MIB, PRIVATE_POOL), &[step, main]);
-    host.tell(210, &events::HOST_ALLOCATE, (base + 64 * MIB, MIB, PRIVATE_POOL), &[step, main]);
-    host.tell(300, &events::HOST_ALLOCATE, (base + 42 * MIB, 5 * MIB, 0), &[step, main]);
-    host.tell(400, &events::HOST_FREE_REQUESTED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.record(10, &events::SEGMENT_PRESENT, (base, 20 * MIB, 0), &before);
+    host.record(20, &events::HOST_PRESENT, (base, 12 * MIB, 0), &before);
+    host.record(100, &events::SEGMENT, (base + 32 * MIB, 20 * MIB, 0), &[load, main]);
+    host.record(110, &events::HOST_ALLOCATE, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.record(200, &events::SEGMENT_MAP, (base + 64 * MIB, 2 * MIB, PRIVATE_POOL), &[step, main]);
+    host.record(210, &events::HOST_ALLOCATE, (base + 64 * MIB, MIB, PRIVATE_POOL), &[step, main]);
+    host.record(300, &events::HOST_ALLOCATE, (base + 42 * MIB, 5 * MIB, 0), &[step, main]);
+    host.record(400, &events::HOST_FREE_REQUESTED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.out_of_memory(500, (30 * MIB, 4 * MIB, 0), &[step, main]);
     host.account(510, 1, 1);
     host.segment_state(510, (base, 20 * MIB, 0), 1);
     host.block_state(510, (base, 12 * MIB, 12 * MIB), 3, &before);
     host.block_state(510, (base + 12 * MIB, 8 * MIB, 0), 0, &[]);
     host.segment_state(510, (base + 32 * MIB, 20 * MIB, 0), 1);
-    // The recorder has no stack for what was given back.
+    // The recorder has no stack for frees.
     host.block_state(510, (base + 32 * MIB, 10 * MIB, 10 * MIB - 100), 2, &[]);
     host.block_state(510, (base + 42 * MIB, 5 * MIB, 5 * MIB), 3, &[step, main]);
     host.block_state(510, (base + 47 * MIB, 5 * MIB, 0), 0, &[]);
     host.account(510, 2, 1);
-    host.tell(600, &events::HOST_FREE_COMPLETED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.record(600, &events::HOST_FREE_COMPLETED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.device(1);
-    host.tell(700, &events::HOST_ALLOCATE, (base, 512, 0), &[load, main]);
-    host.tell(800, &events::HOST_FREE, (base, 512, 0), &[]);
+    host.record(700, &events::HOST_ALLOCATE, (base, 512, 0), &[load, main]);
+    host.record(800, &events::HOST_FREE, (base, 512, 0), &[]);
     host.tape
 }

@@ -1,4 +1,4 @@
-//! Recordings whose trees are known.
+//! Recordings with known trees.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,15 +12,15 @@ pub const MAIN_THREAD: u32 = 1;
 pub const WORKER: u32 = 2;
 pub const PID: u32 = 4242;
 pub const WORKER_TID: u32 = 4243;
-/// When the example began, in nanoseconds since 1970.
+/// The start of the example, in nanoseconds since 1970.
 pub const STARTED_NS: i64 = 1_700_000_000_123_456_789;
 /// A return address in `libkernel.so`, where `inner` is inlined into `outer`.
 pub const KERNEL: u64 = 0x7f00_0000_1234;
 
-/// A path of the example's tree, outermost function first, with calls, own and total nanoseconds.
+/// A path of the example's tree, outermost function first, with calls, self and total nanoseconds.
 pub type Path = (&'static [&'static str], u64, i64, i64);
 
-/// The tree of [`example`], worked out by hand, callers before what they call.
+/// The tree of [`example`], computed by hand, callers before callees.
 pub const TREE: [Path; 9] = [
     (&["main"], 1, 600, 3000),
     (&["main", "Model.step"], 2, 800, 2400),
@@ -32,10 +32,10 @@ pub const TREE: [Path; 9] = [
     (&["fib"], 1, 900, 1000),
     (&["fib", "load batch"], 1, 100, 100),
 ];
-/// What all of it cost.
+/// The total time.
 pub const TOTAL: i64 = 4000;
 
-/// By function: name, calls, primitive calls, own and total nanoseconds.
+/// By function: name, calls, primitive calls, self and total nanoseconds.
 pub const STATISTICS: [(&str, u64, u64, i64, i64); 6] = [
     ("main", 1, 1, 600, 3000),
     ("Model.step", 2, 2, 800, 2400),
@@ -55,21 +55,21 @@ struct Frames {
     kernel: RawFrame,
 }
 
-/// Two threads, recursion, Python, native and label frames, inlined calls, counters, instants with and without details,
-/// samples, allocations. Its time is that of [`TREE`].
+/// Records two threads, recursion, Python, native and label frames, inlined calls, counters, instants with and without
+/// details, samples and allocations. The times are those of [`TREE`].
 ///
-/// Samples: weight 3 on main;Model.step;outer;inner and 2 on fib. Allocations: 4096 bytes on main;Model.step that are
-/// freed, 100 bytes on main;Model.step;fib and 28 bytes on nothing that stay.
+/// Samples: weight 3 on main;Model.step;outer;inner and 2 on fib. Allocations: 4096 bytes on main;Model.step, which are
+/// freed, and 100 bytes on main;Model.step;fib and 28 bytes without a stack, which are not.
 pub fn example() -> Tape {
     example_from(&example_start())
 }
 
-/// The same with a slower clock: so many ticks a second.
+/// Records the same with a slower clock.
 pub fn example_with_ticks(ticks_per_second: u64) -> Tape {
     example_from(&Start { ticks_per_second, ..example_start() })
 }
 
-/// The process of the example.
+/// Returns the process of the example.
 pub fn example_start() -> Start {
     Start {
         pid: PID,
@@ -84,7 +84,7 @@ pub fn example_start() -> Start {
     }
 }
 
-/// The same as another process.
+/// Records the same as another process.
 pub fn example_from(start: &Start) -> Tape {
     let mut tape = Tape::started(start);
     tape.thread(MAIN_THREAD, PID, "main");
@@ -145,7 +145,7 @@ fn record_spans(tape: &mut Tape, Frames { main, step, fib, load, kernel }: Frame
     tape.allocate(on(1600), (0x5000, 28), &[]);
 }
 
-/// Names that a format must not trip over. The empty one is told apart from no name.
+/// Returns names that formats must handle. The empty name differs from no name.
 pub fn nasty_names() -> Vec<String> {
     let names = [
         "</script><script>alert(1)</script>",
@@ -165,8 +165,8 @@ pub fn nasty_names() -> Vec<String> {
     names
 }
 
-/// Each of [`nasty_names`] in turn as a label, as a Python function in a file of that name, and, once, as what holds native
-/// code whose path is not UTF-8. Each takes 10 ns itself and is called by the one before.
+/// Records each of [`nasty_names`] as a label, as a Python function in a file of that name, and, once, as native code
+/// in a module whose path is not UTF-8. Each takes 10 ns of self time and is called by the one before.
 pub fn nasty() -> Tape {
     let mut tape = Tape::started(&Start {
         pid: 7,
@@ -198,7 +198,7 @@ pub fn nasty() -> Tape {
     tape
 }
 
-/// Threads that begin and end spans at random, and now and then sample, allocate, free and count.
+/// Records threads that begin and end spans at random, with some samples, allocations, frees and counters.
 pub fn random(seed: u64, events: usize) -> Tape {
     println!("seed {seed}");
     let mut random = Random::new(seed);

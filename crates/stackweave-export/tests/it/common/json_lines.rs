@@ -1,10 +1,10 @@
-//! A reader of JSON lines that knows nothing of the writer: events get the frames back that they refer to.
+//! A reader of JSON lines that is independent of the writer: it resolves references to frames.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Returns the events of a file, each with `frames`, innermost first, in place of `stack`, and with its `caller` as a frame.
+/// Returns the events of a file, each with `frames`, innermost first, instead of `stack`, and with `caller` as a frame.
 pub fn read_json_lines(text: &str) -> Vec<Value> {
     let mut frames: HashMap<u64, Value> = HashMap::new();
     let mut stacks: HashMap<u64, (Option<u64>, u64)> = HashMap::new();
@@ -29,7 +29,7 @@ pub fn read_json_lines(text: &str) -> Vec<Value> {
                 assert!(callers.is_none_or(|callers| stacks.contains_key(&callers)));
                 assert!(stacks.insert(id, (callers, frame)).is_none(), "a stack is defined once");
             }
-            other => panic!("{other} is not known"),
+            other => panic!("unknown definition {other}"),
         }
     }
     events

@@ -1,4 +1,4 @@
-//! A recording of memory whose figures are known.
+//! A recording of memory with known figures.
 
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::Start;
@@ -6,7 +6,7 @@ use stackweave_tapes::{Tape, span, stack_word};
 
 use super::examples::{MAIN_THREAD, PID, WORKER, WORKER_TID, example_start};
 
-/// A process with two threads whose memory is recorded.
+/// Starts a process with two threads that records memory.
 pub fn memory_tape(options: &[(&str, &str)]) -> Tape {
     memory_tape_of(PID, options)
 }
@@ -19,15 +19,15 @@ fn memory_tape_of(pid: u32, options: &[(&str, &str)]) -> Tape {
     tape
 }
 
-/// Two threads that take and give back blocks and mappings; a mapping that is given back in part, a free that did not happen,
-/// a block that is given back by another thread, one that was never seen to be taken, tags, and a host with two devices.
+/// Records two threads that allocate and free blocks and mappings; a mapping that is freed in part, a free that failed,
+/// a block that is freed by another thread, a free of an unknown block, tags, and a host with two devices.
 ///
-/// The process's own memory is [`OWN_CURVE`].
+/// The heap of the process is [`OWN_CURVE`].
 pub fn memory() -> Tape {
     memory_of(PID)
 }
 
-/// The same in another process.
+/// Records the same in another process.
 pub fn memory_of(pid: u32) -> Tape {
     let mut tape = memory_tape_of(pid, &[("recorder", "memory"), ("memory.mode", "history")]);
     let functions = [("main", "/app/train.py", 1), ("Model.step", "/app/model.py", 10), ("load", "/app/load.py", 3)];
@@ -63,7 +63,7 @@ pub fn memory_of(pid: u32) -> Tape {
     tape
 }
 
-/// The process's own memory of [`memory`] when it changes: time and bytes.
+/// The heap of [`memory`] at each change: time and bytes.
 pub const OWN_CURVE: [(u64, u64); 10] = [
     (1000, 1000),
     (2000, 3000),

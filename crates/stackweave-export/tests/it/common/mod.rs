@@ -1,4 +1,4 @@
-//! What the tests share: recordings that are made up, and the programs that read exports.
+//! Shared parts of the tests: made-up recordings, and the programs that read exports.
 
 pub mod cuda;
 pub mod devices;
@@ -17,7 +17,7 @@ use stackweave_export::{ExportOptions, Format, export};
 use stackweave_recording::Recording;
 use stackweave_testkit::folder::Folder;
 
-/// The bytes of an export.
+/// Returns the bytes of an export.
 pub fn exported(recording: &Recording, format: Format, options: &ExportOptions<'_>) -> Vec<u8> {
     let folder = Folder::new();
     let path = folder.file("out");
@@ -27,7 +27,7 @@ pub fn exported(recording: &Recording, format: Format, options: &ExportOptions<'
     bytes
 }
 
-/// The same, as text.
+/// Returns an export as text.
 pub fn exported_text(recording: &Recording, format: Format, options: &ExportOptions<'_>) -> String {
     String::from_utf8(exported(recording, format, options)).unwrap()
 }

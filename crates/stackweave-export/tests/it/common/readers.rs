@@ -1,4 +1,4 @@
-//! The programs that read exports: a Python with readers from `PyPI`, and what the system may have.
+//! The programs that read exports: a Python with readers from `PyPI`, and programs of the system.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -10,8 +10,8 @@ use stackweave_testkit::folder::Folder;
 
 use super::exported;
 
-/// A folder with the programs of `scripts/export-readers.txt`: that which `STACKWEAVE_READERS` names, or one that is set up
-/// now. `None`, said in a line, where that is not possible; on CI it must be.
+/// Returns the folder with the programs of `scripts/export-readers.txt`: that of `STACKWEAVE_READERS`, or one that is
+/// set up now. Prints a line and returns `None` if that is not possible; on CI it must be.
 fn readers() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("STACKWEAVE_READERS") {
         return Some(folder.into());
@@ -29,24 +29,24 @@ fn readers() -> Option<PathBuf> {
     None
 }
 
-/// A program of the readers, `python` among them.
+/// Returns a program of the readers, such as `python`.
 pub fn reader(program: &str) -> Option<Command> {
     readers().map(|folder| Command::new(folder.join(program)))
 }
 
-/// A script of `tests/python`, to be run by the readers' Python.
+/// Returns the command for a script of `tests/python`, run by the readers' Python.
 pub fn reader_script(name: &str) -> Option<Command> {
     let mut command = reader("python")?;
     command.arg("-I").arg(script(name));
     Some(command)
 }
 
-/// Where a script of `tests/python` is.
+/// Returns the path of a script of `tests/python`.
 pub fn script(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/python", name].iter().collect()
 }
 
-/// A program that the system may have. It is asked for its version, or whatever `probe` says.
+/// Returns a program of the system, if it can be run with `--version`, or with `probe`.
 pub fn system_program(program: &str, probe: &str) -> Option<Command> {
     let is_there = Command::new(program).arg(probe).output().is_ok_and(|output| output.status.success());
     if !is_there {
@@ -55,7 +55,7 @@ pub fn system_program(program: &str, probe: &str) -> Option<Command> {
     is_there.then(|| Command::new(program))
 }
 
-/// Runs a command that must succeed, and gives what it printed.
+/// Runs a command that must succeed, and returns its output.
 pub fn run(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -63,14 +63,14 @@ pub fn run(command: &mut Command) -> String {
     said.into_owned()
 }
 
-/// A snapshot for `PyTorch`'s memory viewer, as Python reads it.
+/// Returns a snapshot for `PyTorch`'s memory viewer, as Python reads it.
 pub fn read_snapshot(recording: &Recording, options: &ExportOptions<'_>) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.write("out.pickle", &exported(recording, Format::Pytorch, options));
     Some(serde_json::from_str(&run(reader_script("read_snapshot.py")?.arg(path))).unwrap())
 }
 
-/// A Python that has torch: that of `STACKWEAVE_BENCH_PYTHON`, or the system's.
+/// Returns a Python with torch: that of `STACKWEAVE_BENCH_PYTHON`, or the system's.
 pub fn torch_python() -> Option<Command> {
     let python = std::env::var("STACKWEAVE_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     system_program(&python, "--version")?;

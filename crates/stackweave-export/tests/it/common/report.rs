@@ -1,4 +1,4 @@
-//! Reports, read as the page reads them: `report/src/shared/format.ts` says what is where.
+//! Reads reports like the page does: `report/src/shared/format.ts` documents the encoding.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -9,20 +9,20 @@ use stackweave_export::{ExportOptions, Format, write};
 use stackweave_profile::Profile;
 use stackweave_recording::Recording;
 
-/// Calls, own and total cost by path, outermost first; each step is a name and a line.
+/// Calls, self and total cost by path, outermost first; each step is a name and a line.
 pub type LineTree = BTreeMap<Vec<String>, (u64, i64, i64)>;
 
-/// What a report is.
+/// A report that was read.
 pub struct Page {
     pub head: Value,
-    /// The page without what stands in its blocks.
+    /// The page without the contents of its blocks.
     pub bare: String,
-    /// What the page says about sources that are left out: recordings that a test has made are nobody's.
+    /// The remark about sources that are left out, as the recordings of tests have no user.
     pub left_out: Option<String>,
     blocks: HashMap<String, Vec<u8>>,
 }
 
-/// Columns of a block, one after the other.
+/// The columns of a block, one after another.
 pub struct Columns<'p>(&'p [u8]);
 
 const BEGIN: &str = "<script type=\"application/vnd.stackweave\" id=\"sw-";
@@ -36,11 +36,11 @@ impl Page {
     }
 
     pub fn read(text: &str) -> Self {
-        let mut pieces = text.split(BEGIN);
-        let mut bare = pieces.next().unwrap().to_owned();
+        let mut parts = text.split(BEGIN);
+        let mut bare = parts.next().unwrap().to_owned();
         let mut blocks = HashMap::new();
-        for piece in pieces {
-            let (id, rest) = piece.split_once("\">").unwrap();
+        for part in parts {
+            let (id, rest) = part.split_once("\">").unwrap();
             let (data, behind) = rest.split_once(END).unwrap();
             assert!(blocks.insert(id.to_owned(), inflated(data)).is_none(), "two blocks {id}");
             bare.push_str(behind);
@@ -69,14 +69,14 @@ impl Page {
         all.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     }
 
-    /// The names of functions.
+    /// Returns the names of functions.
     pub fn functions(&self) -> Vec<String> {
         let strings = self.strings();
         let names = self.columns(&self.head["functions"]).plain();
         names.into_iter().map(|name| strings[place(name)].clone()).collect()
     }
 
-    /// The texts of sources, by file, and whether they changed.
+    /// Returns the texts of sources, by file, and whether they were changed.
     pub fn sources(&self) -> BTreeMap<String, (String, bool)> {
         let strings = self.strings();
         let source = |source: &Value| {
@@ -91,7 +91,7 @@ impl Page {
         self.head["trees"].as_array().unwrap()
     }
 
-    /// The sum of all trees that `takes` takes.
+    /// Returns the sum of all trees that `takes` accepts.
     pub fn tree(&self, takes: impl Fn(&Value) -> bool) -> LineTree {
         let mut sum = LineTree::new();
         for tree in self.trees().iter().filter(|tree| takes(tree)) {
@@ -109,40 +109,40 @@ impl Page {
         let (functions, lines) = (frames.plain(), frames.plain());
         let mut columns = self.columns(&tree["block"]);
         let (back, frame, calls) = (columns.plain(), columns.plain(), columns.plain());
-        let own = columns.signed();
-        assert!(columns.0.is_empty() && tree["nodes"] == own.len() && back[0] == 0);
-        let mut total = own.clone();
-        for node in (1..own.len()).rev() {
+        let self_cost = columns.signed();
+        assert!(columns.0.is_empty() && tree["nodes"] == self_cost.len() && back[0] == 0);
+        let mut total = self_cost.clone();
+        for node in (1..self_cost.len()).rev() {
             total[node - place(back[node])] += total[node];
         }
         assert_eq!(tree["total"], total[0]);
         let mut paths: Vec<Vec<String>> = vec![Vec::new()];
-        let mut found = LineTree::from([(Vec::new(), (calls[0], own[0], total[0]))]);
-        for node in 1..own.len() {
+        let mut found = LineTree::from([(Vec::new(), (calls[0], self_cost[0], total[0]))]);
+        for node in 1..self_cost.len() {
             assert!(back[node] > 0);
             let mut path = paths[node - place(back[node])].clone();
             let at = place(frame[node]);
             path.push(step(&names[place(functions[at])], lines[at]));
             let known = found.entry(path.clone()).or_default();
-            *known = (known.0 + calls[node], known.1 + own[node], known.2 + total[node]);
+            *known = (known.0 + calls[node], known.1 + self_cost[node], known.2 + total[node]);
             paths.push(path);
         }
         found
     }
 }
 
-/// The tree of a profile in the same form.
+/// Returns the tree of a profile in the same form.
 pub fn lines_of(profile: &Profile) -> LineTree {
     let (tree, functions) = (profile.tree(), profile.functions());
     let mut paths: Vec<Vec<String>> = vec![Vec::new(); tree.nodes().len()];
     let root = tree.nodes()[0].cost;
-    let mut found = LineTree::from([(Vec::new(), (root.calls, root.own, root.total))]);
+    let mut found = LineTree::from([(Vec::new(), (root.calls, root.self_cost, root.total))]);
     for (id, node) in tree.iter() {
         let line = functions.frame(node.frame).line.unwrap_or(0);
         let mut path = paths[node.parent.index()].clone();
         path.push(step(functions.function_of(node.frame).full_name(), line.into()));
         let known = found.entry(path.clone()).or_default();
-        *known = (known.0 + node.cost.calls, known.1 + node.cost.own, known.2 + node.cost.total);
+        *known = (known.0 + node.cost.calls, known.1 + node.cost.self_cost, known.2 + node.cost.total);
         paths[id.index()] = path;
     }
     found
@@ -161,7 +161,7 @@ impl Columns<'_> {
         self.plain().into_iter().map(|value| (value >> 1).cast_signed() ^ -(value & 1).cast_signed()).collect()
     }
 
-    /// A column that never falls, from `first` on.
+    /// Reads a column that never decreases, starting at `first`.
     pub fn differences(&mut self, first: u64) -> Vec<u64> {
         let add = |sum: &mut u64, value: u64| {
             *sum += value;
@@ -170,7 +170,7 @@ impl Columns<'_> {
         self.plain().into_iter().scan(first, add).collect()
     }
 
-    /// What stands behind columns: a number, and as many bytes.
+    /// Reads a text after the columns: its length, and its bytes.
     pub fn text(&mut self) -> String {
         let length = place(self.number());
         let (text, rest) = self.0.split_at(length);

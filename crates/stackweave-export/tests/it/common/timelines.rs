@@ -1,12 +1,12 @@
-//! The timeline of a report, read as the page reads it.
+//! Reads the timeline of a report like the page does.
 
 use serde_json::Value;
 
 use super::report::{Columns, Page};
 
-/// A span, with what is said about it.
+/// A span with its details.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shown {
+pub struct TimelineSpan {
     pub began: u64,
     pub depth: u64,
     pub duration: u64,
@@ -15,9 +15,9 @@ pub struct Shown {
     pub details: Option<String>,
 }
 
-/// Spans that are too short to be shown.
+/// A segment: spans that are too short to be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Segment {
     pub began: u64,
     pub extent: u64,
     pub depth: u64,
@@ -26,17 +26,17 @@ pub struct Piece {
     pub busy: u64,
 }
 
-/// What a thread did. Levels are those of the timeline.
+/// The timeline of a thread. The levels are those of the timeline.
 pub struct Track {
     pub thread: u64,
     pub began: u64,
     pub ended: u64,
     pub depth: u64,
     pub spans: u64,
-    /// The shortest span of each level.
-    pub least: Vec<u64>,
-    pub levels: Vec<Vec<Shown>>,
-    pub dense: Vec<Vec<Piece>>,
+    /// The minimum duration of each level.
+    pub min_durations: Vec<u64>,
+    pub levels: Vec<Vec<TimelineSpan>>,
+    pub dense: Vec<Vec<Segment>>,
     pub instants: Vec<(u64, String)>,
 }
 
@@ -47,45 +47,45 @@ impl Names {
     fn of(page: &Page) -> Self {
         let functions = page.functions();
         let frames = page.columns(&page.head["frames"]).plain();
-        Self(frames.into_iter().map(|function| functions[place(function)].clone()).collect())
+        Self(frames.into_iter().map(|function| functions[index(function)].clone()).collect())
     }
 
     fn get(&self, frame: u64) -> String {
-        self.0[place(frame)].clone()
+        self.0[index(frame)].clone()
     }
 }
 
-/// All tracks, in the order of the report.
+/// Returns all tracks, in the order of the report.
 pub fn tracks(page: &Page) -> Vec<Track> {
     let names = Names::of(page);
     let timeline = &page.head["timeline"];
-    let least: Vec<u64> = array(&timeline["levels"]).iter().map(number).collect();
+    let min_durations: Vec<u64> = array(&timeline["levels"]).iter().map(number).collect();
     let track = |track: &Value| {
         let levels =
             array(&track["levels"]).iter().map(|tiles| all(page, tiles, |tile, from| spans(tile, from, &names)));
         let dense =
-            array(&track["dense"]).iter().map(|tiles| all(page, tiles, |tile, from| pieces(tile, from, &names)));
+            array(&track["dense"]).iter().map(|tiles| all(page, tiles, |tile, from| segments(tile, from, &names)));
         let found = Track {
             thread: number(&track["thread"]),
             began: number(&track["beganNs"]),
             ended: number(&track["endedNs"]),
             depth: number(&track["depth"]),
             spans: number(&track["spans"]),
-            least: least.clone(),
+            min_durations: min_durations.clone(),
             levels: levels.map(|of| of.into_iter().map(|(_, of)| of).collect()).collect(),
             dense: dense.map(|of| of.into_iter().map(|(_, of)| of).collect()).collect(),
             instants: instants(page, &track["instants"], &names),
         };
-        assert_eq!((found.levels.len(), found.dense.len()), (least.len(), least.len()));
+        assert_eq!((found.levels.len(), found.dense.len()), (min_durations.len(), min_durations.len()));
         found
     };
     array(&timeline["tracks"]).iter().map(track).collect()
 }
 
-/// A row that a tile has, with its begin and end.
+/// A row of a tile, with its begin and end.
 type Row<T> = ((u64, u64), T);
 
-/// The rows of all tiles of a level. What the directory says of each tile must be so.
+/// Returns the rows of all tiles of a level. Asserts that the directory describes each tile correctly.
 fn all<T>(page: &Page, tiles: &Value, read: impl Fn(&mut Columns<'_>, u64) -> Vec<Row<T>>) -> Vec<Row<T>> {
     let mut found = Vec::new();
     let mut last_from = 0;
@@ -102,29 +102,29 @@ fn all<T>(page: &Page, tiles: &Value, read: impl Fn(&mut Columns<'_>, u64) -> Ve
     found
 }
 
-fn spans(tile: &mut Columns<'_>, from: u64, names: &Names) -> Vec<Row<Shown>> {
+fn spans(tile: &mut Columns<'_>, from: u64, names: &Names) -> Vec<Row<TimelineSpan>> {
     let began = tile.differences(from);
     let [duration, depth, frame, flags, detail] = [(); 5].map(|()| tile.plain());
     let details: Vec<Value> = serde_json::from_str(&tile.text()).unwrap();
     assert!(tile.is_at_end());
     let row = |row: usize| {
-        let details = detail[row].checked_sub(1).map(|place_of| details[place(place_of)].to_string());
+        let details = detail[row].checked_sub(1).map(|number| details[index(number)].to_string());
         let (began, duration, name) = (began[row], duration[row], names.get(frame[row]));
-        let shown = Shown { began, depth: depth[row], duration, name, flags: flags[row], details };
+        let shown = TimelineSpan { began, depth: depth[row], duration, name, flags: flags[row], details };
         ((began, began + duration), shown)
     };
     (0..began.len()).map(row).collect()
 }
 
-fn pieces(tile: &mut Columns<'_>, from: u64, names: &Names) -> Vec<Row<Piece>> {
+fn segments(tile: &mut Columns<'_>, from: u64, names: &Names) -> Vec<Row<Segment>> {
     let began = tile.differences(from);
     let [extent, depth, frame, calls, busy] = [(); 5].map(|()| tile.plain());
     assert!(tile.is_at_end());
     let row = |row: usize| {
         let name = frame[row].checked_sub(1).map(|frame| names.get(frame));
         let (began, extent) = (began[row], extent[row]);
-        let piece = Piece { began, extent, depth: depth[row], name, calls: calls[row], busy: busy[row] };
-        ((began, began + extent), piece)
+        let segment = Segment { began, extent, depth: depth[row], name, calls: calls[row], busy: busy[row] };
+        ((began, began + extent), segment)
     };
     (0..began.len()).map(row).collect()
 }
@@ -146,6 +146,6 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-fn place(number: u64) -> usize {
+fn index(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }

@@ -1,12 +1,12 @@
-//! Recordings as a tracer of calls makes them.
+//! Recordings like those of a tracer of calls.
 
 use stackweave_core::{Call, CodeId, RawFrame, RawFrameKind};
 use stackweave_recording::events;
 use stackweave_recording::file::Start;
-use stackweave_tapes::{At, Tape, span};
+use stackweave_tapes::{EventTime, Tape, span};
 use stackweave_testkit::random::Random;
 
-/// A function, and the function and line that call it.
+/// A function, with the function and line that call it.
 #[derive(Clone, Copy, Debug)]
 pub struct Called(pub RawFrame, pub Option<(u32, u32)>);
 
@@ -18,24 +18,24 @@ impl Called {
             other => panic!("{other:?} is never called"),
         };
         let caller = self.1.map(|(code, line)| (CodeId::new(code).unwrap(), line));
-        // The tape has the offset for the line, and a unit is two of it.
+        // The tape has the offset of the line, and a code unit is two bytes.
         caller.map_or(call, |(code, line)| call.from(code, line / 2)).to_bits()
     }
 }
 
-/// What a tracer records beside what everybody does.
+/// The events of a tracer.
 pub trait Traced {
     fn declare(&mut self);
-    fn call(&mut self, at: At, called: Called);
-    fn generator(&mut self, at: At, called: Called, object: u64);
-    fn resume(&mut self, at: At, called: Called, object: u64);
-    fn open(&mut self, at: At, called: Option<Called>, depth: u64);
-    fn pause(&mut self, at: At);
-    fn gc(&mut self, at: At, generation: u64);
-    fn gc_end(&mut self, at: At, collected: u64);
-    fn name(&mut self, at: At, name: &str, object: u64);
-    fn demoted(&mut self, at: At, what: RawFrame, calls: u64);
-    fn note(&mut self, at: At, what: &str, count: u64);
+    fn call(&mut self, at: EventTime, called: Called);
+    fn generator(&mut self, at: EventTime, called: Called, object: u64);
+    fn resume(&mut self, at: EventTime, called: Called, object: u64);
+    fn open(&mut self, at: EventTime, called: Option<Called>, depth: u64);
+    fn pause(&mut self, at: EventTime);
+    fn gc(&mut self, at: EventTime, generation: u64);
+    fn gc_end(&mut self, at: EventTime, collected: u64);
+    fn name(&mut self, at: EventTime, name: &str, object: u64);
+    fn demoted(&mut self, at: EventTime, name: RawFrame, calls: u64);
+    fn note(&mut self, at: EventTime, name: &str, count: u64);
 }
 
 impl Traced for Tape {
@@ -56,54 +56,54 @@ impl Traced for Tape {
         }
     }
 
-    fn call(&mut self, at: At, called: Called) {
+    fn call(&mut self, at: EventTime, called: Called) {
         self.event(at, &events::CALL, &[called.word()]);
     }
 
-    fn generator(&mut self, at: At, called: Called, object: u64) {
+    fn generator(&mut self, at: EventTime, called: Called, object: u64) {
         self.event(at, &events::GENERATOR, &[called.word(), object]);
     }
 
-    fn resume(&mut self, at: At, called: Called, object: u64) {
+    fn resume(&mut self, at: EventTime, called: Called, object: u64) {
         self.event(at, &events::RESUME, &[called.word(), object]);
     }
 
-    fn open(&mut self, at: At, called: Option<Called>, depth: u64) {
+    fn open(&mut self, at: EventTime, called: Option<Called>, depth: u64) {
         self.event(at, &events::OPEN, &[called.map_or(0, Called::word), depth]);
     }
 
-    fn pause(&mut self, at: At) {
+    fn pause(&mut self, at: EventTime) {
         self.event(at, &events::YIELD, &[]);
     }
 
-    fn gc(&mut self, at: At, generation: u64) {
+    fn gc(&mut self, at: EventTime, generation: u64) {
         self.event(at, &events::GC, &[span("garbage collection").to_bits(), generation]);
     }
 
-    fn gc_end(&mut self, at: At, collected: u64) {
+    fn gc_end(&mut self, at: EventTime, collected: u64) {
         self.event(at, &events::GC_END, &[collected, 0]);
     }
 
-    fn name(&mut self, at: At, name: &str, object: u64) {
+    fn name(&mut self, at: EventTime, name: &str, object: u64) {
         self.event(at, &events::NAME, &[span(name).to_bits(), object]);
     }
 
-    fn demoted(&mut self, at: At, what: RawFrame, calls: u64) {
-        self.event(at, &events::DEMOTED, &[what.to_bits(), calls, 40]);
+    fn demoted(&mut self, at: EventTime, name: RawFrame, calls: u64) {
+        self.event(at, &events::DEMOTED, &[name.to_bits(), calls, 40]);
     }
 
-    fn note(&mut self, at: At, what: &str, count: u64) {
-        self.event(at, &events::TRACE_NOTE, &[span(what).to_bits(), count]);
+    fn note(&mut self, at: EventTime, name: &str, count: u64) {
+        self.event(at, &events::TRACE_NOTE, &[span(name).to_bits(), count]);
     }
 }
 
 /// The address of the coroutine in [`traced`].
 pub const COROUTINE: u64 = 0x7f00_1230;
 
-/// A program that was running when its trace began: `main` is open, runs a coroutine in pieces that becomes a task, and
-/// another one at the same address; `len` is a native function, and there is a garbage collection.
+/// Records a program that was running when its trace began: `main` is open, runs a coroutine in parts that becomes a
+/// task, and another one at the same address; `len` is a native function, and there is a garbage collection.
 ///
-/// | | calls | own | total |
+/// | | calls | self | total |
 /// |---|---|---|---|
 /// | main | 0 | 420 | 900 |
 /// | main;work | 3 | 190 | 310 |
@@ -114,7 +114,7 @@ pub fn traced() -> Tape {
     traced_from(&Start { pid: 1, ..Start::default() })
 }
 
-/// The same as another process.
+/// Records the same as another process.
 pub fn traced_from(start: &Start) -> Tape {
     let mut tape = Tape::started(start);
     tape.declare();
@@ -146,7 +146,7 @@ pub fn traced_from(start: &Start) -> Tape {
     tape
 }
 
-/// Threads that call at random, with snapshots of what is open and with losses.
+/// Records threads that call at random, with snapshots of open calls and with lost events.
 pub fn random_traced(seed: u64, events: usize) -> Tape {
     println!("seed {seed}");
     let mut random = Random::new(seed);

@@ -20,7 +20,7 @@ pub fn child<'a, 'd>(node: Node<'a, 'd>, name: &str) -> Option<Node<'a, 'd>> {
     node.children().find(|child| child.has_tag_name(name))
 }
 
-/// The elements whose class begins with this word.
+/// Returns the elements whose class begins with this word.
 pub fn of_class<'a, 'd>(document: &'a Document<'d>, class: &str) -> Vec<Node<'a, 'd>> {
     let is_it = |node: &Node<'_, '_>| {
         node.attribute("class").and_then(|text| text.split(' ').next()).is_some_and(|first| first == class)
@@ -32,13 +32,13 @@ pub fn rect(node: Node<'_, '_>) -> Rect {
     ["x", "y", "width", "height"].map(|name| number(node, name))
 }
 
-/// The title of an element, line by line.
+/// Returns the title of an element, line by line.
 pub fn title(node: Node<'_, '_>) -> Vec<String> {
     let text = child(node, "title").and_then(|title| title.text()).unwrap_or_default();
     text.split('\n').map(str::to_owned).collect()
 }
 
-/// That nothing but what pictures are made of is in it: one script and one style, and nothing that runs or loads more.
+/// Asserts that a picture has only the expected elements: one script and one style, and nothing that loads more.
 pub fn check_elements(document: &Document<'_>) {
     let known = ["svg", "title", "style", "rect", "text", "g", "script", "defs", "marker", "path"];
     for node in document.descendants().filter(Node::is_element) {
@@ -52,7 +52,7 @@ pub fn check_elements(document: &Document<'_>) {
     }
 }
 
-/// A name as pictures show it.
+/// Returns a name as pictures show it.
 pub fn shown(name: &str) -> String {
     let letters: Vec<char> = name.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
     match letters.len() {
@@ -65,7 +65,7 @@ pub fn shown(name: &str) -> String {
     }
 }
 
-/// Of a call graph, by name: calls, primitive calls, own and total.
+/// Returns the costs of a call graph, by name: calls, primitive calls, self and total.
 pub fn costs(document: &Document<'_>) -> BTreeMap<String, (u64, u64, i64, i64)> {
     let cost = |of: Node<'_, '_>| {
         let text = |name: &str| of.attribute(name).unwrap().to_owned();
@@ -77,7 +77,7 @@ pub fn costs(document: &Document<'_>) -> BTreeMap<String, (u64, u64, i64, i64)> 
     of_class(document, "box").into_iter().map(cost).collect()
 }
 
-/// No box or label of a call graph lies on another.
+/// Asserts that no boxes or labels of a call graph overlap.
 pub fn check_overlaps(document: &Document<'_>, what: &str) {
     let boxes = of_class(document, "box").into_iter().chain(of_class(document, "label"));
     let rects: Vec<Rect> = boxes.map(|of| rect(child(of, "rect").unwrap())).collect();

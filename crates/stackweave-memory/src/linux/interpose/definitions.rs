@@ -1,4 +1,4 @@
-//! Where the originals are, and which functions are led at all.
+//! Finds the originals, and decides which functions are hooked.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -7,62 +7,63 @@ use core::sync::atomic::Ordering;
 
 use crate::platform::interpose::Function;
 
-/// A function that is there, and the slots that are its.
+/// A function that exists, and what its slots may hold.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Led {
-    /// With the zero at its end.
+pub(super) struct HookedFunction {
+    /// Includes the zero at its end.
     pub(super) name: &'static [u8],
     pub(super) hook: u64,
     /// What the loader puts into a slot.
     pub(super) definition: u64,
-    /// A program that is not position-independent may lend a function its own address: a stub that calls through the
-    /// program's slot. 0: it does not.
+    /// The address that a program which is not position-independent lends to the function: a stub that calls through
+    /// the program's slot. 0: there is none.
     pub(super) stub: u64,
-    /// Whether the allocator's own calls of it are not the program's.
+    /// Whether calls by the allocator itself are not the program's.
     pub(super) is_mapping: bool,
     /// Whether it allocates or frees blocks.
     pub(super) is_block: bool,
 }
 
-/// What is to be led.
+/// The functions to hook.
 #[derive(Clone, Debug)]
 pub(super) struct Definitions {
-    led: Vec<Led>,
-    /// How their names begin, each once: nearly all symbols of a large module are told apart by these.
+    functions: Vec<HookedFunction>,
+    /// The beginnings of their names, each once: they exclude nearly all symbols of a large module.
     beginnings: Vec<[u8; 4]>,
-    /// An address in the module that is the allocator, unless that is the C library.
+    /// An address in the allocator's module, unless that is the C library.
     pub(super) allocator: u64,
     /// An address in this module.
     pub(super) own: u64,
-    /// An address in the loader, which is left alone.
+    /// An address in the loader, which is never hooked.
     pub(super) loader: u64,
 }
 
 impl Definitions {
-    /// The function whose name is the first of these strings.
-    pub(super) fn named(&self, strings: &[u8]) -> Option<&Led> {
+    /// Returns the function whose name is the first of these strings.
+    pub(super) fn named(&self, strings: &[u8]) -> Option<&HookedFunction> {
         self.beginnings.contains(strings.first_chunk()?).then_some(())?;
-        self.led.iter().find(|function| strings.starts_with(function.name))
+        self.functions.iter().find(|function| strings.starts_with(function.name))
     }
 }
 
-/// Finds the originals, and tells each function's `original`.
+/// Finds the originals, and stores their addresses in each function's `original`.
 pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     let malloc = lookup(c"malloc");
     let allocator = malloc.map_or(0, |malloc| malloc.definition);
     let c_library = lookup(c"gnu_get_libc_version").map_or(0, |found| found.definition);
     let is_c_librarys = module_of(allocator) == module_of(c_library);
-    let of_memory = functions.iter().filter_map(|function| led(function, allocator, true));
-    let of_loader = more.iter().filter_map(|function| led(function, allocator, false));
-    let led: Vec<Led> = of_memory.chain(of_loader).collect();
-    let mut beginnings: Vec<[u8; 4]> = led.iter().filter_map(|function| function.name.first_chunk().copied()).collect();
+    let of_memory = functions.iter().filter_map(|function| hooked_function(function, allocator, true));
+    let of_loader = more.iter().filter_map(|function| hooked_function(function, allocator, false));
+    let functions: Vec<HookedFunction> = of_memory.chain(of_loader).collect();
+    let name_start = |function: &HookedFunction| function.name.first_chunk().copied();
+    let mut beginnings: Vec<[u8; 4]> = functions.iter().filter_map(name_start).collect();
     beginnings.sort_unstable();
     beginnings.dedup();
     // SAFETY: dlsym with a literal name.
     let loader = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) }.addr() as u64;
     let loader = if loader == 0 { loader_by_kernel() } else { loader };
     Definitions {
-        led,
+        functions,
         beginnings,
         allocator: if is_c_librarys { 0 } else { allocator },
         own: find as *const () as u64,
@@ -70,40 +71,40 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     }
 }
 
-fn led(function: &Function, allocator: u64, is_memory: bool) -> Option<Led> {
+fn hooked_function(function: &Function, allocator: u64, is_memory: bool) -> Option<HookedFunction> {
     let found = lookup(function.name)?;
     function.original.store(found.definition as usize, Ordering::Release);
     let name = function.name.to_bytes_with_nul();
-    // The language's own operators call `malloc`, where they are counted; an allocator's do not.
+    // The C++ library's operators call `malloc`, which records the block; an allocator's own do not.
     let is_operator = [b"_Zn".as_slice(), b"_Zd"].iter().any(|prefix| name.starts_with(prefix));
     if is_operator && module_of(found.definition) != module_of(allocator) {
         return None;
     }
     let is_mapping = [b"mmap\0".as_slice(), b"mmap64\0", b"munmap\0", b"mremap\0"].contains(&name);
     let (hook, is_block) = (function.hook as u64, is_memory && !is_mapping);
-    Some(Led { name, hook, definition: found.definition, stub: found.stub, is_mapping, is_block })
+    Some(HookedFunction { name, hook, definition: found.definition, stub: found.stub, is_mapping, is_block })
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct Definition {
     definition: u64,
     stub: u64,
 }
 
-fn lookup(name: &CStr) -> Option<Found> {
+fn lookup(name: &CStr) -> Option<Definition> {
     // SAFETY: dlsym with a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {
         return None;
     }
     if !is_stub(address) {
-        return Some(Found { definition: address.addr() as u64, stub: 0 });
+        return Some(Definition { definition: address.addr() as u64, stub: 0 });
     }
     let definition = definition_in_libraries(name)?;
-    Some(Found { definition, stub: address.addr() as u64 })
+    Some(Definition { definition, stub: address.addr() as u64 })
 }
 
-/// Whether it is the address that a program lends to a function which it does not define.
+/// Returns whether this is an address that a program lends to a function which it does not define.
 fn is_stub(address: *const c_void) -> bool {
     const RTLD_DL_SYMENT: c_int = 1;
     unsafe extern "C" {
@@ -117,10 +118,10 @@ fn is_stub(address: *const c_void) -> bool {
     found != 0 && !entry.is_null() && unsafe { (*entry.cast::<libc::Elf64_Sym>()).st_shndx } == 0
 }
 
-/// The first library that defines it, in the order in which they were loaded: that in which slots are bound.
+/// Returns the definition in the first library that has one, in load order: slots are bound in that order.
 fn definition_in_libraries(name: &CStr) -> Option<u64> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, names: *mut c_void) -> c_int {
-        // SAFETY: the loader passes valid data, and `names` is what is given below.
+        // SAFETY: the loader passes valid data, and `names` is what is passed below.
         let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<std::ffi::CString>>()) };
         if !info.dlpi_name.is_null() {
             // SAFETY: a string that the loader keeps while the module is loaded.
@@ -144,7 +145,7 @@ fn definition_in(library: &CStr, name: &CStr) -> Option<u64> {
     let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
     // SAFETY: the handle is open.
     unsafe { libc::dlclose(handle) };
-    // A library's dependencies are searched, too: those come when it is their turn.
+    // `dlsym` also searches a library's dependencies: these come in their own turn.
     let is_its_own = !address.is_null() && !is_stub(address) && path_of(address).is_some_and(|path| path == library);
     is_its_own.then(|| address.addr() as u64)
 }
@@ -176,7 +177,7 @@ fn loader_by_kernel() -> u64 {
     unsafe { libc::getauxval(libc::AT_BASE) }
 }
 
-/// Keeps this module loaded for ever: hooks may have been copied.
+/// Keeps this module loaded for ever: programs may have copied hooks.
 pub(super) fn pin_this_module() {
     let Some(path) = path_of(find as *const c_void) else { return };
     // SAFETY: this module, by the loader's own name for it, is loaded already.

@@ -1,29 +1,30 @@
-//! Functions of ours in the place of those that every loaded module calls through its tables.
+//! Replaces functions that every loaded module calls through its tables.
 //!
-//! A module reaches a function of another by a slot of its own, which the loader fills in. Slots that hold what the loader
-//! would put there are led to a hook; one that holds anything else is foreign (another tool's, another allocator's) and
-//! stays. Nothing but slots is written, nothing is allocated, no lock is waited for in a hook, and the loader's own calls are
-//! never in between: what the program loads is found, bound and named as without us.
+//! A module calls a function of another module through a slot of its own, which the loader fills in. A slot that holds
+//! what the loader would put there is changed to a hook; one that holds anything else is foreign (another tool's,
+//! another allocator's) and stays. Only slots are written, nothing is allocated, a hook waits for no lock, and the
+//! loader's own calls are never hooked: what the program loads is found, bound and named as without us.
 //!
-//! | file | knows |
+//! | file | content |
 //! |---|---|
-//! | `definitions` | where the originals are, and which functions are led at all |
-//! | `module`, `relocations` | where a module's slots are, by its own account, every read checked |
+//! | `definitions` | where the originals are, and which functions are hooked |
+//! | `module`, `relocations` | where a module's slots are according to its own tables, with every read checked |
 //! | `slots` | what a slot holds, and how it is written on a read-only page |
 //! | `loader` | the loader's counter of loads, and its locks |
-//! | `visited`, `walk` | what is known of each module, and a walk over all |
-//! | `others` | how many slots another tool holds |
-//! | `refresh`, `turns` | when, and under which locks |
-//! | `kept` | hooks that stay for the next recorder |
-//! | `loading` | the hooks of `dlopen` and `dlsym` |
+//! | `module_table`, `walk` | what is known of each module, and a walk over all |
+//! | `foreign_slots` | how many slots another tool holds |
+//! | `refresh`, `walk_lock` | when modules are walked, and under which locks |
+//! | `kept_hooks` | hooks that stay for the next recorder |
+//! | `loader_hooks` | the hooks of `dlopen` and `dlsym` |
 
 mod arch;
 mod definitions;
-mod kept;
+mod foreign_slots;
+mod kept_hooks;
 mod loader;
-mod loading;
+mod loader_hooks;
 mod module;
-mod others;
+mod module_table;
 mod refresh;
 mod relocations;
 mod slots;
@@ -31,63 +32,63 @@ mod slots;
 mod stress_tests;
 #[cfg(test)]
 mod tests;
-mod turns;
-mod visited;
 mod walk;
+mod walk_lock;
 
 use core::ffi::CStr;
 use core::sync::atomic::AtomicUsize;
 
-pub use kept::KeptHooks;
-pub(crate) use others::{foreign_module, forget_others, others};
-pub(crate) use refresh::{install, look_for_others, recheck, refresh_if_needed, remove, stats};
+pub(crate) use foreign_slots::{foreign_module, foreign_slots, reset_foreign_slots};
+pub use kept_hooks::KeptHooks;
+pub(crate) use refresh::{install, recheck, refresh_if_needed, remove, stats, update_foreign_slots};
 
-/// A function and what takes its place.
+/// A function and its hook.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static CStr,
     /// The address of a function with the same type. It is called for ever: the program may have copied it.
     pub(crate) hook: usize,
-    /// Where the original is, 0 if there is none. Known before the hook is first called.
+    /// The address of the original, 0 if there is none. Known before the hook is first called.
     pub(crate) original: &'static AtomicUsize,
 }
 
-/// Why no function was led anywhere.
+/// Why no function was hooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterposeError {
     /// The program has no dynamic loader, or has no slots.
     #[error("this program calls its allocator in a way that can't be watched: it is linked statically")]
-    NothingToLead,
-    /// All slots are another tool's.
+    NoSlots,
+    /// Another tool holds all slots.
     #[error("another tool watches the allocator of this process already")]
-    Taken,
-    /// They are led already.
+    HookedByAnotherTool,
+    /// The hooks are installed already.
     #[error("the allocator of this process is watched already")]
-    Installed,
-    /// The loader did not become free.
+    AlreadyInstalled,
+    /// The loader's locks did not become free.
     #[error("the dynamic loader of this process is busy, or was when it forked")]
     Busy,
-    /// The kernel gave no memory.
+    /// The kernel has no memory left.
     #[error("the kernel has no memory left")]
     NoMemory,
 }
 
-/// What was found in the modules that are loaded.
+/// Counts of the loaded modules and their slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InterposeStats {
-    /// Modules with a slot of ours.
+    /// Modules with a slot that holds a hook.
     pub(crate) modules: u64,
-    /// Slots that lead to a hook.
+    /// Slots that hold a hook.
     pub(crate) slots: u64,
     /// Slots of the same functions that hold something else.
     pub(crate) foreign_slots: u64,
 }
 
-/// Slots of functions that allocate and free blocks, at the moment since the hooks were installed when another tool held most of them.
+/// Slots of functions that allocate or free blocks, at the moment since the installation when another tool held the
+/// largest share of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Others {
+pub(crate) struct ForeignSlots {
     /// All such slots.
     pub(crate) slots: u64,
     /// Those that another tool held.
-    pub(crate) foreign_slots: u64,
+    pub(crate) foreign: u64,
 }

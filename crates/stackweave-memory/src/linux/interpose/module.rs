@@ -1,4 +1,4 @@
-//! One loaded module with slots: what its dynamic section says of its symbols and relocations.
+//! A loaded module with slots: the symbols and relocations in its dynamic section.
 
 use core::ops::Range;
 
@@ -13,7 +13,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct Module<'a> {
     pub(super) loaded: LoadedModule<'a>,
-    /// Where its dynamic section is: with the base, what a module is known by.
+    /// The address of its dynamic section; with the base, it identifies the module.
     pub(super) dynamic: u64,
     symbols: u64,
     strings: &'a [u8],
@@ -21,10 +21,10 @@ pub(super) struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    /// The module of `info`. None if it has no dynamic section.
+    /// Returns the module of `info`. `None` if it has no dynamic section.
     ///
     /// # Safety
-    /// `info` is what the loader gives to a callback that still runs.
+    /// `info` is what the loader passes to a callback that still runs.
     pub(super) unsafe fn new(info: &'a libc::dl_phdr_info) -> Option<Self> {
         // SAFETY: passed on to the caller, who vouches for `info`.
         let loaded = unsafe { LoadedModule::of(info) }?;
@@ -32,7 +32,7 @@ impl<'a> Module<'a> {
         Some(Self { loaded, dynamic, symbols: 0, strings: &[], tables: [&[], &[]] })
     }
 
-    /// Reads the dynamic section. None if there is nothing in it that has slots.
+    /// Reads the dynamic section. `None` if it has no tables of slots.
     pub(super) fn with_tables(mut self) -> Option<Self> {
         let dynamic = self.loaded.dynamic()?;
         self.symbols = dynamic.address(DT_SYMTAB)?;
@@ -49,29 +49,28 @@ impl<'a> Module<'a> {
         bound.iter().chain(called)
     }
 
-    /// The symbol of that number.
+    /// Returns the symbol of that number.
     pub(super) fn symbol(&self, number: u32) -> Option<libc::Elf64_Sym> {
         self.loaded.item(self.symbols, number.into())
     }
 
-    /// A symbol's name and all strings after it, from its first byte on.
+    /// Returns a symbol's name and all strings after it, from its first byte on.
     pub(super) fn name(&self, symbol: &libc::Elf64_Sym) -> Option<&'a [u8]> {
         self.strings.get(symbol.st_name as usize..)
     }
 
-    /// Whether `address` is in its code.
-    pub(super) fn runs(&self, address: u64) -> bool {
+    /// Returns whether `address` is in the module's code.
+    pub(super) fn is_code(&self, address: u64) -> bool {
         self.loaded.segments(libc::PF_X).any(|segment| segment.contains(&address))
     }
 
-    /// The word at `address`, if that is a place where the loader may have put one: whole and aligned, in a segment that
-    /// is written to.
+    /// Returns whether the loader may have put a word at `address`: it is aligned, and in a writable segment.
     pub(super) fn is_slot(&self, address: u64) -> bool {
         let within = |segment: Range<u64>| segment.start <= address && address.saturating_add(8) <= segment.end;
         address.is_multiple_of(8) && self.loaded.segments(libc::PF_R | libc::PF_W).any(within)
     }
 
-    /// The pages that the loader has made read-only once it had filled them in.
+    /// Returns the pages that the loader made read-only after it had filled them in.
     pub(super) fn read_only_after_binding(&self) -> Range<u64> {
         let range = self.loaded.segment_of_kind(libc::PT_GNU_RELRO).unwrap_or(0..0);
         let (start, end) = (range.start / PAGE * PAGE, range.end / PAGE * PAGE);
@@ -79,5 +78,5 @@ impl<'a> Module<'a> {
     }
 }
 
-// SAFETY: integers without padding, as the format has them.
+// SAFETY: integers without padding, as the format defines them.
 unsafe impl Plain for Relocation {}

@@ -1,4 +1,4 @@
-//! The entries by which a module says what belongs into its slots.
+//! The relocation entries by which a module declares what its slots hold.
 
 use crate::platform::interpose::arch;
 use crate::platform::interpose::module::Module;
@@ -12,14 +12,14 @@ pub(super) struct Relocation {
     addend: i64,
 }
 
-/// How a slot is filled in.
+/// How the loader fills a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
-    /// When the module is loaded, or by the first call through it.
+    /// When the module is loaded, or at the first call through the slot.
     ByCall,
     /// When the module is loaded.
     AtLoad,
-    /// When the module is loaded; it is a variable, which the program itself may change.
+    /// When the module is loaded; the slot is a variable that the program itself may change.
     InVariable,
 }
 
@@ -28,18 +28,18 @@ pub(super) enum Binding {
 pub(super) struct Slot {
     pub(super) address: u64,
     pub(super) binding: Binding,
-    /// Where the module itself defines the function.
+    /// The address of the function, if the module itself defines it.
     pub(super) own_definition: Option<u64>,
 }
 
-/// Calls `visit` with each slot of the module whose symbol `find` knows, and what it knows of it. `find` gets the strings
-/// from the name's first byte on.
+/// Calls `visit` with each slot of the module whose symbol `find` knows, and with the result of `find`, which gets the
+/// module's strings from the name's first byte on.
 pub(super) fn visit_slots<T: Copy>(
     module: &Module<'_>,
     mut find: impl FnMut(&[u8]) -> Option<T>,
     mut visit: impl FnMut(Slot, T),
 ) {
-    // Neighbours often name the same symbol.
+    // Adjacent entries often name the same symbol.
     let mut last: (u32, Option<(Option<u64>, T)>) = (0, None);
     for relocation in module.relocations() {
         let (number, kind) = ((relocation.info >> 32) as u32, relocation.info as u32);
@@ -48,7 +48,7 @@ pub(super) fn visit_slots<T: Copy>(
         }
         let Some(binding) = arch::binding(kind) else { continue };
         if number != last.0 {
-            last = (number, known(module, number, &mut find));
+            last = (number, lookup(module, number, &mut find));
         }
         let Some((own_definition, function)) = last.1 else { continue };
         let address = module.loaded.base.wrapping_add(relocation.offset);
@@ -58,7 +58,7 @@ pub(super) fn visit_slots<T: Copy>(
     }
 }
 
-fn known<T>(module: &Module<'_>, number: u32, find: &mut impl FnMut(&[u8]) -> Option<T>) -> Option<(Option<u64>, T)> {
+fn lookup<T>(module: &Module<'_>, number: u32, find: &mut impl FnMut(&[u8]) -> Option<T>) -> Option<(Option<u64>, T)> {
     const UNDEFINED: u16 = 0;
     let symbol = module.symbol(number)?;
     let function = find(module.name(&symbol)?)?;

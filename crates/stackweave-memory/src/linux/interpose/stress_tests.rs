@@ -1,11 +1,11 @@
-//! Loading, forking and leading at the same time.
+//! Loading, forking and hooking at the same time.
 
 use std::sync::atomic::AtomicBool;
 
 use super::tests::*;
 use super::*;
 
-/// Calls `work` in each of so many threads, until `action` is done.
+/// Calls `work` in each of these threads, until `action` is done.
 fn meanwhile(threads: usize, work: impl Fn(usize) + Sync, action: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -17,7 +17,7 @@ fn meanwhile(threads: usize, work: impl Fn(usize) + Sync, action: impl FnOnce())
                 }
             });
         }
-        // Also when it fails.
+        // The threads are stopped even if it panics.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(action));
         is_over.store(true, Ordering::Relaxed);
         done.unwrap_or_else(|failure| std::panic::resume_unwind(failure));
@@ -26,7 +26,7 @@ fn meanwhile(threads: usize, work: impl Fn(usize) + Sync, action: impl FnOnce())
 
 #[test]
 fn libraries_come_and_go_while_others_allocate_and_hooks_do_too() {
-    let _alone = Alone::new();
+    let _exclusive = ExclusiveSlots::new();
     let library = Allocating::open(ALLOCATING[0].1);
     let loading = Allocating::open(ALLOCATING[1].1);
     let work = |which: usize| {
@@ -59,12 +59,12 @@ fn libraries_come_and_go_while_others_allocate_and_hooks_do_too() {
 
 #[test]
 fn a_child_of_a_fork_in_the_middle_goes_on() {
-    let _alone = Alone::new();
+    let _exclusive = ExclusiveSlots::new();
     let library = Allocating::open(ALLOCATING[0].1);
     let loading = Allocating::open(ALLOCATING[1].1);
     install(functions()).unwrap();
     let work = |which: usize| {
-        // Not the loader itself: a child in which another thread has left its lock is lost without us, too.
+        // The other threads do not load modules: a child of a fork during a load is lost without us, too.
         library.release(library.allocate());
         if which == 0 {
             recheck();
@@ -74,18 +74,18 @@ fn a_child_of_a_fork_in_the_middle_goes_on() {
     meanwhile(3, work, || {
         for _ in 0..100 {
             let handle = loading.load(ALLOCATING[3].1, libc::RTLD_LAZY);
-            // SAFETY: the child calls only what the test is about, and ends.
+            // SAFETY: the child calls only what this test is about, and exits.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 // SAFETY: a limit for the child.
                 unsafe { libc::alarm(20) };
-                let is_led = library.counted() == ALL;
+                let is_hooked = library.counted() == ALL;
                 loading.release(loading.allocate_in(handle));
                 let has_stats = stats().slots > 0;
                 remove(functions());
-                let is_put_back = library.counted() == 0;
+                let is_restored = library.counted() == 0;
                 // SAFETY: ends the child.
-                unsafe { libc::_exit(i32::from(!is_led) + 2 * i32::from(!has_stats) + 4 * i32::from(!is_put_back)) };
+                unsafe { libc::_exit(i32::from(!is_hooked) + 2 * i32::from(!has_stats) + 4 * i32::from(!is_restored)) };
             }
             let mut status = 0;
             // SAFETY: waits for the child.

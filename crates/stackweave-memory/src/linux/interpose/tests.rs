@@ -1,4 +1,4 @@
-//! Hooks that count, in libraries that are bound in each way.
+//! Hooks that count calls, in libraries that are bound in each way.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -12,7 +12,7 @@ use stackweave_testkit::library::Library;
 
 use super::*;
 
-/// Sizes of the tests' own blocks: others allocate, too.
+/// The size of the tests' own blocks, because other code allocates, too.
 const OURS: usize = 54_321;
 
 static MALLOC: AtomicUsize = AtomicUsize::new(0);
@@ -22,7 +22,7 @@ static FREE: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The calls of one thread.
+    /// The calls of this thread.
     static OWN: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -80,16 +80,16 @@ pub(super) fn functions() -> &'static [Function] {
     ]))
 }
 
-/// One test at a time has the slots.
-pub(super) struct Alone(#[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'static, ()>);
+/// Gives one test at a time the use of the slots.
+pub(super) struct ExclusiveSlots(#[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'static, ()>);
 
-impl Alone {
+impl ExclusiveSlots {
     pub(super) fn new() -> Self {
-        Self(crate::tests::recorded::turn())
+        Self(crate::tests::recorded::exclusive())
     }
 }
 
-impl Drop for Alone {
+impl Drop for ExclusiveSlots {
     fn drop(&mut self) {
         remove(functions());
     }
@@ -98,7 +98,7 @@ impl Drop for Alone {
 /// A library of `allocating.c`.
 pub(super) struct Allocating(Library);
 
-// SAFETY: its functions, and those of the loader on its handle, are for all threads.
+// SAFETY: its functions, and those of the loader on its handle, may be called by all threads.
 unsafe impl Sync for Allocating {}
 
 macro_rules! function {
@@ -115,11 +115,11 @@ impl Allocating {
     }
 
     pub(super) fn release(&self, block: *mut c_void) {
-        // SAFETY: a block of the fixture's.
+        // SAFETY: a block of the fixture.
         unsafe { function!(self, "sw_release", unsafe extern "C" fn(*mut c_void))(block) };
     }
 
-    /// How many of its calls come to the hooks, of one in each way.
+    /// Returns how many calls of this library reach the hooks, of one call in each way.
     pub(super) fn counted(&self) -> usize {
         OWN.set(0);
         // SAFETY: the fixture's functions.
@@ -137,20 +137,20 @@ impl Allocating {
         OWN.get()
     }
 
-    /// A block of its own.
+    /// Allocates a block.
     pub(super) fn allocate(&self) -> *mut c_void {
         // SAFETY: the fixture's function.
         unsafe { function!(self, "sw_allocate", unsafe extern "C" fn(usize) -> *mut c_void)(OURS) }
     }
 
-    /// Whether a call by this thread comes to the hooks, while others call them, too.
+    /// Returns how many calls by this thread reach the hooks, while other threads call them, too.
     pub(super) fn counted_alone(&self) -> usize {
         OWN.set(0);
         self.release(self.allocate());
         OWN.get()
     }
 
-    /// Loads another one by its own calls of the loader.
+    /// Loads another library by this library's own calls of the loader.
     pub(super) fn load(&self, name: &str, mode: c_int) -> *mut c_void {
         let name = CString::new(name).unwrap();
         // SAFETY: the fixture's function.
@@ -175,7 +175,7 @@ impl Allocating {
         assert_eq!(result, 0);
     }
 
-    /// Allocates by the function `sw_allocate` of the library of `handle`, found by this one.
+    /// Allocates by the function `sw_allocate` of the library of `handle`, which this library looks up.
     pub(super) fn allocate_in(&self, handle: *mut c_void) -> *mut c_void {
         let found = self.find(handle, c"sw_allocate");
         // SAFETY: the fixture's function.
@@ -185,7 +185,7 @@ impl Allocating {
 
 pub(super) const ALL: usize = 5;
 
-/// The words of a module's writable segments.
+/// Returns the addresses and words of a module's data segments.
 fn words(path: &str) -> Vec<(u64, u64)> {
     let mut words = Vec::new();
     for line in mappings(path) {
@@ -210,25 +210,28 @@ fn mappings(path: &str) -> Vec<String> {
 }
 
 #[test]
-fn calls_are_led_however_they_are_bound_and_everything_is_put_back() {
-    let _alone = Alone::new();
+fn calls_are_hooked_however_they_are_bound_and_slots_are_restored() {
+    let _exclusive = ExclusiveSlots::new();
     for (name, path) in ALLOCATING {
         let library = Allocating::open(path);
         for is_bound in [false, true] {
             let (before, pages) = (words(path), mappings(path));
             install(functions()).unwrap();
             assert_eq!(mappings(path), pages, "{name}");
-            let led: Vec<u64> =
+            let hooked: Vec<u64> =
                 words(path).iter().zip(&before).filter(|(now, then)| now != then).map(|(now, _)| now.1).collect();
             let hooks = [malloc_hook as *const () as u64, free_hook as *const () as u64];
-            assert!(hooks.iter().all(|hook| led.iter().filter(|word| *word == hook).count() == 3), "{name} {led:x?}");
+            assert!(
+                hooks.iter().all(|hook| hooked.iter().filter(|word| *word == hook).count() == 3),
+                "{name} {hooked:x?}"
+            );
             assert_eq!(library.counted(), ALL, "{name}");
             remove(functions());
             assert_eq!(mappings(path), pages, "{name}");
             let definitions =
                 [&MALLOC, &CALLOC, &REALLOC, &FREE].map(|original| original.load(Ordering::Relaxed) as u64);
             for (now, then) in words(path).iter().zip(&before) {
-                let was_bound_meanwhile = !is_bound && then.1 != now.1 && led_by_loader(now.1, &definitions);
+                let was_bound_meanwhile = !is_bound && then.1 != now.1 && is_bound_by_loader(now.1, &definitions);
                 assert!(now == then || was_bound_meanwhile, "{name}: {now:x?} was {then:x?}");
             }
             assert_eq!(library.counted(), 0, "{name}");
@@ -236,24 +239,24 @@ fn calls_are_led_however_they_are_bound_and_everything_is_put_back() {
     }
 }
 
-/// Whether it is what a slot that is bound by its first call holds afterwards.
-fn led_by_loader(word: u64, definitions: &[u64]) -> bool {
-    let loaders = [c"dlopen", c"dlsym"].map(|name| {
+/// Returns whether a slot holds this word after the loader has bound it by its first call.
+fn is_bound_by_loader(word: u64, definitions: &[u64]) -> bool {
+    let functions = [c"dlopen", c"dlsym"].map(|name| {
         // SAFETY: dlsym with a literal name.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr() as u64
     });
-    definitions.contains(&word) || loaders.contains(&word)
+    definitions.contains(&word) || functions.contains(&word)
 }
 
 #[test]
-fn what_is_loaded_later_is_led_when_a_function_of_it_is_looked_up() {
-    let _alone = Alone::new();
+fn a_library_that_is_loaded_later_is_hooked_when_a_function_of_it_is_looked_up() {
+    let _exclusive = ExclusiveSlots::new();
     let loading = Allocating::open(ALLOCATING[0].1);
     install(functions()).unwrap();
-    assert_eq!(install(functions()), Err(InterposeError::Installed));
+    assert_eq!(install(functions()), Err(InterposeError::AlreadyInstalled));
     let (before, slots) = (COUNT.load(Ordering::Relaxed), stats().slots);
     for round in 1..=3 {
-        // At the same place each time, as the kernel has it.
+        // At the same address each time, if the kernel chooses so.
         let handle = loading.load(ALLOCATING[3].1, libc::RTLD_NOW);
         let block = loading.allocate_in(handle);
         assert_eq!(COUNT.load(Ordering::Relaxed), before + round);
@@ -264,8 +267,8 @@ fn what_is_loaded_later_is_led_when_a_function_of_it_is_looked_up() {
 }
 
 #[test]
-fn constructors_are_led_once_anything_is_called_through_a_slot() {
-    let _alone = Alone::new();
+fn constructors_are_hooked_once_anything_is_called_through_a_slot() {
+    let _exclusive = ExclusiveSlots::new();
     let plain = Allocating::open(ALLOCATING_LATER);
     let pages = protections(ALLOCATING_LATER);
     drop(plain);
@@ -274,20 +277,20 @@ fn constructors_are_led_once_anything_is_called_through_a_slot() {
         let before = COUNT.load(Ordering::Relaxed);
         let library = Allocating::open(ALLOCATING_LATER);
         assert_eq!(COUNT.load(Ordering::Relaxed), before + 1);
-        assert_ne!(protections(ALLOCATING_LATER), pages, "the loader might not have been done with them");
+        assert_ne!(protections(ALLOCATING_LATER), pages, "the loader might still need to write them");
         assert_eq!(library.counted(), ALL);
-        assert_eq!(protections(ALLOCATING_LATER), pages, "the first call after it has made them what they were");
+        assert_eq!(protections(ALLOCATING_LATER), pages, "the first call afterwards restores them");
     }
 }
 
-/// How the pages of a module may be used.
+/// Returns the protections of a module's pages.
 pub(super) fn protections(path: &str) -> Vec<String> {
     mappings(path).iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect()
 }
 
 #[test]
-fn libraries_are_found_by_the_paths_of_who_loads_them() {
-    let _alone = Alone::new();
+fn libraries_are_found_by_the_search_paths_of_their_caller() {
+    let _exclusive = ExclusiveSlots::new();
     let finder = Allocating::open(ALLOCATING_FINDER);
     install(functions()).unwrap();
     assert_eq!(finder.counted(), ALL);
@@ -305,12 +308,12 @@ fn libraries_are_found_by_the_paths_of_who_loads_them() {
 }
 
 #[test]
-fn a_library_with_an_allocator_of_its_own_keeps_it() {
-    let _alone = Alone::new();
+fn a_library_with_its_own_allocator_keeps_it() {
+    let _exclusive = ExclusiveSlots::new();
     let loading = Allocating::open(ALLOCATING[0].1);
     install(functions()).unwrap();
     for path in ALLOCATING_OWN {
-        // Its own first, by its loader's wish.
+        // It prefers its own definitions, because it is loaded so.
         let handle = loading.load(path, libc::RTLD_LAZY | libc::RTLD_DEEPBIND);
         let is_own: unsafe extern "C" fn(*mut c_void) -> c_int =
             // SAFETY: the fixture's function.
@@ -318,7 +321,7 @@ fn a_library_with_an_allocator_of_its_own_keeps_it() {
         let before = COUNT.load(Ordering::Relaxed);
         for _ in 0..2 {
             let block = loading.allocate_in(handle);
-            // SAFETY: only compares.
+            // SAFETY: the function only compares.
             assert_eq!(unsafe { is_own(block) }, 1, "{path}");
             recheck();
         }
@@ -328,24 +331,24 @@ fn a_library_with_an_allocator_of_its_own_keeps_it() {
 }
 
 #[test]
-fn a_slot_that_the_loader_bound_meanwhile_is_led_again() {
-    let _alone = Alone::new();
+fn a_slot_that_the_loader_has_bound_meanwhile_is_hooked_again() {
+    let _exclusive = ExclusiveSlots::new();
     let (_, path) = ALLOCATING[1];
     let library = Allocating::open(path);
     install(functions()).unwrap();
     let hook = malloc_hook as *const () as u64;
-    for look in 0..3 {
+    for round in 0..3 {
         let definition = MALLOC.load(Ordering::Relaxed) as u64;
         let slots: Vec<u64> = words(path).iter().filter(|word| word.1 == hook).map(|word| word.0).collect();
         let writable: Vec<u64> = slots.into_iter().filter(|slot| is_writable(path, *slot)).collect();
         assert!(!writable.is_empty());
         for slot in &writable {
-            // SAFETY: a slot on a page that is writable, for the loader's sake.
+            // SAFETY: a slot on a page that is writable for the loader.
             unsafe { std::ptr::with_exposed_provenance_mut::<u64>(*slot as usize).write_volatile(definition) };
         }
         assert!(library.counted() < ALL);
         recheck();
-        assert_eq!(library.counted(), ALL, "look {look}");
+        assert_eq!(library.counted(), ALL, "round {round}");
     }
 }
 
@@ -359,11 +362,11 @@ fn is_writable(path: &str, address: u64) -> bool {
 }
 
 #[test]
-fn what_another_tool_has_put_into_a_slot_stays() {
+fn a_slot_that_another_tool_has_changed_stays() {
     unsafe extern "C" fn another(_: usize) -> *mut c_void {
         std::ptr::dangling_mut::<u64>().cast()
     }
-    let _alone = Alone::new();
+    let _exclusive = ExclusiveSlots::new();
     let (_, path) = ALLOCATING[3];
     let library = Allocating::open(path);
     install(functions()).unwrap();
@@ -388,34 +391,34 @@ fn what_another_tool_has_put_into_a_slot_stays() {
 }
 
 #[test]
-fn hooks_are_kept_for_the_next_recorder_until_nobody_wants_them() {
-    let _alone = Alone::new();
+fn hooks_are_kept_for_the_next_recorder_while_a_guard_wants_them() {
+    let _exclusive = ExclusiveSlots::new();
     let library = Allocating::open(ALLOCATING[0].1);
     let kept = KeptHooks::begin();
     for _ in 0..2 {
         install(functions()).unwrap();
-        assert_eq!(install(functions()), Err(InterposeError::Installed), "they are in use");
+        assert_eq!(install(functions()), Err(InterposeError::AlreadyInstalled), "they are in use");
         assert_eq!(library.counted(), ALL);
         remove(functions());
         assert_eq!(library.counted(), ALL, "they stay");
     }
     let later = Allocating::open(ALLOCATING[1].1);
     install(functions()).unwrap();
-    assert_eq!(later.counted(), ALL, "what was loaded in between is led");
+    assert_eq!(later.counted(), ALL, "a library that was loaded in between is hooked");
     remove(functions());
     drop(kept);
     assert_eq!((library.counted(), later.counted()), (0, 0));
     install(functions()).unwrap();
     let kept = KeptHooks::begin();
     drop(kept);
-    assert_eq!(library.counted(), ALL, "a recorder that runs keeps its hooks");
+    assert_eq!(library.counted(), ALL, "a running recorder keeps its hooks");
     remove(functions());
     assert_eq!(library.counted(), 0);
 }
 
 #[test]
-fn hooks_of_other_functions_are_not_taken_for_these() {
-    let _alone = Alone::new();
+fn kept_hooks_of_other_functions_are_not_reused() {
+    let _exclusive = ExclusiveSlots::new();
     let library = Allocating::open(ALLOCATING[0].1);
     let kept = KeptHooks::begin();
     install(functions()).unwrap();
@@ -429,17 +432,17 @@ fn hooks_of_other_functions_are_not_taken_for_these() {
 }
 
 #[test]
-fn a_walk_inside_a_walk_is_left_out() {
+fn a_walk_inside_a_walk_is_skipped() {
     unsafe extern "C" fn allocate(_: *mut libc::dl_phdr_info, _: usize, library: *mut c_void) -> c_int {
-        // SAFETY: what is given below.
+        // SAFETY: what is passed below.
         let library = unsafe { &*library.cast::<Allocating>() };
         assert_eq!(library.counted(), ALL);
         1
     }
-    let _alone = Alone::new();
+    let _exclusive = ExclusiveSlots::new();
     let library = Allocating::open(ALLOCATING[0].1);
     install(functions()).unwrap();
-    // Something is loaded that has not been noticed yet.
+    // A library was loaded that has not been noticed yet.
     let later = Allocating::open(ALLOCATING[1].1);
     // SAFETY: the callback fits.
     unsafe { libc::dl_iterate_phdr(Some(allocate), (&raw const library).cast_mut().cast()) };

@@ -1,4 +1,4 @@
-//! What the tests share: a process that is made up, and the real one.
+//! Shared parts of the tests: a made-up process, and the real one.
 
 pub mod recording;
 pub mod timing;
@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex};
 use stackweave_core::{
     BuildId, CodeAddress, CodeId, Module, ModuleList, Position, RawFrame, RawFrameKind, SourceLocation, StackId,
 };
-use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
 use stackweave_symbolize::Options;
 use stackweave_testkit::symbols::module_file::ModuleFile;
 
-/// A process that is made up. Its Python code number 7 is the function `py7` in `7.py`, an instruction is a line; its
+/// A made-up process. Its Python code number 7 is the function `py7` in `7.py`, and an instruction is a line; its
 /// script word 9 of source 2 is `script2-9`.
 #[derive(Debug, Default)]
 pub struct MadeUp {
     pub modules: Mutex<ModuleList>,
-    /// Whether there are code generators: each line 3 then has two frames behind it.
+    /// Whether there are code generators: each line 3 then has two frames of source code behind it.
     pub has_extra_frames: bool,
     pub located: AtomicUsize,
-    pub asked_behind: AtomicUsize,
-    pub asked_modules: AtomicUsize,
+    pub extra_frame_queries: AtomicUsize,
+    pub module_queries: AtomicUsize,
 }
 
 impl MadeUp {
@@ -42,11 +42,11 @@ pub fn location(name: &str, filename: &str, line: u32) -> SourceLocation {
     SourceLocation { name: name.into(), qualname: None, filename: filename.into(), first_line: None, position }
 }
 
-impl Names for MadeUp {
+impl FrameNames for MadeUp {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         self.located.fetch_add(1, Ordering::Relaxed);
         match frame.kind() {
-            RawFrameKind::Native(address) => panic!("{address:?} is none of an interpreter's"),
+            RawFrameKind::Native(address) => panic!("{address:?} is not of an interpreter"),
             RawFrameKind::Python { code, .. } if code.get() > 1000 => None,
             RawFrameKind::Python { code, instruction, .. } => {
                 Some(location(&format!("py{}", code.get()), &format!("{}.py", code.get()), instruction))
@@ -61,14 +61,14 @@ impl Names for MadeUp {
     }
 
     fn frames_behind(&self, filename: &str, line: u32) -> Vec<SourceLocation> {
-        let asked = self.asked_behind.fetch_add(1, Ordering::Relaxed);
-        assert!(self.has_extra_frames, "asked {asked} times for nothing");
+        let query = self.extra_frame_queries.fetch_add(1, Ordering::Relaxed);
+        assert!(self.has_extra_frames, "query {query} times for nothing");
         let behind = |name: &str| location(&format!("{name} of {filename}"), "original.py", line);
         if line == 3 { vec![behind("inner"), behind("outer")] } else { Vec::new() }
     }
 
     fn modules(&self) -> ModuleList {
-        self.asked_modules.fetch_add(1, Ordering::Relaxed);
+        self.module_queries.fetch_add(1, Ordering::Relaxed);
         self.modules.lock().unwrap().clone()
     }
 }
@@ -77,9 +77,9 @@ impl Names for MadeUp {
 #[derive(Clone, Copy, Debug)]
 pub struct ThisProcess;
 
-impl Names for ThisProcess {
+impl FrameNames for ThisProcess {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
-        panic!("{frame:?} is no native frame");
+        panic!("{frame:?} is not a native frame");
     }
 
     fn has_extra_frames(&self) -> bool {
@@ -95,7 +95,7 @@ impl Names for ThisProcess {
     }
 }
 
-/// The stack here, as it is captured and interned.
+/// Captures and interns the stack of the caller.
 #[inline(never)]
 pub fn capture(stacks: &StackTable) -> StackId {
     let mut frames = [CodeAddress::default(); 512];
@@ -116,7 +116,7 @@ pub fn native(address: u64) -> RawFrame {
     RawFrame::native(CodeAddress::return_address(address))
 }
 
-/// The file as a module with its addresses moved up by `bias`.
+/// Returns the file as a module whose addresses are increased by `bias`.
 pub fn module(file: &Path, bias: u64) -> Module {
     let read = ModuleFile::read(file);
     let build_id = read.build_id.and_then(|id| BuildId::new(&id));
@@ -127,7 +127,7 @@ pub fn names(stack: &[Arc<Frame>]) -> Vec<&str> {
     stack.iter().map(|frame| &*frame.name).collect()
 }
 
-/// The fixture, or a line that says why the test is skipped.
+/// Returns the fixture, or prints why the test is skipped.
 macro_rules! or_skip {
     ($fixture:expr) => {
         match $fixture {

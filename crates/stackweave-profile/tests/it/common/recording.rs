@@ -1,43 +1,43 @@
-//! Profiles of recordings that are made up, and events that only their tests need.
+//! Profiles of made-up recordings, and events that only these tests need.
 
 use std::borrow::Cow;
 
 use stackweave_core::{Call, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
 use stackweave_profile::{AggregateOptions, Profile, aggregate};
 use stackweave_recording::ProcessRecording;
-use stackweave_tapes::{At, Tape};
+use stackweave_tapes::{EventTime, Tape};
 
 const FRAME: Field = Field::new("frame", FieldType::Frame);
 
-/// Something goes on: `resume(frame, object)`.
+/// A span resumes: `resume(frame, object)`.
 const RESUME: EventKind = EventKind {
     name: Cow::Borrowed("resume"),
     role: Role::Resume,
     fields: Cow::Borrowed(const { &[FRAME, Field::new("object", FieldType::Address)] }),
 };
 
-/// Something is open: `open(call, depth)`.
+/// A span is open: `open(call, depth)`.
 const OPEN: EventKind = EventKind {
     name: Cow::Borrowed("open"),
     role: Role::Open,
     fields: Cow::Borrowed(const { &[Field::new("call", FieldType::Call), Field::new("depth", FieldType::Unsigned)] }),
 };
 
-/// What is done with tapes here.
+/// Additional methods of tapes.
 pub trait TapeExt {
-    /// Something goes on.
-    fn resume(&mut self, at: At, frame: RawFrame);
-    /// The label is open, with so many around it; nothing is if there is none.
-    fn open(&mut self, at: At, name: Option<RawFrame>, depth: u64);
+    /// Records that a span resumes.
+    fn resume(&mut self, at: EventTime, frame: RawFrame);
+    /// Records that a label is open at this depth; without a label, that no span is open.
+    fn open(&mut self, at: EventTime, name: Option<RawFrame>, depth: u64);
     fn profile(self, options: &AggregateOptions) -> Profile;
 }
 
 impl TapeExt for Tape {
-    fn resume(&mut self, at: At, frame: RawFrame) {
+    fn resume(&mut self, at: EventTime, frame: RawFrame) {
         self.event(at, &RESUME, &[frame.to_bits(), 0x7000]);
     }
 
-    fn open(&mut self, at: At, name: Option<RawFrame>, depth: u64) {
+    fn open(&mut self, at: EventTime, name: Option<RawFrame>, depth: u64) {
         let call = name.map(|name| match name.kind() {
             RawFrameKind::Label(label) => Call::to_label(label).unwrap(),
             RawFrameKind::Python { code, .. } => Call::to_code(code).unwrap(),
@@ -55,7 +55,7 @@ pub fn profile(processes: &[ProcessRecording], options: &AggregateOptions) -> Pr
     aggregate(processes, options, None, &mut |_| {}).unwrap().merged()
 }
 
-/// Each path of the tree, from the outermost name to the innermost, with calls, own and total cost, sorted by path.
+/// Returns each path of the tree, from the outermost name to the innermost, with calls, self and total cost, sorted.
 pub fn paths(profile: &Profile) -> Vec<(String, u64, i64, i64)> {
     let tree = profile.tree();
     let mut names = vec![String::new(); tree.nodes().len()];
@@ -67,13 +67,13 @@ pub fn paths(profile: &Profile) -> Vec<(String, u64, i64, i64)> {
         let line = frame.line.map_or_else(String::new, |line| format!(":{line}"));
         names[id.index()] =
             format!("{above}{separator}{}{line}", profile.functions().function(frame.function).full_name());
-        paths.push((names[id.index()].clone(), node.cost.calls, node.cost.own, node.cost.total));
+        paths.push((names[id.index()].clone(), node.cost.calls, node.cost.self_cost, node.cost.total));
     }
     paths.sort();
     paths
 }
 
-/// The same as tuples of `&str`, for comparisons.
-pub fn path(path: &str, calls: u64, own: i64, total: i64) -> (String, u64, i64, i64) {
-    (path.to_owned(), calls, own, total)
+/// Returns the same from `&str`, for comparisons.
+pub fn path(path: &str, calls: u64, self_cost: i64, total: i64) -> (String, u64, i64, i64) {
+    (path.to_owned(), calls, self_cost, total)
 }

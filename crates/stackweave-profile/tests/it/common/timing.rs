@@ -5,7 +5,7 @@ use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::ProcessRecording;
 use stackweave_tapes::phases::Phases;
 
-/// What is done with phases here.
+/// Additional methods of phases.
 pub trait PhasesExt {
     fn report(self) -> TimingReport;
 }
@@ -28,22 +28,22 @@ pub fn row<'a>(report: &'a TimingReport, of: &str) -> &'a PhaseRow {
     report.rows.iter().find(|row| name(report, row.function) == of).unwrap_or_else(|| panic!("no {of}"))
 }
 
-/// Calls, primitive calls, own, total and `total_of_all`.
+/// Calls, primitive calls, self, total and `total_of_all`.
 pub type Costs = (u64, u64, i64, i64, i64);
 
 pub fn costs(statistics: stackweave_profile::CallStatistics) -> Costs {
-    let stackweave_profile::CallStatistics { calls, primitive_calls, own, total, total_of_all } = statistics;
-    (calls, primitive_calls, own, total, total_of_all)
+    let stackweave_profile::CallStatistics { calls, primitive_calls, self_cost, total, total_of_all } = statistics;
+    (calls, primitive_calls, self_cost, total, total_of_all)
 }
 
-/// Each function's costs, by name.
+/// Returns the costs of each function, by name.
 pub fn functions(report: &TimingReport) -> Vec<(String, Costs)> {
     let mut all: Vec<_> = report.rows.iter().map(|row| (name(report, row.function), costs(row.statistics))).collect();
     all.sort();
     all
 }
 
-/// Each pair of caller and callee with the callee's costs, by names.
+/// Returns each pair of caller and callee with the callee's costs, by names.
 pub fn edges(report: &TimingReport) -> Vec<(String, String, Costs)> {
     let of_row = |row: &PhaseRow| {
         let edge = |edge: &stackweave_profile::timing::CallerRow| {
@@ -56,19 +56,19 @@ pub fn edges(report: &TimingReport) -> Vec<(String, String, Costs)> {
     all
 }
 
-/// Name, calls and time of the phases of a run.
+/// Returns name, calls and time of the phases of a run.
 pub fn phases(report: &TimingReport, run: &RunRow) -> Vec<(String, u64, u64)> {
     run.phases.iter().map(|phase| (name(report, phase.function), phase.calls, phase.total_ns)).collect()
 }
 
-/// Name and own time of the phases of a run, by name.
-pub fn own_times(report: &TimingReport, run: &RunRow) -> Vec<(String, u64)> {
-    let mut own: Vec<_> = run.phases.iter().map(|phase| (name(report, phase.function), phase.own_ns)).collect();
-    own.sort();
-    own
+/// Returns name and self time of the phases of a run, by name.
+pub fn self_times(report: &TimingReport, run: &RunRow) -> Vec<(String, u64)> {
+    let mut times: Vec<_> = run.phases.iter().map(|phase| (name(report, phase.function), phase.self_ns)).collect();
+    times.sort();
+    times
 }
 
-/// The equations of the statistics hold for every function.
+/// Asserts the equations of the statistics for every function.
 pub fn check_equations(report: &TimingReport) {
     let outermost: i64 = report.rows.iter().map(|row| row.outermost.total).sum();
     assert_eq!(outermost, report.total_ns);
@@ -77,7 +77,7 @@ pub fn check_equations(report: &TimingReport) {
             row.callers.iter().map(|caller| field(&caller.statistics)).sum::<i64>() + field(&row.outermost)
         };
         let all = &row.statistics;
-        assert_eq!(into(|of| of.own), all.own);
+        assert_eq!(into(|of| of.self_cost), all.self_cost);
         assert_eq!(into(|of| of.calls.cast_signed()), all.calls.cast_signed());
         assert_eq!(into(|of| of.total_of_all), all.total_of_all);
         let below: i64 = report
@@ -87,7 +87,7 @@ pub fn check_equations(report: &TimingReport) {
             .filter(|caller| caller.caller == row.function)
             .map(|caller| caller.statistics.total_of_all)
             .sum();
-        assert_eq!(all.own + below, all.total_of_all);
+        assert_eq!(all.self_cost + below, all.total_of_all);
         assert!(all.total <= all.total_of_all && all.primitive_calls <= all.calls);
         assert!(row.callers.iter().all(|caller| caller.statistics.total <= caller.statistics.total_of_all));
     }

@@ -1,15 +1,15 @@
-//! What is open at a fork is open in both processes, and each ends it for itself.
+//! Phases that are open at a fork are open in both processes, and end in each separately.
 
 use std::path::{Path, PathBuf};
 
-use stackweave_recording::timing::{Oddities, Outcome, Timing};
+use stackweave_recording::timing::{Anomalies, Outcome, Timing};
 use stackweave_testkit::child::in_own_process;
 
 use super::{Table, events, frame, options, read, stop_and_read, timing_with};
 
-/// Forks, lets the child run `inside`, and waits for it.
+/// Forks, runs `inside` in the child, and waits for it.
 fn in_child(inside: impl FnOnce()) -> u32 {
-    // SAFETY: the child only does what a child of a process with threads may do here: glibc lets it allocate.
+    // SAFETY: the child only does what is allowed after a fork of a process with threads: glibc lets it allocate.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(inside));
@@ -17,7 +17,7 @@ fn in_child(inside: impl FnOnce()) -> u32 {
         unsafe { libc::_exit(i32::from(result.is_err())) }
     }
     let mut status = 0;
-    // SAFETY: a child of this process, and a place for its status.
+    // SAFETY: a child of this process, and memory for its status.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
     assert_eq!(status, 0, "the child ended well");
     pid.unsigned_abs()
@@ -27,16 +27,16 @@ fn beside(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("out.{pid}.swv"))
 }
 
-fn forked(folder: &Path, tell: impl Fn(&Timing)) -> (Timing, u32) {
+fn forked(folder: &Path, record: impl Fn(&Timing)) -> (Timing, u32) {
     let timing = timing_with(options(folder.join("out.swv")));
     timing.at(0).push(frame("outer"));
     timing.at(10).push(frame("inner"));
-    let child = in_child(|| tell(&timing));
+    let child = in_child(|| record(&timing));
     (timing, child)
 }
 
 #[test]
-fn a_child_goes_on_with_what_is_open() {
+fn a_child_continues_open_phases() {
     let name = "recorded_phases::forking::a_child_goes_on_with_what_is_open";
     in_own_process(name, |folder| {
         let (timing, child) = forked(folder, |timing| {
@@ -44,7 +44,7 @@ fn a_child_goes_on_with_what_is_open() {
             timing.at(20).push(frame("of the child"));
             assert!(timing.at(25).pop() && timing.at(30).pop() && timing.at(50).pop());
             assert!(!timing.at(60).pop());
-            // What was open before the fork is not called again.
+            // Phases from before the fork are not counted as calls again.
             let expected = Table::new(
                 &[("outer", [0, 0, 20, 30]), ("inner", [0, 0, 5, 10]), ("of the child", [1, 1, 5, 5])],
                 &[("outer", "inner", [0, 0, 5, 10]), ("inner", "of the child", [1, 1, 5, 5])],
@@ -52,7 +52,7 @@ fn a_child_goes_on_with_what_is_open() {
             assert_eq!(stop_and_read(timing), expected);
         });
         assert!(timing.at(100).pop() && timing.at(200).pop());
-        assert_eq!(timing.oddities(), Oddities::default(), "the child's pop is the child's");
+        assert_eq!(timing.anomalies(), Anomalies::default(), "the child's pop is the child's");
         let expected = Table::new(
             &[("outer", [1, 1, 110, 200]), ("inner", [1, 1, 90, 90])],
             &[("outer", "inner", [1, 1, 90, 90])],
@@ -83,8 +83,8 @@ fn a_token_of_the_parent_closes_in_the_child() {
 }
 
 #[test]
-fn a_child_that_tells_nothing_has_no_file() {
-    let folder = in_own_process("recorded_phases::forking::a_child_that_tells_nothing_has_no_file", |folder| {
+fn a_child_without_events_has_no_file() {
+    let folder = in_own_process("recorded_phases::forking::a_child_without_events_has_no_file", |folder| {
         let (timing, _) = forked(folder, |timing| assert_eq!(timing.depth(), 2));
         assert!(timing.at(20).pop() && timing.at(30).pop());
         stop_and_read(&timing);
@@ -93,8 +93,8 @@ fn a_child_that_tells_nothing_has_no_file() {
 }
 
 #[test]
-fn a_child_with_nothing_open_tells_only_what_it_does() {
-    in_own_process("recorded_phases::forking::a_child_with_nothing_open_tells_only_what_it_does", |folder| {
+fn a_child_without_open_phases_records_only_its_own() {
+    in_own_process("recorded_phases::forking::a_child_without_open_phases_records_only_its_own", |folder| {
         let timing = timing_with(options(folder.join("out.swv")));
         timing.at(0).push(frame("before"));
         timing.at(5).pop();

@@ -1,8 +1,8 @@
-//! Phases that are recorded as programs do, and what is read of them.
+//! Phases that are recorded like programs do, and read back.
 
+mod anomalies;
 mod forking;
 mod model;
-mod odd;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -31,15 +31,15 @@ pub fn timing_with(options: Options) -> Timing {
     Timing::new(Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()).unwrap()
 }
 
-/// A recording whose times are given.
+/// Starts a recording with explicit times.
 pub fn timing(folder: &Folder) -> Timing {
     timing_with(options(folder.file("phases.swv")))
 }
 
-/// Calls, primitive calls, own and total nanoseconds.
+/// Calls, primitive calls, self and total nanoseconds.
 pub type Numbers = [i64; 4];
 
-/// What each function cost, and each function when a certain one called it.
+/// The figures of functions, and of functions by caller.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub functions: BTreeMap<String, Numbers>,
@@ -56,7 +56,7 @@ impl Table {
 
 fn numbers(statistics: CallStatistics) -> Numbers {
     let count = |calls: u64| i64::try_from(calls).unwrap();
-    [count(statistics.calls), count(statistics.primitive_calls), statistics.own, statistics.total]
+    [count(statistics.calls), count(statistics.primitive_calls), statistics.self_cost, statistics.total]
 }
 
 pub fn profile_of(processes: &[ProcessRecording]) -> Profile {
@@ -78,7 +78,7 @@ pub fn read(path: &Path) -> Recording {
     recording
 }
 
-/// Ends the recording, and reads what became of it.
+/// Ends the recording, and reads it.
 pub fn stop_and_read(timing: &Timing) -> Table {
     let summary = timing.recorder().stop();
     assert_eq!((summary.error, summary.lost.len()), (None, 0));
@@ -88,21 +88,21 @@ pub fn stop_and_read(timing: &Timing) -> Table {
     table_of(&profile)
 }
 
-/// An event of a recording: its kind, its nanoseconds, the name of its frame if it has one, and its details.
+/// An event of a recording: its kind, its time in nanoseconds, the name of its frame if it has one, and its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RecordedEvent {
     pub kind: String,
     pub at: i64,
     pub name: String,
     pub details: String,
 }
 
-pub fn told(kind: &str, at: i64, name: &str, details: &str) -> Told {
-    Told { kind: kind.to_owned(), at, name: name.to_owned(), details: details.to_owned() }
+pub fn event(kind: &str, at: i64, name: &str, details: &str) -> RecordedEvent {
+    RecordedEvent { kind: kind.to_owned(), at, name: name.to_owned(), details: details.to_owned() }
 }
 
-/// The events of one process, in the order of time.
-pub fn events(path: &Path) -> Vec<Told> {
+/// Returns the events of one process, in the order of time.
+pub fn events(path: &Path) -> Vec<RecordedEvent> {
     let recording = Recording::open(path).unwrap();
     let process = &recording.processes()[0];
     let mut order = process.in_time_order(None, None);
@@ -114,7 +114,7 @@ pub fn events(path: &Path) -> Vec<Told> {
         let names = frame.map(|frame| dictionary.names(frame)).unwrap_or_default();
         let name = names.first().and_then(|name| dictionary.string(name.name)).unwrap_or_default();
         let details = String::from_utf8(timed.event.bytes.unwrap_or_default().to_vec()).unwrap();
-        events.push(told(&kind.name, timed.time_ns, name, &details));
+        events.push(event(&kind.name, timed.time_ns, name, &details));
     }
     events
 }

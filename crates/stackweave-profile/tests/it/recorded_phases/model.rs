@@ -1,9 +1,9 @@
-//! Random programs against a plain model, which counts as `cProfile` says: to the nanosecond.
+//! Random programs, compared with a simple model that counts like `cProfile`: to the nanosecond.
 
 use std::collections::BTreeMap;
 use std::thread;
 
-use stackweave_recording::timing::{Oddities, Outcome, Timing, Token};
+use stackweave_recording::timing::{Anomalies, Outcome, Timing, Token};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
@@ -12,18 +12,18 @@ use super::{Numbers, Table, frame, stop_and_read, timing};
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const THREADS: usize = 3;
 
-/// What `cProfile` keeps for a function, or for a pair of caller and function.
+/// The figures of a function, or of a pair of caller and callee.
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct Counter {
     numbers: Numbers,
     open: u32,
 }
 
-impl Entry {
-    fn end(&mut self, own: i64, total: i64) {
+impl Counter {
+    fn end(&mut self, self_time: i64, total: i64) {
         self.open -= 1;
         self.numbers[0] += 1;
-        self.numbers[2] += own;
+        self.numbers[2] += self_time;
         if self.open == 0 {
             self.numbers[1] += 1;
             self.numbers[3] += total;
@@ -38,13 +38,13 @@ struct Call {
     token: Token,
 }
 
-/// One thread, as it should be counted.
+/// The expected figures of one thread.
 #[derive(Default)]
 struct Model {
-    functions: BTreeMap<String, Entry>,
-    callers: BTreeMap<(String, String), Entry>,
+    functions: BTreeMap<String, Counter>,
+    callers: BTreeMap<(String, String), Counter>,
     stack: Vec<Call>,
-    odd: Oddities,
+    anomalies: Anomalies,
 }
 
 impl Model {
@@ -58,24 +58,24 @@ impl Model {
 
     fn end(&mut self, at: u64) {
         let Some(call) = self.stack.pop() else {
-            self.odd.unmatched_pops += 1;
+            self.anomalies.unmatched_pops += 1;
             return;
         };
         let total = i64::try_from(at - call.began).unwrap();
-        let own = total - call.inside;
-        self.functions.get_mut(call.name).unwrap().end(own, total);
+        let self_time = total - call.inside;
+        self.functions.get_mut(call.name).unwrap().end(self_time, total);
         if let Some(caller) = self.stack.last_mut() {
             caller.inside += total;
-            self.callers.get_mut(&(caller.name.to_owned(), call.name.to_owned())).unwrap().end(own, total);
+            self.callers.get_mut(&(caller.name.to_owned(), call.name.to_owned())).unwrap().end(self_time, total);
         }
     }
 
     fn close(&mut self, token: Token, at: u64) -> bool {
         let Some(place) = self.stack.iter().position(|call| call.token == token) else {
-            self.odd.lost_tokens += 1;
+            self.anomalies.lost_tokens += 1;
             return false;
         };
-        self.odd.left_open += (self.stack.len() - place - 1) as u64;
+        self.anomalies.left_open += (self.stack.len() - place - 1) as u64;
         while self.stack.len() > place {
             self.end(at);
         }
@@ -83,14 +83,14 @@ impl Model {
     }
 
     fn end_of_thread(&mut self, at: u64) {
-        self.odd.left_open += self.stack.len() as u64;
+        self.anomalies.left_open += self.stack.len() as u64;
         while !self.stack.is_empty() {
             self.end(at);
         }
     }
 }
 
-/// One thread of a random program, told to both.
+/// Runs one thread of a random program, and records it in both.
 fn run(timing: &Timing, mut random: Random) -> Model {
     let (mut model, mut at, mut tokens) = (Model::default(), random.bits() % 1_000_000, Vec::new());
     for _ in 0..400 {
@@ -125,7 +125,7 @@ fn run(timing: &Timing, mut random: Random) -> Model {
 }
 
 fn add(table: &mut Table, model: &Model) {
-    let sum = |sum: &mut Numbers, entry: &Entry| {
+    let sum = |sum: &mut Numbers, entry: &Counter| {
         sum.iter_mut().zip(entry.numbers).for_each(|(sum, number)| *sum += number);
     };
     for (name, entry) in &model.functions {
@@ -137,23 +137,26 @@ fn add(table: &mut Table, model: &Model) {
 }
 
 #[test]
-fn random_programs_have_the_numbers_of_the_model() {
+fn random_programs_have_the_figures_of_the_model() {
     for seed in 0..30 {
         println!("seed {seed}");
         let folder = Folder::new();
         let timing = timing(&folder);
         let mut expected = Table::default();
-        let mut odd = Oddities::default();
+        let mut anomalies = Anomalies::default();
         for thread in 0..THREADS {
             let random = Random::new(seed * 1_000 + thread as u64);
             let model = thread::scope(|scope| scope.spawn(|| run(&timing, random)).join().unwrap());
             add(&mut expected, &model);
-            odd.unmatched_pops += model.odd.unmatched_pops;
-            odd.left_open += model.odd.left_open;
-            odd.lost_tokens += model.odd.lost_tokens;
+            anomalies.unmatched_pops += model.anomalies.unmatched_pops;
+            anomalies.left_open += model.anomalies.left_open;
+            anomalies.lost_tokens += model.anomalies.lost_tokens;
         }
-        assert!(odd.unmatched_pops > 0 && odd.left_open > 0 && odd.lost_tokens > 0, "{odd:?} prove little");
-        assert_eq!(timing.oddities(), odd);
+        assert!(
+            anomalies.unmatched_pops > 0 && anomalies.left_open > 0 && anomalies.lost_tokens > 0,
+            "{anomalies:?} prove little"
+        );
+        assert_eq!(timing.anomalies(), anomalies);
         assert_eq!(stop_and_read(&timing), expected);
     }
 }

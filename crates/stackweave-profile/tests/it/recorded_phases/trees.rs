@@ -1,14 +1,14 @@
-//! Trees worked out by hand, recorded with given times and read back: right to the nanosecond.
+//! Trees computed by hand, recorded with explicit times and read back: correct to the nanosecond.
 
 use std::thread;
 
-use stackweave_recording::timing::{Oddities, Outcome, Timing};
+use stackweave_recording::timing::{Anomalies, Outcome, Timing};
 use stackweave_testkit::folder::Folder;
 
-use super::{Table, events, frame, options, stop_and_read, timing, timing_with, told};
+use super::{Table, event, events, frame, options, stop_and_read, timing, timing_with};
 
-/// Begins of these names, and ends where there is none, at these times.
-fn tell(timing: &Timing, steps: &[(u64, Option<&str>)]) {
+/// Records begins of these names, and ends where there is none, at these times.
+fn record(timing: &Timing, steps: &[(u64, Option<&str>)]) {
     for (at, begins) in steps {
         match begins {
             Some(name) => _ = timing.at(*at).push(frame(name)),
@@ -18,7 +18,7 @@ fn tell(timing: &Timing, steps: &[(u64, Option<&str>)]) {
 }
 
 #[test]
-fn a_function_that_calls_itself() {
+fn a_recursive_function() {
     let folder = Folder::new();
     let timing = timing(&folder);
     // fib(3): 100..200, of which fib(2) 110..160 with fib(1) 115..125 and fib(0) 130..133; fib(1) 170..177.
@@ -35,27 +35,27 @@ fn a_function_that_calls_itself() {
         (177, None),
         (200, None),
     ];
-    tell(&timing, &begins_and_ends);
+    record(&timing, &begins_and_ends);
     // The edge from fib to fib is open from the first inner call on: 110..160 and 170..177.
     let expected = Table::new(&[("fib", [5, 1, 100, 100])], &[("fib", "fib", [4, 2, 57, 57])]);
     assert_eq!(stop_and_read(&timing), expected);
-    assert_eq!(timing.oddities(), Oddities::default());
+    assert_eq!(timing.anomalies(), Anomalies::default());
 }
 
 #[test]
-fn two_functions_that_call_each_other() {
+fn two_mutually_recursive_functions() {
     let folder = Folder::new();
     let timing = timing(&folder);
     let (even, odd) = (Some("even"), Some("odd"));
     let steps = [(0, even), (1, odd), (3, even), (6, odd), (10, None), (15, None), (21, None), (28, None)];
-    tell(&timing, &steps);
+    record(&timing, &steps);
     let functions = [("even", [2, 1, 16, 28]), ("odd", [2, 1, 12, 20])];
     let callers = [("even", "odd", [2, 1, 12, 20]), ("odd", "even", [1, 1, 8, 12])];
     assert_eq!(stop_and_read(&timing), Table::new(&functions, &callers));
 }
 
 #[test]
-fn what_fails_takes_its_time_and_says_why() {
+fn a_failed_phase_has_its_time_and_its_reason() {
     let folder = Folder::new();
     let timing = timing(&folder);
     timing.at(1_000_000_007).push_run(frame("compile"), br#"{"id": 1}"#);
@@ -70,25 +70,25 @@ fn what_fails_takes_its_time_and_says_why() {
     );
     assert_eq!(stop_and_read(&timing), expected);
     let expected = [
-        told("begin-run", 1_000_000_007, "compile", r#"{"id": 1}"#),
-        told("begin-code", 1_000_000_010, "forward", ""),
-        told("begin-with", 1_000_000_015, "helper", r#"{"why": "inlined"}"#),
-        told("end-failed", 1_000_000_025, "", r#"{"error": "ValueError: no"}"#),
-        told("end-failed", 1_000_000_026, "", ""),
-        told("end-with", 1_000_000_127, "", r#"{"graphs": 1}"#),
+        event("begin-run", 1_000_000_007, "compile", r#"{"id": 1}"#),
+        event("begin-code", 1_000_000_010, "forward", ""),
+        event("begin-with", 1_000_000_015, "helper", r#"{"why": "inlined"}"#),
+        event("end-failed", 1_000_000_025, "", r#"{"error": "ValueError: no"}"#),
+        event("end-failed", 1_000_000_026, "", ""),
+        event("end-with", 1_000_000_127, "", r#"{"graphs": 1}"#),
     ];
     assert_eq!(events(&timing.recorder().path()), expected);
 }
 
 #[test]
-fn what_is_left_open_ends_with_what_is_around_it() {
+fn a_phase_that_is_left_open_ends_with_the_phase_around_it() {
     let folder = Folder::new();
     let timing = timing(&folder);
     let outer = timing.at(10).push(frame("outer"));
     timing.at(20).push(frame("inner"));
     timing.at(25).push(frame("innermost"));
     assert!(timing.at(60).close(outer, Outcome::Done, b""));
-    assert_eq!((timing.depth(), timing.oddities().left_open), (0, 2));
+    assert_eq!((timing.depth(), timing.anomalies().left_open), (0, 2));
     timing.at(70).push(frame("outer"));
     assert!(timing.at(75).pop());
     let expected = Table::new(
@@ -101,19 +101,19 @@ fn what_is_left_open_ends_with_what_is_around_it() {
 }
 
 #[test]
-fn threads_have_stacks_of_their_own() {
+fn threads_have_separate_stacks() {
     let folder = Folder::new();
     let timing = timing(&folder);
     timing.at(0).push(frame("main"));
     thread::scope(|scope| {
-        for who in 0..4_u64 {
+        for thread in 0..4_u64 {
             let timing = &timing;
             scope.spawn(move || {
                 assert_eq!((timing.depth(), timing.current()), (0, None));
-                let start = 100 * who;
+                let start = 100 * thread;
                 timing.at(start).push(frame("main"));
                 timing.at(start + 10).push(frame("work"));
-                assert!(timing.at(start + 10 + who).pop() && timing.at(start + 50).pop());
+                assert!(timing.at(start + 10 + thread).pop() && timing.at(start + 50).pop());
                 assert_eq!(timing.depth(), 0);
             });
         }
@@ -127,7 +127,7 @@ fn threads_have_stacks_of_their_own() {
 }
 
 #[test]
-fn several_recordings_at_once_do_not_know_of_each_other() {
+fn several_recordings_are_independent() {
     let folder = Folder::new();
     let [a, b, c] = ["a.swv", "b.swv", "c.swv"].map(|name| timing_with(options(folder.file(name))));
     let first = a.at(0).push(frame("a"));
@@ -143,12 +143,12 @@ fn several_recordings_at_once_do_not_know_of_each_other() {
     assert_eq!(stop_and_read(&a), of_a);
     assert_eq!(stop_and_read(&b), Table::new(&[("b", [1, 1, 10, 10])], &[]));
     assert_eq!(stop_and_read(&c), Table::new(&[("c", [1, 1, 28, 28])], &[]));
-    assert_eq!(b.oddities(), Oddities { unmatched_pops: 1, lost_tokens: 1, ..Oddities::default() });
-    assert_eq!((a.oddities(), c.oddities()), (Oddities::default(), Oddities::default()));
+    assert_eq!(b.anomalies(), Anomalies { unmatched_pops: 1, lost_tokens: 1, ..Anomalies::default() });
+    assert_eq!((a.anomalies(), c.anomalies()), (Anomalies::default(), Anomalies::default()));
 }
 
 #[test]
-fn a_thread_that_ends_ends_what_it_has_open() {
+fn a_thread_that_ends_ends_its_open_phases() {
     let folder = Folder::new();
     let timing = timing(&folder);
     thread::scope(|scope| {
@@ -161,7 +161,7 @@ fn a_thread_that_ends_ends_what_it_has_open() {
         // A scope does not wait for the destructors of its threads.
         ending.join().unwrap();
     });
-    assert_eq!(timing.oddities(), Oddities { left_open: 2, ..Oddities::default() });
+    assert_eq!(timing.anomalies(), Anomalies { left_open: 2, ..Anomalies::default() });
     let expected = Table::new(
         &[("outer", [1, 1, 20, 30]), ("inner", [1, 1, 3, 10]), ("done", [1, 1, 7, 7])],
         &[("outer", "inner", [1, 1, 3, 10]), ("inner", "done", [1, 1, 7, 7])],

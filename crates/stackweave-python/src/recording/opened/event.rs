@@ -1,4 +1,4 @@
-//! `Event`: something that happened, as Python sees it.
+//! The Python class `Event`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,13 @@ use super::named_process::NamedProcess;
 use super::seconds;
 use crate::frame::{PyFrame, object_of, tuple_of};
 
-/// Something that happened.
+/// An event of a recording.
+///
+/// >>> with stackweave.Recorder("out.swv") as recorder:
+/// ...     recorder.instant("ready", size=3)
+/// >>> event = next(recorder.recording.events())
+/// >>> event.name, event.role, event.details
+/// ('ready', 'instant', {'size': 3})
 #[pyclass(frozen, module = "stackweave")]
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -43,57 +49,57 @@ impl Event {
         self.process.recording.dictionary().kind(self.kind)
     }
 
-    /// The first value of this type, if it is not 0.
+    /// Returns the first value of this type, if it is not 0.
     fn number(&self, of: FieldType) -> Option<u32> {
-        let place = self.event_kind()?.position_of(of)?;
-        self.words.get(place).map(|word| number_of(*word)).filter(|number| *number != 0)
+        let index = self.event_kind()?.position_of(of)?;
+        self.words.get(index).map(|word| number_of(*word)).filter(|number| *number != 0)
     }
 }
 
-/// The field with the frame that calls.
+/// The name of the field with the caller's frame.
 const CALLER: &str = "caller";
 
 impl Event {
     fn caller_number(&self) -> Option<u32> {
         let fields = &self.event_kind()?.fields;
-        let place = fields.iter().position(|field| field.of == FieldType::Frame && field.name == CALLER)?;
-        self.words.get(place).map(|word| number_of(*word)).filter(|number| *number != 0)
+        let index = fields.iter().position(|field| field.field_type == FieldType::Frame && field.name == CALLER)?;
+        self.words.get(index).map(|word| number_of(*word)).filter(|number| *number != 0)
     }
 }
 
 #[pymethods]
 impl Event {
-    /// When it happened, in seconds since the first process began to record.
+    /// The time of the event, in seconds since the first process began to record.
     #[getter]
     fn time(&self) -> f64 {
         seconds(self.time_ns)
     }
 
-    /// The same in nanoseconds, exactly.
+    /// The time of the event in nanoseconds.
     #[getter]
     fn time_ns(&self) -> i64 {
         self.time_ns
     }
 
-    /// The number of the process that it happened in.
+    /// The id of the event's process.
     #[getter]
     fn process(&self) -> u32 {
         self.process.recording.start().pid
     }
 
-    /// The number that the system has given to the thread that it happened on.
+    /// The kernel's id of the event's thread.
     #[getter]
     fn thread(&self) -> u32 {
         self.process.recording.dictionary().thread(self.thread).map_or(0, |thread| thread.tid)
     }
 
-    /// The name of that thread.
+    /// The name of the event's thread.
     #[getter]
     fn thread_name(&self) -> &str {
         self.process.recording.dictionary().thread(self.thread).map_or("", |thread| &thread.name)
     }
 
-    /// The kind of event, as its recorder calls it.
+    /// The kind of the event, as its recorder names it.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         match self.event_kind() {
@@ -102,14 +108,14 @@ impl Event {
         }
     }
 
-    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open", "name", "map",
-    /// "unmap", "keep", "tag" or "usage". None if that was lost.
+    /// The role of the event: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open", "name", "map",
+    /// "unmap", "keep", "tag" or "usage". None if the file has lost it.
     #[getter]
     fn role(&self) -> Option<&'static str> {
         self.event_kind().map(|kind| kind.role.as_str())
     }
 
-    /// What began or happened, or which quantity changed. None for events without a name, such as an end.
+    /// The name of the span, instant or counter. None for events without a name, such as an end.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some(number) = self.number(FieldType::Frame) else { return Ok(None) };
@@ -117,21 +123,21 @@ impl Event {
         Ok(frame.map(|frame| PyString::intern(py, &frame.name)))
     }
 
-    /// What began or happened, with its place if it has one.
+    /// The frame of the event, with its location if it has one.
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyFrame>>> {
         let Some(number) = self.number(FieldType::Frame) else { return Ok(None) };
         self.process.frame(py, number)?.map(|frame| object_of(py, &frame)).transpose()
     }
 
-    /// Where the call is in the function that calls. None if nothing is called, or that is not known.
+    /// The caller's frame, with the location of the call. None if the event is not a call, or its caller is unknown.
     #[getter]
     fn caller<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyFrame>>> {
         let Some(number) = self.caller_number() else { return Ok(None) };
         self.process.frame(py, number)?.map(|frame| object_of(py, &frame)).transpose()
     }
 
-    /// Its numbers, by name: value, weight, address, size, or whatever its recorder has.
+    /// The numbers of the event by name, such as value, weight, address and size.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let values = PyDict::new(py);
@@ -142,13 +148,13 @@ impl Event {
         Ok(values)
     }
 
-    /// What was said about it.
+    /// The details of the event.
     #[getter]
     fn details<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         event_values::details(py, self.bytes.as_deref())
     }
 
-    /// Where it happened, innermost frame first. Empty if that was not recorded.
+    /// The stack of the event, innermost frame first. Empty if it was not recorded.
     #[getter]
     fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match self.number(FieldType::Stack) {

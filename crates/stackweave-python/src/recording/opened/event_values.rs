@@ -1,4 +1,4 @@
-//! The values of an event, as Python has them.
+//! Converts the values of an event to Python objects.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use stackweave_recording::clock::Timeline;
 
 use super::seconds;
 
-/// Adds the numbers. Frames and stacks have properties of their own, and so has what is said in words.
+/// Adds the numbers of an event. Its frames, stack and details have separate properties.
 pub(super) fn add_words(
     values: &Bound<'_, PyDict>,
     kind: &EventKind,
@@ -17,7 +17,7 @@ pub(super) fn add_words(
 ) -> PyResult<()> {
     for (field, word) in kind.fields.iter().zip(words) {
         let name = &*field.name;
-        match field.of {
+        match field.field_type {
             FieldType::Stack | FieldType::Frame | FieldType::Bytes | FieldType::Call => {}
             FieldType::Unsigned | FieldType::Address => values.set_item(name, word)?,
             FieldType::Signed => values.set_item(name, word.cast_signed())?,
@@ -32,12 +32,12 @@ pub(super) fn add_words(
     Ok(())
 }
 
-/// What JSON says; the bytes themselves if they are none.
+/// Parses details as JSON; returns the bytes if they are not JSON.
 pub(super) fn details<'py>(py: Python<'py>, bytes: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
     let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return Ok(PyDict::new(py).into_any()) };
     let bytes = PyBytes::new(py, bytes);
-    // By a name of ours: the program may have a module of its own that is called json.
-    let json = py.import(intern!(py, "stackweave._feeding"))?.getattr(intern!(py, "json"))?;
+    // Imported through this package, because the program may have its own module named json.
+    let json = py.import(intern!(py, "stackweave._recorders.native_callbacks"))?.getattr(intern!(py, "json"))?;
     let read = json.call_method1(intern!(py, "loads"), (&bytes,));
     Ok(read.unwrap_or_else(|_| bytes.into_any()))
 }

@@ -1,4 +1,4 @@
-//! `events()`: one event after another, read as they are asked for.
+//! `events()`: an iterator that reads events on demand.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -16,18 +16,18 @@ use crate::errors::Error;
 #[pyclass(frozen, module = "stackweave._native")]
 #[derive(Debug)]
 pub(crate) struct Events {
-    state: Mutex<State>,
+    state: Mutex<EventReader>,
 }
 
-/// How many events are read each time that the GIL is given away.
-const AT_ONCE: usize = 256;
+/// The number of events that are read each time the GIL is released.
+const BATCH_SIZE: usize = 256;
 
 #[derive(Debug)]
-struct State {
+struct EventReader {
     order: TimeOrder,
-    /// Those that were read, and not asked for yet.
+    /// Events that were read, but not yet returned.
     read: VecDeque<Event>,
-    /// Subtracted from its times.
+    /// Subtracted from the times.
     base: i64,
     processes: Vec<Arc<NamedProcess>>,
     thread: Option<u32>,
@@ -42,16 +42,16 @@ impl Events {
             let local = |ns: i64| u64::try_from(ns.saturating_sub(offset)).unwrap_or(0);
             let range = range.map(|range| local(range.start)..local(range.end));
             let threads = process.recording.dictionary().threads();
-            let wanted: Option<Vec<u32>> = selection
+            let requested: Option<Vec<u32>> = selection
                 .thread
                 .map(|tid| threads.filter(|thread| thread.tid == tid).map(|thread| thread.number).collect());
-            (process.recording.in_time_order(range, wanted.as_deref()), offset.saturating_neg())
+            (process.recording.in_time_order(range, requested.as_deref()), offset.saturating_neg())
         } else {
             let moved = |ns: i64| ns.saturating_add(opened.base);
             (opened.recording.in_time_order(range.map(|range| moved(range.start)..moved(range.end))), opened.base)
         };
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(EventReader {
                 order,
                 read: VecDeque::new(),
                 base,
@@ -77,19 +77,19 @@ impl Events {
 }
 
 impl Events {
-    /// Whoever has it does not wait for the GIL.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Locks the reader. The thread that holds the lock never waits for the GIL.
+    fn state(&self) -> MutexGuard<'_, EventReader> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Reads some events, and gives the first.
+impl EventReader {
+    /// Reads a batch of events, and returns the first.
     fn next(&mut self) -> PyResult<Option<Event>> {
-        while self.read.len() < AT_ONCE {
+        while self.read.len() < BATCH_SIZE {
             let Some(event) = self.order.next_event().map_err(Error::from)? else { break };
-            let is_it = |process: &&Arc<NamedProcess>| ptr::eq(process.recording.start(), event.process.start());
-            let Some(process) = self.processes.iter().find(is_it) else { continue };
+            let is_same = |process: &&Arc<NamedProcess>| ptr::eq(process.recording.start(), event.process.start());
+            let Some(process) = self.processes.iter().find(is_same) else { continue };
             if self.thread.is_none_or(|tid| is_on_thread(&event, tid)) {
                 self.read.push_back(Event::new(process, &event, self.base));
             }

@@ -1,4 +1,4 @@
-//! Recordings in the formats of viewers.
+//! Exports recordings to the formats of viewers.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::profile::{self, ProfileOptions};
 use super::{OpenedRecording, Selection};
 use crate::errors::Error;
 
-/// Where an export goes, and how it looks.
+/// The path and the options of an export.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ExportRequest {
@@ -23,14 +23,14 @@ pub(crate) struct ExportRequest {
     time_order: bool,
     before: Option<PathBuf>,
     sources: Option<bool>,
-    /// File, name and text of each.
+    /// The path, name and text of each source file.
     texts: Vec<(String, String, String)>,
     overwrite: bool,
-    /// `None` for what readers of the format can open, 0 for no limit.
+    /// `None` for the limit of the format's readers, 0 for no limit.
     max_size: Option<u64>,
 }
 
-/// Writes a file, and says what is missing in it.
+/// Writes a file, and returns what is missing in it.
 pub(super) fn to_file(
     py: Python<'_>,
     opened: &OpenedRecording,
@@ -44,7 +44,7 @@ pub(super) fn to_file(
     let before = before.map_err(Error::from)?;
     let options = ExportOptions {
         part: profile::aggregate_options(opened, &chosen, selection, options)?,
-        view: options.said_view()?,
+        view: options.explicit_view()?,
         title: request.title,
         time_order: request.time_order,
         sources: request.sources,
@@ -60,10 +60,10 @@ pub(super) fn to_file(
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
     let done = done.map_err(Error::from)?;
-    Ok(done.missing.into_iter().chain(done.sources.left_out()).collect())
+    Ok(done.missing.into_iter().chain(done.sources.left_out_text()).collect())
 }
 
-/// What a `.prof` file would hold.
+/// Returns the content of a `.prof` file.
 pub(super) fn pstats<'py>(
     py: Python<'py>,
     opened: &OpenedRecording,
@@ -72,7 +72,7 @@ pub(super) fn pstats<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let chosen = opened.with_chosen(selection)?;
     let part = profile::aggregate_options(opened, &chosen, selection, options)?;
-    let options = ExportOptions { part, view: options.said_view()?, ..ExportOptions::default() };
+    let options = ExportOptions { part, view: options.explicit_view()?, ..ExportOptions::default() };
     let symbolizer = symbolizer()?;
     let mut bytes = Vec::new();
     let done = py.detach(|| write(&chosen, Format::Pstats, &mut bytes, &options, (Some(symbolizer), &mut |_| {})));
@@ -85,7 +85,7 @@ fn format_of(request: &ExportRequest) -> PyResult<Format> {
         Some(name) => Ok(name.parse().map_err(|error: UnknownFormat| Error::from(error))?),
         None => Format::of_path(&request.path).ok_or_else(|| {
             let (path, names) = (request.path.display(), Format::names());
-            PyValueError::new_err(format!("the name of {path} does not say a format; format may be {names}"))
+            PyValueError::new_err(format!("the format can't be derived from the name {path}; format may be {names}"))
         }),
     }
 }

@@ -1,4 +1,5 @@
-//! The stacks of a history: each is its innermost frame and the stack of its callers, so that stacks share what they have in common.
+//! The stacks of an allocation history. Each is an innermost frame and the stack of its callers, so that stacks share their outer
+//! frames.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,28 +9,28 @@ use pyo3::types::{PyBytes, PyDict};
 use stackweave_profile::Frame;
 use stackweave_recording::ProcessRecording;
 
-use super::memory::Asked;
+use super::memory::SelectedProcess;
 
-/// The stacks that rows refer to by number, from 1 on, and those of their callers, which have smaller numbers.
+/// The stacks that rows refer to by number, from 1, and the stacks of their callers, which have smaller numbers.
 #[derive(Debug, Default)]
 pub(super) struct HistoryStacks {
-    stacks: Vec<Stack>,
-    /// By process and the number of the stack there.
+    stacks: Vec<StackNode>,
+    /// The numbers by process and by the stack's number there.
     known: HashMap<(usize, u32), u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stack {
+struct StackNode {
     process: usize,
-    /// 0 if there are none.
+    /// The number of the callers' stack, or 0.
     callers: u32,
-    /// The number of its innermost frame in the process.
+    /// The number of the innermost frame in the process.
     frame: u32,
 }
 
-/// Columns as bytes, little-endian, and lists.
+/// Columns of little-endian numbers.
 #[derive(Debug, Default)]
-struct Columns {
+struct StackColumns {
     stack: Vec<u8>,
     callers: Vec<u8>,
     depth: Vec<u8>,
@@ -37,7 +38,7 @@ struct Columns {
 }
 
 impl HistoryStacks {
-    /// Returns the number of a stack of a process; 0 if it has no frames. Its callers get theirs before it.
+    /// Returns the number of a stack of a process; 0 if it has no frames. The stacks of its callers are numbered first.
     pub(super) fn number(&mut self, process: usize, recording: &ProcessRecording, stack: u32) -> u32 {
         let mut waiting = Vec::new();
         let (mut next, mut callers) = (stack, 0);
@@ -50,49 +51,49 @@ impl HistoryStacks {
             next = next_callers;
         }
         while let Some((stack, frame)) = waiting.pop() {
-            self.stacks.push(Stack { process, callers, frame });
+            self.stacks.push(StackNode { process, callers, frame });
             callers = self.stacks.len() as u32;
             self.known.insert((process, stack), callers);
         }
         callers
     }
 
-    /// Returns the columns of all stacks. Where a frame stands for several functions, the outer ones are stacks of their own,
-    /// with numbers behind all others.
-    pub(super) fn columns<'py>(&self, py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'py, PyDict>> {
+    /// Returns the columns of all stacks. If a frame has several functions, the outer ones are separate stacks, with numbers after
+    /// all others.
+    pub(super) fn columns<'py>(&self, py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
         let mut named = Vec::new();
-        for (process, asked) in asked.iter().enumerate() {
+        for (process, selected) in selected.iter().enumerate() {
             let mut numbers: Vec<u32> =
                 self.stacks.iter().filter(|stack| stack.process == process).map(|stack| stack.frame).collect();
             numbers.sort_unstable();
             numbers.dedup();
-            named.push(asked.process.frames(py, &numbers)?);
+            named.push(selected.process.frames(py, &numbers)?);
         }
-        let mut columns = Columns::default();
+        let mut columns = StackColumns::default();
         let mut frames: Vec<Option<Arc<Frame>>> = Vec::new();
-        let mut places: HashMap<(usize, u32), u32> = HashMap::new();
+        let mut first_frames: HashMap<(usize, u32), u32> = HashMap::new();
         let mut depths: Vec<u32> = vec![0];
         let mut outer_number = self.stacks.len() as u32;
         for (stack, number) in self.stacks.iter().zip(1..) {
             let chain = named[stack.process].get(&stack.frame).filter(|chain| !chain.is_empty());
             let length = chain.map_or(1, |chain| chain.len());
-            // The frames of a chain lie one behind another, outermost first.
-            let place = *places.entry((stack.process, stack.frame)).or_insert_with(|| {
-                let place = frames.len() as u32;
+            // The functions of a frame are consecutive, outermost first.
+            let first_frame = *first_frames.entry((stack.process, stack.frame)).or_insert_with(|| {
+                let first_frame = frames.len() as u32;
                 match chain {
                     Some(chain) => frames.extend(chain.iter().rev().cloned().map(Some)),
                     None => frames.push(None),
                 }
-                place
+                first_frame
             });
             let (mut callers, mut depth) = (stack.callers, depths[stack.callers as usize]);
             for index in 0..length {
                 let is_innermost = index + 1 == length;
                 outer_number += u32::from(!is_innermost);
-                let own = if is_innermost { number } else { outer_number };
+                let number_of_stack = if is_innermost { number } else { outer_number };
                 depth += 1;
-                columns.row([own, callers, depth, place + index as u32]);
-                callers = own;
+                columns.row([number_of_stack, callers, depth, first_frame + index as u32]);
+                callers = number_of_stack;
             }
             depths.push(depth);
         }
@@ -100,7 +101,7 @@ impl HistoryStacks {
     }
 }
 
-impl Columns {
+impl StackColumns {
     fn row(&mut self, row: [u32; 4]) {
         let columns = [&mut self.stack, &mut self.callers, &mut self.depth, &mut self.frame];
         for (column, value) in columns.into_iter().zip(row) {
@@ -109,20 +110,20 @@ impl Columns {
     }
 
     fn into_dict<'py>(self, py: Python<'py>, frames: &[Option<Arc<Frame>>]) -> PyResult<Bound<'py, PyDict>> {
-        let told = PyDict::new(py);
+        let dict = PyDict::new(py);
         for (name, bytes) in
             [("stack", self.stack), ("callers", self.callers), ("depth", self.depth), ("frame", self.frame)]
         {
-            told.set_item(name, PyBytes::new(py, &bytes))?;
+            dict.set_item(name, PyBytes::new(py, &bytes))?;
         }
         let texts = |of: fn(&Frame) -> Option<&str>| -> Vec<Option<&str>> {
             frames.iter().map(|frame| frame.as_deref().and_then(of)).collect()
         };
-        told.set_item("names", texts(|frame| Some(frame.qualname.as_ref().unwrap_or(&frame.name))))?;
-        told.set_item("filenames", texts(|frame| frame.filename.as_deref().or(frame.module.as_deref())))?;
-        told.set_item("kinds", texts(|frame| Some(frame.kind.as_str())))?;
+        dict.set_item("names", texts(|frame| Some(frame.qualname.as_ref().unwrap_or(&frame.name))))?;
+        dict.set_item("filenames", texts(|frame| frame.filename.as_deref().or(frame.module.as_deref())))?;
+        dict.set_item("kinds", texts(|frame| Some(frame.kind.as_str())))?;
         let line = |frame: &Option<Arc<Frame>>| frame.as_ref().and_then(|frame| frame.position.line);
-        told.set_item("lines", frames.iter().map(line).collect::<Vec<_>>())?;
-        Ok(told)
+        dict.set_item("lines", frames.iter().map(line).collect::<Vec<_>>())?;
+        Ok(dict)
     }
 }

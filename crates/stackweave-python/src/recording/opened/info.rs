@@ -1,4 +1,4 @@
-//! `info()`: what a recording says about a process.
+//! `info()`: the metadata of a process in a recording.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -9,14 +9,14 @@ use stackweave_profile::TraceNotes;
 use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::clock::ClockSource;
-use stackweave_recording::file::Mode;
+use stackweave_recording::file::RecordingMode;
 
 use super::seconds;
 use crate::errors::Error;
 
-/// How many events there are of each thread and kind, by their numbers.
+/// The numbers of events by thread and by kind.
 #[derive(Default)]
-struct Counts {
+struct EventCounts {
     threads: HashMap<u32, u64>,
     kinds: HashMap<u8, u64>,
 }
@@ -33,7 +33,7 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
     info.set_item("executable", &start.executable)?;
     info.set_item("python", &start.python)?;
     info.set_item("stackweave", &start.stackweave_version)?;
-    info.set_item("ring", start.mode == Mode::Ring)?;
+    info.set_item("ring", start.mode == RecordingMode::Ring)?;
     info.set_item("path", process.path().as_os_str())?;
     info.set_item("started", moment(py, start.started_wall_ns)?)?;
     info.set_item("duration", seconds(process.time_range().map_or(0, |range| (range.end - 1).cast_signed())))?;
@@ -60,8 +60,8 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
 }
 
 /// Reads every event once.
-fn count(process: &ProcessRecording) -> PyResult<Counts> {
-    let mut counts = Counts::default();
+fn count(process: &ProcessRecording) -> PyResult<EventCounts> {
+    let mut counts = EventCounts::default();
     let visited = process.visit(None, &mut |_| {}, &mut |events| {
         *counts.threads.entry(events.thread()).or_default() += events.len() as u64;
         for event in events {
@@ -79,20 +79,20 @@ fn moment(py: Python<'_>, wall_ns: i64) -> PyResult<Bound<'_, PyAny>> {
     datetime.getattr("datetime")?.call_method1("fromtimestamp", (seconds(wall_ns), utc))
 }
 
-fn threads<'py>(py: Python<'py>, process: &ProcessRecording, counts: &Counts) -> PyResult<Bound<'py, PyList>> {
+fn threads<'py>(py: Python<'py>, process: &ProcessRecording, counts: &EventCounts) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for thread in process.dictionary().threads() {
-        let told = PyDict::new(py);
-        told.set_item("tid", thread.tid)?;
-        told.set_item("name", &thread.name)?;
-        told.set_item("events", counts.threads.get(&thread.number).copied().unwrap_or(0))?;
-        list.append(told)?;
+        let dict = PyDict::new(py);
+        dict.set_item("tid", thread.tid)?;
+        dict.set_item("name", &thread.name)?;
+        dict.set_item("events", counts.threads.get(&thread.number).copied().unwrap_or(0))?;
+        list.append(dict)?;
     }
     Ok(list)
 }
 
-/// Those that happened.
-fn kinds<'py>(py: Python<'py>, process: &ProcessRecording, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
+/// Returns the kinds that have events, with their counts.
+fn kinds<'py>(py: Python<'py>, process: &ProcessRecording, counts: &EventCounts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (number, kind) in process.dictionary().kinds() {
         if let Some(count) = counts.kinds.get(&number) {
@@ -105,10 +105,10 @@ fn kinds<'py>(py: Python<'py>, process: &ProcessRecording, counts: &Counts) -> P
 fn modules<'py>(py: Python<'py>, process: &ProcessRecording) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for (_, module) in process.dictionary().modules() {
-        let told = PyDict::new(py);
-        told.set_item("path", module.path.as_os_str())?;
-        told.set_item("build_id", module.build_id.as_ref().map(ToString::to_string))?;
-        list.append(told)?;
+        let dict = PyDict::new(py);
+        dict.set_item("path", module.path.as_os_str())?;
+        dict.set_item("build_id", module.build_id.as_ref().map(ToString::to_string))?;
+        list.append(dict)?;
     }
     Ok(list)
 }

@@ -1,4 +1,4 @@
-//! `memory_devices()`: how much of the memory of devices was used, as the files say.
+//! `memory_devices()`: the memory usage of devices in recordings.
 
 use std::collections::HashMap;
 
@@ -9,66 +9,71 @@ use stackweave_profile::memory::{
 };
 use stackweave_recording::ReadError;
 
-use super::memory::{Asked, stack_of};
+use super::memory::{SelectedProcess, stack_of};
 use super::seconds;
 use crate::errors::Error;
 
-/// A dict for each device of each process, by device.
-pub(super) fn devices<'py>(py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'py, PyList>> {
-    let read = |asked: &Asked| read_devices(&asked.process.recording, asked.query.range.clone(), &mut |_| {});
-    let all: Result<Vec<Vec<DeviceHistory>>, ReadError> = py.detach(|| asked.iter().map(read).collect());
+/// Returns a dict for each device of each process, by device.
+pub(super) fn devices<'py>(py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyList>> {
+    let read = |selected: &SelectedProcess| {
+        read_devices(&selected.process.recording, selected.query.range.clone(), &mut |_| {})
+    };
+    let all: Result<Vec<Vec<DeviceHistory>>, ReadError> = py.detach(|| selected.iter().map(read).collect());
     let all = all.map_err(Error::from)?;
-    let mut known: Vec<(&Asked, &DeviceHistory)> =
-        asked.iter().zip(&all).flat_map(|(asked, of)| of.iter().map(move |history| (asked, history))).collect();
+    let mut known: Vec<(&SelectedProcess, &DeviceHistory)> = selected
+        .iter()
+        .zip(&all)
+        .flat_map(|(selected, of)| of.iter().map(move |history| (selected, history)))
+        .collect();
     known.sort_by_key(|(_, history)| history.device);
-    let told = PyList::empty(py);
-    for (asked, history) in known {
-        told.append(device(py, asked, history)?)?;
+    let list = PyList::empty(py);
+    for (selected, history) in known {
+        list.append(device(py, selected, history)?)?;
     }
-    Ok(told)
+    Ok(list)
 }
 
-fn device<'py>(py: Python<'py>, asked: &Asked, of: &DeviceHistory) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("device", of.device)?;
-    told.set_item("process", asked.process.recording.start().pid)?;
-    told.set_item("name", &of.name)?;
-    told.set_item("total", of.total)?;
-    told.set_item("peak", moment(asked, &of.peak))?;
-    told.set_item("reserved_peak", moment(asked, &of.reserved_peak))?;
-    told.set_item("points", points(asked, &of.points))?;
+fn device<'py>(py: Python<'py>, selected: &SelectedProcess, of: &DeviceHistory) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("device", of.device)?;
+    dict.set_item("process", selected.process.recording.start().pid)?;
+    dict.set_item("name", &of.name)?;
+    dict.set_item("total", of.total)?;
+    dict.set_item("peak", moment(selected, &of.peak))?;
+    dict.set_item("reserved_peak", moment(selected, &of.reserved_peak))?;
+    dict.set_item("points", points(selected, &of.points))?;
     let pools = PyList::empty(py);
     for pool in &of.pools {
-        pools.append(pool_dict(py, asked, pool)?)?;
+        pools.append(pool_dict(py, selected, pool)?)?;
     }
-    told.set_item("pools", pools)?;
-    told.set_item("state", of.state.as_ref().map(|state| state_dict(py, asked, state)).transpose()?)?;
+    dict.set_item("pools", pools)?;
+    dict.set_item("state", of.state.as_ref().map(|state| state_dict(py, selected, state)).transpose()?)?;
     let (failures, mut stacks) = (PyList::empty(py), HashMap::new());
     for OutOfMemory { time_ns, size, free, stack, pool } in of.out_of_memory.iter().copied() {
         let failure = PyDict::new(py);
-        failure.set_item("time", time(asked, time_ns))?;
+        failure.set_item("time", time(selected, time_ns))?;
         failure.set_item("size", size)?;
         failure.set_item("free", free)?;
         failure.set_item("pool", pool)?;
-        failure.set_item("traceback", stack_of(py, &mut stacks, &asked.process, stack)?)?;
+        failure.set_item("traceback", stack_of(py, &mut stacks, &selected.process, stack)?)?;
         failures.append(failure)?;
     }
-    told.set_item("out_of_memory", failures)?;
-    Ok(told)
+    dict.set_item("out_of_memory", failures)?;
+    Ok(dict)
 }
 
-fn pool_dict<'py>(py: Python<'py>, asked: &Asked, of: &PoolHistory) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("pool", of.pool)?;
-    told.set_item("name", pool_name(of.pool))?;
-    told.set_item("peak", moment(asked, &of.peak))?;
-    told.set_item("points", points(asked, &of.points))?;
-    Ok(told)
+fn pool_dict<'py>(py: Python<'py>, selected: &SelectedProcess, of: &PoolHistory) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("pool", of.pool)?;
+    dict.set_item("name", pool_name(of.pool))?;
+    dict.set_item("peak", moment(selected, &of.peak))?;
+    dict.set_item("points", points(selected, &of.points))?;
+    Ok(dict)
 }
 
-fn state_dict<'py>(py: Python<'py>, asked: &Asked, of: &DeviceState) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("time", time(asked, of.time_ns))?;
+fn state_dict<'py>(py: Python<'py>, selected: &SelectedProcess, of: &DeviceState) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("time", time(selected, of.time_ns))?;
     for (name, value) in [
         ("reason", of.reason),
         ("segments", of.segments),
@@ -80,23 +85,23 @@ fn state_dict<'py>(py: Python<'py>, asked: &Asked, of: &DeviceState) -> PyResult
         ("free", of.free),
         ("largest_free", of.largest_free),
     ] {
-        told.set_item(name, value)?;
+        dict.set_item(name, value)?;
     }
     let pools = of.pools.iter().map(|of| (of.pool, of.reserved, of.allocated, of.free));
-    told.set_item("pools", pools.collect::<Vec<_>>())?;
-    Ok(told)
+    dict.set_item("pools", pools.collect::<Vec<_>>())?;
+    Ok(dict)
 }
 
-/// Seconds, and the bytes in use, waiting and reserved.
-fn moment(asked: &Asked, of: &DevicePoint) -> (f64, u64, u64, u64) {
-    (time(asked, of.time_ns), of.allocated, of.pending, of.reserved)
+/// Returns the time in seconds, and the allocated, pending and reserved bytes.
+fn moment(selected: &SelectedProcess, of: &DevicePoint) -> (f64, u64, u64, u64) {
+    (time(selected, of.time_ns), of.allocated, of.pending, of.reserved)
 }
 
-fn points(asked: &Asked, of: &[DevicePoint]) -> Vec<(f64, u64, u64)> {
-    of.iter().map(|point| (time(asked, point.time_ns), point.allocated, point.reserved)).collect()
+fn points(selected: &SelectedProcess, of: &[DevicePoint]) -> Vec<(f64, u64, u64)> {
+    of.iter().map(|point| (time(selected, point.time_ns), point.allocated, point.reserved)).collect()
 }
 
-/// Since the first process began to record.
-fn time(asked: &Asked, ns: u64) -> f64 {
-    seconds(ns.saturating_add(asked.offset).cast_signed())
+/// Returns a time in seconds since the first process began to record.
+fn time(selected: &SelectedProcess, ns: u64) -> f64 {
+    seconds(ns.saturating_add(selected.offset).cast_signed())
 }

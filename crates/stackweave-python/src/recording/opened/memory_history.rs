@@ -1,4 +1,4 @@
-//! `memory_history()`: every block that was taken, as columns.
+//! `memory_history()`: every allocated block, as columns.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use stackweave_profile::memory::{AllocationHistory, HistoryRow, read_history};
 use stackweave_recording::ReadError;
 
 use super::history_stacks::HistoryStacks;
-use super::memory::{Asked, has_no_history};
+use super::memory::{SelectedProcess, has_no_history};
 use super::seconds;
 use crate::errors::Error;
 
-/// One value after another, little-endian.
+/// Columns of little-endian numbers.
 #[derive(Default)]
-struct Columns {
+struct BlockColumns {
     time: Vec<u8>,
     freed_at: Vec<u8>,
     address: Vec<u8>,
@@ -27,51 +27,55 @@ struct Columns {
     stack: Vec<u8>,
 }
 
-/// Texts that rows have numbers of, and the stacks that they are at.
+/// The texts and stacks that rows refer to by number.
 #[derive(Default)]
-struct Named {
+struct NameTables {
     allocators: Vec<Arc<str>>,
     tags: Vec<Option<Arc<str>>>,
     stacks: HistoryStacks,
 }
 
-/// Returns the columns of all blocks. The stacks that they refer to are with them if they are wanted: that needs names.
-pub(super) fn columns<'py>(py: Python<'py>, asked: &[Asked], with_stacks: bool) -> PyResult<Bound<'py, PyDict>> {
-    let made = py.detach(|| -> Result<(Columns, Named, Vec<String>), ReadError> {
-        let (mut columns, mut named, mut remarks) = <(Columns, Named, Vec<String>)>::default();
-        named.tags.push(None);
-        for (index, asked) in asked.iter().enumerate() {
-            let history = read_history(&asked.process.recording, &asked.query, &mut |_| {})?;
+/// Returns the columns of all blocks. If `with_stacks` is set, also returns their stacks, whose frames must be named for that.
+pub(super) fn columns<'py>(
+    py: Python<'py>,
+    selected: &[SelectedProcess],
+    with_stacks: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = py.detach(|| -> Result<(BlockColumns, NameTables, Vec<String>), ReadError> {
+        let (mut columns, mut names, mut remarks) = <(BlockColumns, NameTables, Vec<String>)>::default();
+        names.tags.push(None);
+        for (index, selected) in selected.iter().enumerate() {
+            let history = read_history(&selected.process.recording, &selected.query, &mut |_| {})?;
             remarks.extend(history.missing.sentences());
-            if has_no_history(asked) {
-                let pid = asked.process.recording.start().pid;
+            if has_no_history(selected) {
+                let pid = selected.process.recording.start().pid;
                 remarks.push(format!("Process {pid} has only sums, and no history."));
             }
-            columns.add(index, asked, &history, &mut named);
+            columns.add(index, selected, &history, &mut names);
         }
-        Ok((columns, named, remarks))
+        Ok((columns, names, remarks))
     });
-    let (columns, named, remarks) = made.map_err(Error::from)?;
-    let told = PyDict::new(py);
-    for (name, bytes) in columns.named() {
-        told.set_item(name, PyBytes::new(py, &bytes))?;
+    let (columns, names, remarks) = result.map_err(Error::from)?;
+    let dict = PyDict::new(py);
+    for (name, bytes) in columns.names() {
+        dict.set_item(name, PyBytes::new(py, &bytes))?;
     }
-    told.set_item("allocators", texts(named.allocators.iter().map(|text| Some(&**text)), py)?)?;
-    told.set_item("tags", texts(named.tags.iter().map(Option::as_deref), py)?)?;
+    dict.set_item("allocators", texts(names.allocators.iter().map(|text| Some(&**text)), py)?)?;
+    dict.set_item("tags", texts(names.tags.iter().map(Option::as_deref), py)?)?;
     if with_stacks {
-        told.set_item("stacks", named.stacks.columns(py, asked)?)?;
+        dict.set_item("stacks", names.stacks.columns(py, selected)?)?;
     }
-    told.set_item("remarks", remarks)?;
-    Ok(told)
+    dict.set_item("remarks", remarks)?;
+    Ok(dict)
 }
 
 fn texts<'a, 'py>(texts: impl Iterator<Item = Option<&'a str>>, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, texts.collect::<Vec<_>>())
 }
 
-impl Columns {
-    fn add(&mut self, index: usize, asked: &Asked, history: &AllocationHistory, named: &mut Named) {
-        let recording = &asked.process.recording;
+impl BlockColumns {
+    fn add(&mut self, index: usize, selected: &SelectedProcess, history: &AllocationHistory, names: &mut NameTables) {
+        let recording = &selected.process.recording;
         let pid = recording.start().pid;
         let number_of = |texts: &mut Vec<Option<Arc<str>>>, text: &Arc<str>| {
             let found = texts.iter().position(|known| known.as_ref() == Some(text));
@@ -82,16 +86,16 @@ impl Columns {
         };
         let tags: Vec<u32> = (0..)
             .zip(&history.tags)
-            .map(|(number, tag)| if number == 0 { 0 } else { number_of(&mut named.tags, tag) })
+            .map(|(number, tag)| if number == 0 { 0 } else { number_of(&mut names.tags, tag) })
             .collect();
-        let mut texts: Vec<Option<Arc<str>>> = named.allocators.drain(..).map(Some).collect();
+        let mut texts: Vec<Option<Arc<str>>> = names.allocators.drain(..).map(Some).collect();
         let allocators: Vec<u32> = history.allocators.iter().map(|name| number_of(&mut texts, name)).collect();
-        named.allocators = texts.into_iter().flatten().collect();
+        names.allocators = texts.into_iter().flatten().collect();
         for row in &history.rows {
-            let stack = named.stacks.number(index, recording, row.stack);
+            let stack = names.stacks.number(index, recording, row.stack);
             let numbers = [allocators[row.allocator as usize], tags[row.tag as usize], stack];
             let tid = recording.dictionary().thread(row.thread).map_or(0, |thread| thread.tid);
-            self.push(row, asked.offset, [pid, tid], numbers);
+            self.push(row, selected.offset, [pid, tid], numbers);
         }
     }
 
@@ -109,7 +113,7 @@ impl Columns {
         self.stack.extend(stack.to_le_bytes());
     }
 
-    fn named(self) -> [(&'static str, Vec<u8>); 10] {
+    fn names(self) -> [(&'static str, Vec<u8>); 10] {
         [
             ("time", self.time),
             ("freed_at", self.freed_at),

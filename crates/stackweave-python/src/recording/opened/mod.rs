@@ -1,4 +1,4 @@
-//! Recordings that are read.
+//! Recordings that are read from files.
 
 mod event;
 mod event_values;
@@ -9,9 +9,9 @@ mod info;
 mod memory;
 mod memory_devices;
 mod memory_history;
-mod memory_stack;
 mod named_process;
 mod profile;
+mod recorded_stack;
 mod timing;
 mod tree;
 
@@ -32,11 +32,11 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenedRecording>()?;
     module.add_class::<Events>()?;
     module.add_class::<event::Event>()?;
-    module.add_class::<memory_stack::RecordedStack>()?;
+    module.add_class::<recorded_stack::RecordedStack>()?;
     tree::add_to(module)
 }
 
-/// What processes have recorded, as their files say.
+/// The recordings of processes, read from their files.
 #[pyclass(frozen, module = "stackweave._native")]
 #[derive(Debug)]
 pub(crate) struct OpenedRecording {
@@ -47,7 +47,7 @@ pub(crate) struct OpenedRecording {
     base: i64,
 }
 
-/// What is asked for.
+/// The requested part of a recording.
 #[derive(Clone, Copy, Debug, Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Selection {
@@ -58,7 +58,7 @@ pub(crate) struct Selection {
 }
 
 impl OpenedRecording {
-    /// The processes that are asked for.
+    /// Returns the requested processes.
     fn chosen(&self, selection: &Selection) -> PyResult<Vec<Arc<NamedProcess>>> {
         let is_it = |process: &&Arc<NamedProcess>| {
             selection.process.is_none_or(|pid| process.recording.start().pid == pid)
@@ -75,7 +75,7 @@ impl OpenedRecording {
         Err(Error::recording(message).into())
     }
 
-    /// The recording with these processes alone.
+    /// Returns the recording with only the requested processes.
     fn with_chosen(&self, selection: &Selection) -> PyResult<Recording> {
         let chosen = self.chosen(selection)?;
         let mut recording = self.recording.clone();
@@ -84,14 +84,14 @@ impl OpenedRecording {
         Ok(recording)
     }
 
-    /// How much later than the first one this process began to record.
+    /// Returns how much later than the first process this one began to record.
     fn offset_of(&self, process: &ProcessRecording) -> i64 {
         self.axis.time_ns(process, 0).saturating_sub(self.base)
     }
 }
 
 impl Selection {
-    /// The time that is asked for, in nanoseconds since the first process began to record.
+    /// Returns the requested time range, in nanoseconds since the first process began to record.
     fn range(&self) -> Option<Range<i64>> {
         if self.start.is_none() && self.end.is_none() {
             return None;
@@ -118,7 +118,7 @@ impl OpenedRecording {
         Ok(Self { recording, processes, axis, base })
     }
 
-    /// What was recorded, by whom, and what is missing.
+    /// Returns the metadata of the recording: its processes, its size, and what is missing.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let processes = PyList::empty(py);
         for process in self.recording.processes() {
@@ -134,13 +134,13 @@ impl OpenedRecording {
         Ok(info)
     }
 
-    /// The events in the order of time.
+    /// Returns the events in the order of time.
     fn events(&self, selection: Selection) -> PyResult<Events> {
         let chosen = self.chosen(&selection)?;
         Ok(Events::new(self, chosen, &selection))
     }
 
-    /// Who called whom, and what it cost.
+    /// Returns the call tree.
     fn tree<'py>(
         &self,
         py: Python<'py>,
@@ -151,7 +151,7 @@ impl OpenedRecording {
         tree::PyCallTree::root(py, profile)
     }
 
-    /// What each function cost: rows of function, file, line, calls, primitive calls, self and total.
+    /// Returns the cost of each function: rows of function, file, line, calls, primitive calls, self and total.
     fn top<'py>(
         &self,
         py: Python<'py>,
@@ -162,7 +162,7 @@ impl OpenedRecording {
         tree::rows(py, &profile)
     }
 
-    /// What phases took, by function: rows in the order of the fields of `PhaseCost`.
+    /// Returns the time of phases by function: rows in the order of the fields of `PhaseCost`.
     fn phases<'py>(
         &self,
         py: Python<'py>,
@@ -172,7 +172,7 @@ impl OpenedRecording {
         timing::phases(py, &timing::report(py, self, &selection, &options)?)
     }
 
-    /// What runs took: rows in the order of the fields of `Run`.
+    /// Returns the runs: rows in the order of the fields of `Run`.
     fn runs<'py>(
         &self,
         py: Python<'py>,
@@ -182,7 +182,7 @@ impl OpenedRecording {
         timing::runs(py, &timing::report(py, self, &selection, &options)?)
     }
 
-    /// The text of `stackweave phases`.
+    /// Returns the text of `stackweave phases`.
     fn phases_text(
         &self,
         py: Python<'_>,
@@ -193,27 +193,27 @@ impl OpenedRecording {
         timing::text(&timing::report(py, self, &selection, &options)?, &request)
     }
 
-    /// How much memory was used, by place.
+    /// Returns the memory usage by location.
     fn memory<'py>(
         &self,
         py: Python<'py>,
         selection: Selection,
         query: memory::MemoryRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
-        memory::usage(py, &memory::asked(self, &selection, &query)?)
+        memory::usage(py, &memory::select(self, &selection, &query)?)
     }
 
-    /// How much memory there was over time: moments of seconds, bytes in memory and bytes that are live.
-    fn memory_timeline(&self, py: Python<'_>, selection: Selection) -> PyResult<Vec<memory::Moment>> {
-        memory::timeline(py, &memory::asked(self, &selection, &memory::MemoryRequest::default())?)
+    /// Returns the memory over time: rows of seconds, resident bytes and live bytes.
+    fn memory_timeline(&self, py: Python<'_>, selection: Selection) -> PyResult<Vec<memory::CurvePoint>> {
+        memory::timeline(py, &memory::select(self, &selection, &memory::MemoryRequest::default())?)
     }
 
-    /// How much of the memory of each device was used.
+    /// Returns the memory usage of each device.
     fn memory_devices<'py>(&self, py: Python<'py>, selection: Selection) -> PyResult<Bound<'py, PyList>> {
-        memory_devices::devices(py, &memory::asked(self, &selection, &memory::MemoryRequest::default())?)
+        memory_devices::devices(py, &memory::select(self, &selection, &memory::MemoryRequest::default())?)
     }
 
-    /// Every block that was taken, as columns.
+    /// Returns every allocated block, as columns.
     fn memory_history<'py>(
         &self,
         py: Python<'py>,
@@ -221,10 +221,10 @@ impl OpenedRecording {
         query: memory::MemoryRequest,
         stacks: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        memory_history::columns(py, &memory::asked(self, &selection, &query)?, stacks)
+        memory_history::columns(py, &memory::select(self, &selection, &query)?, stacks)
     }
 
-    /// Writes a file in the format of a viewer. Gives what is missing in it, a sentence each.
+    /// Writes a file in the format of a viewer. Returns a sentence for each thing that is missing in it.
     fn export(
         &self,
         py: Python<'_>,
@@ -235,7 +235,7 @@ impl OpenedRecording {
         exporting::to_file(py, self, &selection, &options, request)
     }
 
-    /// The statistics of cProfile, as it marshals them.
+    /// Returns the marshalled statistics of cProfile.
     fn pstats<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! A recorded process, and the names of its frames: each is looked up once.
+//! A recorded process, and the names of its frames, which are looked up once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::errors::Error;
 
-/// What a frame of the recording stands for, innermost first.
+/// The named frames of a frame of the recording, innermost first.
 type Frames = Arc<[Arc<Frame>]>;
 
 #[derive(Debug)]
 pub(super) struct NamedProcess {
     pub(super) recording: ProcessRecording,
-    /// By the number of the frame. Locked for a moment, with the GIL held.
+    /// The names by the number of the frame. Locked only briefly, with the GIL held.
     known: Mutex<HashMap<u32, Frames>>,
 }
 
@@ -26,7 +26,7 @@ impl NamedProcess {
         Self { recording: recording.clone(), known: Mutex::new(HashMap::new()) }
     }
 
-    /// The frames of a stack, innermost first.
+    /// Returns the frames of a stack, innermost first.
     pub(super) fn stack(&self, py: Python<'_>, stack: u32) -> PyResult<Vec<Arc<Frame>>> {
         let numbers: Vec<u32> = self.recording.dictionary().frames_of(stack).collect();
         self.name(py, &numbers)?;
@@ -35,20 +35,20 @@ impl NamedProcess {
         Ok(frames.flat_map(|frames| frames.iter().cloned()).collect())
     }
 
-    /// What each of these frames stands for, innermost first.
+    /// Returns the named frames of each frame, innermost first.
     pub(super) fn frames(&self, py: Python<'_>, numbers: &[u32]) -> PyResult<HashMap<u32, Frames>> {
         self.name(py, numbers)?;
         let known = self.known();
         Ok(numbers.iter().filter_map(|number| Some((*number, Arc::clone(known.get(number)?)))).collect())
     }
 
-    /// What a frame stands for.
+    /// Returns the innermost named frame of a frame.
     pub(super) fn frame(&self, py: Python<'_>, number: u32) -> PyResult<Option<Arc<Frame>>> {
         self.name(py, &[number])?;
         Ok(self.known().get(&number).and_then(|frames| frames.first().cloned()))
     }
 
-    /// Looks those up that are not known yet, while other threads run Python.
+    /// Looks up unknown names, while other threads run Python.
     fn name(&self, py: Python<'_>, numbers: &[u32]) -> PyResult<()> {
         let unknown: Vec<u32> = {
             let known = self.known();
@@ -71,7 +71,8 @@ impl NamedProcess {
     }
 }
 
-/// Who names native frames of recordings. A forked child has its own: of its parent's, another thread may have held a lock.
+/// Returns the symbolizer of native frames in recordings. A forked child creates its own, because another thread of the parent may
+/// have held a lock of the parent's symbolizer at the fork.
 pub(super) fn symbolizer() -> PyResult<&'static Symbolizer> {
     static SYMBOLIZER: PerProcess<Symbolizer> = PerProcess::new();
     SYMBOLIZER.get_or_try_make(|_| {

@@ -1,4 +1,4 @@
-//! Profiles of recordings, as `tree()` and `top()` ask for them.
+//! The profiles of recordings for `tree()` and `top()`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::named_process::symbolizer;
 use super::{OpenedRecording, Selection};
 use crate::errors::Error;
 
-/// What is counted, and which frames are shown.
+/// Which measure is aggregated, and which frames are shown.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ProfileOptions {
@@ -24,7 +24,7 @@ pub(crate) struct ProfileOptions {
     all: Option<bool>,
 }
 
-/// The profile that is asked for, of what is to be seen.
+/// Returns the requested profile with the visible frames.
 pub(super) fn of(
     py: Python<'_>,
     opened: &OpenedRecording,
@@ -35,14 +35,14 @@ pub(super) fn of(
     let chosen = opened.with_chosen(selection)?;
     let options = aggregate_options(opened, &chosen, selection, options)?;
     let symbolizer = symbolizer()?;
-    let made = py.detach(|| {
-        let made = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {});
-        made.map(|made| made.merged().view(&view))
+    let profile = py.detach(|| {
+        let profiles = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {});
+        profiles.map(|profiles| profiles.merged().view(&view))
     });
-    Ok(made.map_err(Error::from)?)
+    Ok(profile.map_err(Error::from)?)
 }
 
-/// Which part of the processes that were chosen is counted, and how.
+/// Returns the options by which the selected processes are aggregated.
 pub(super) fn aggregate_options(
     opened: &OpenedRecording,
     chosen: &Recording,
@@ -50,7 +50,7 @@ pub(super) fn aggregate_options(
     options: &ProfileOptions,
 ) -> PyResult<AggregateOptions> {
     let measure = options.measure.as_deref().map(measure_named).transpose()?;
-    // The ranges of a profile begin with the first process that is in it.
+    // The times of a profile begin with its first process.
     let first = chosen.processes().iter().map(|process| opened.offset_of(process)).min().unwrap_or(0);
     let local = |ns: i64| u64::try_from(ns.saturating_sub(first)).unwrap_or(0);
     let range: Option<Range<u64>> = selection.range().map(|range| local(range.start)..local(range.end));
@@ -59,15 +59,15 @@ pub(super) fn aggregate_options(
 }
 
 impl ProfileOptions {
-    /// Which frames are shown: internals are not, if nothing is said.
+    /// Returns which frames are shown: by default, no internal ones.
     pub(super) fn view(&self) -> PyResult<View> {
         let kinds = self.kinds.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?;
         let filter = Filter { include: patterns(&self.include), exclude: patterns(&self.exclude), kinds };
         Ok(View { show_all: self.all.unwrap_or(false), filter })
     }
 
-    /// The same; `None` if nothing is said at all.
-    pub(super) fn said_view(&self) -> PyResult<Option<View>> {
+    /// Returns which frames are shown; `None` if no option is set.
+    pub(super) fn explicit_view(&self) -> PyResult<Option<View>> {
         let view = self.view()?;
         Ok((self.all.is_some() || !view.filter.is_empty()).then_some(view))
     }

@@ -1,4 +1,4 @@
-//! `phases()` and `runs()`: what phases took, as the files say.
+//! `phases()` and `runs()`: the timings in recordings.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -11,7 +11,7 @@ use super::profile::{ProfileOptions, aggregate_options};
 use super::{OpenedRecording, Selection, seconds};
 use crate::errors::Error;
 
-/// How the text looks.
+/// The options of the text.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct PhasesRequest {
@@ -21,7 +21,7 @@ pub(crate) struct PhasesRequest {
     width: Option<usize>,
 }
 
-/// What the phases that are asked for took.
+/// Returns the timings of the requested phases.
 pub(super) fn report(
     py: Python<'_>,
     opened: &OpenedRecording,
@@ -34,7 +34,7 @@ pub(super) fn report(
     let symbolizer = symbolizer()?;
     let read = py.detach(|| read_timing(chosen.processes(), &options, &view, Some(symbolizer), &mut |_| {}));
     let mut report = read.map_err(Error::from)?;
-    // Times of a report begin with the first process that is in it; Python's with the first of the recording.
+    // The times of a report begin with its first process, the times in Python with the first process of the recording.
     let first = chosen.processes().iter().map(|process| opened.offset_of(process)).min().unwrap_or(0);
     for run in &mut report.runs {
         run.began_ns = run.began_ns.saturating_add_signed(first);
@@ -42,10 +42,10 @@ pub(super) fn report(
     Ok(report)
 }
 
-/// A row for each function, in the order of the fields of `PhaseCost`; the one that took longest itself first.
+/// Returns a row for each function, in the order of the fields of `PhaseCost`, by self time in descending order.
 pub(super) fn phases<'py>(py: Python<'py>, report: &TimingReport) -> PyResult<Bound<'py, PyList>> {
     let rows = PyList::empty(py);
-    for row in sorted_phases(report, PhaseSort::Own) {
+    for row in sorted_phases(report, PhaseSort::SelfCost) {
         rows.append(phase(py, report, row)?)?;
     }
     Ok(rows)
@@ -54,15 +54,15 @@ pub(super) fn phases<'py>(py: Python<'py>, report: &TimingReport) -> PyResult<Bo
 fn phase<'py>(py: Python<'py>, report: &TimingReport, row: &PhaseRow) -> PyResult<Bound<'py, PyTuple>> {
     let depths = row.inline_depth.as_ref().map(|depths| (*depths.start(), *depths.end()));
     let caller = |caller: &stackweave_profile::timing::CallerRow| {
-        joined(py, place(report, caller.caller), costs(caller.statistics))
+        joined(py, location(report, caller.caller), costs(caller.statistics))
     };
     let callers = PyTuple::new(py, row.callers.iter().map(caller).collect::<PyResult<Vec<_>>>()?)?;
-    let costs = joined(py, place(report, row.function), costs(row.statistics))?;
+    let costs = joined(py, location(report, row.function), costs(row.statistics))?;
     let more = (row.failed, row.left_open, row.bytecode_count, depths, row.ns_per_bytecode(), callers);
     joined(py, costs, more)
 }
 
-/// A row for each run, in the order of the fields of `Run`: its attributes as JSON, its phases as pairs.
+/// Returns a row for each run, in the order of the fields of `Run`: its attributes as JSON, its phases as pairs.
 pub(super) fn runs<'py>(py: Python<'py>, report: &TimingReport) -> PyResult<Bound<'py, PyList>> {
     let rows = PyList::empty(py);
     for run in &report.runs {
@@ -77,20 +77,20 @@ fn row_of_run<'py>(py: Python<'py>, report: &TimingReport, run: &RunRow) -> PyRe
     };
     let phases: Vec<(&str, f64)> = run.phases.iter().map(named).collect();
     let (began, duration) = (seconds(run.began_ns.cast_signed()), seconds(run.duration_ns.cast_signed()));
-    let what = joined(py, (run.number,), place(report, run.function))?;
-    let how = (began, duration, run.failed, run.unfinished, run.attributes_json(), phases);
-    joined(py, joined(py, what, how)?, (run.thread, run.process, run.parent))
+    let identity = joined(py, (run.number,), location(report, run.function))?;
+    let outcome = (began, duration, run.failed, run.unfinished, run.attributes_json(), phases);
+    joined(py, joined(py, identity, outcome)?, (run.thread, run.process, run.parent))
 }
 
-/// What `stackweave phases` shows.
+/// Returns the text of `stackweave phases`.
 pub(super) fn text(report: &TimingReport, request: &PhasesRequest) -> PyResult<String> {
     let sort = match &*request.sort {
-        "own" | "self" => PhaseSort::Own,
+        "self" => PhaseSort::SelfCost,
         "total" => PhaseSort::Total,
         "calls" => PhaseSort::Calls,
         "failed" => PhaseSort::Failed,
         other => {
-            let message = format!("sort must be one of own, total, calls, failed, but is {other:?}");
+            let message = format!("sort must be one of self, total, calls, failed, but is {other:?}");
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         }
     };
@@ -101,18 +101,18 @@ pub(super) fn text(report: &TimingReport, request: &PhasesRequest) -> PyResult<S
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Function, file and line.
-fn place(report: &TimingReport, id: FunctionId) -> (&str, Option<&str>, Option<u32>) {
+/// Returns the function, file and line.
+fn location(report: &TimingReport, id: FunctionId) -> (&str, Option<&str>, Option<u32>) {
     let function = report.functions.function(id);
     (function.full_name(), function.filename.as_deref(), function.first_line)
 }
 
 /// Calls, primitive calls, own, total and total of all.
 fn costs(of: CallStatistics) -> (u64, u64, f64, f64, f64) {
-    (of.calls, of.primitive_calls, seconds(of.own), seconds(of.total), seconds(of.total_of_all))
+    (of.calls, of.primitive_calls, seconds(of.self_cost), seconds(of.total), seconds(of.total_of_all))
 }
 
-/// The items of both, as one tuple.
+/// Concatenates two tuples.
 fn joined<'py>(
     py: Python<'py>,
     one: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,

@@ -1,4 +1,4 @@
-//! `CallTree`: who called whom, and what it cost, as Python sees it.
+//! The Python class `CallTree`.
 
 use std::sync::Arc;
 
@@ -15,33 +15,38 @@ use crate::errors::Error;
 /// Adds the type to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCallTree>()?;
-    // What can't be the name of anything in Rust.
-    let made = module.py().get_type::<PyCallTree>();
-    if made.hasattr("own")? {
-        made.setattr("self", made.getattr("own")?)?;
-        made.delattr("own")?;
+    // `self` is a keyword of Rust, so the getter has another name there.
+    let type_object = module.py().get_type::<PyCallTree>();
+    if type_object.hasattr("own")? {
+        type_object.setattr("self", type_object.getattr("own")?)?;
+        type_object.delattr("own")?;
     }
     Ok(())
 }
 
 #[derive(Debug)]
-struct Tree {
+struct ProfileTree {
     profile: Profile,
     children: Children,
 }
 
-/// A function under those that called it, and what it cost there. The root is everything.
+/// A function in the tree of its callers, and its cost there. The root is the whole program.
+///
+/// >>> with stackweave.trace("calls.swv") as recorder:
+/// ...     main()
+/// >>> recorder.recording.tree().measure
+/// 'time'
 #[pyclass(frozen, module = "stackweave", name = "CallTree")]
 #[derive(Debug)]
 pub(crate) struct PyCallTree {
-    tree: Arc<Tree>,
+    tree: Arc<ProfileTree>,
     id: NodeId,
 }
 
 impl PyCallTree {
     pub(super) fn root(py: Python<'_>, profile: Profile) -> PyResult<Bound<'_, Self>> {
         let children = profile.tree().children();
-        Bound::new(py, Self { tree: Arc::new(Tree { profile, children }), id: NodeId::ROOT })
+        Bound::new(py, Self { tree: Arc::new(ProfileTree { profile, children }), id: NodeId::ROOT })
     }
 
     fn node(&self) -> &Node {
@@ -57,28 +62,28 @@ impl PyCallTree {
     }
 }
 
-/// Time is in seconds; all else is counted.
+/// Converts a cost: time to seconds, other measures to integers.
 fn cost(py: Python<'_>, measure: Measure, cost: i64) -> PyResult<Bound<'_, PyAny>> {
     if measure == Measure::WallTime { seconds(cost).into_bound_py_any(py) } else { cost.into_bound_py_any(py) }
 }
 
 #[pymethods]
 impl PyCallTree {
-    /// The function, with the classes and functions around it, or the name of a span. None for the root.
+    /// The qualified name of the function, or the name of a span. None for the root.
     #[getter]
-    fn function(&self) -> Option<&str> {
+    fn name(&self) -> Option<&str> {
         self.called().map(|function| &**function.full_name())
     }
 
     /// The source file.
     #[getter]
-    fn file(&self) -> Option<&str> {
+    fn filename(&self) -> Option<&str> {
         self.called().and_then(|function| function.filename.as_deref())
     }
 
-    /// The line, if lines are told apart; else the line that the function begins on.
+    /// The line, if the tree distinguishes lines; else the first line of the function.
     #[getter]
-    fn line(&self) -> Option<u32> {
+    fn lineno(&self) -> Option<u32> {
         let line = self.tree.profile.functions().frames().get(self.node().frame.index())?.line;
         self.called().and_then(|function| line.or(function.first_line))
     }
@@ -89,31 +94,31 @@ impl PyCallTree {
         self.called().map(|function| function.kind.as_str())
     }
 
-    /// The file name of the library or program that holds native code.
+    /// The file name of the library or program of native code.
     #[getter]
     fn module(&self) -> Option<&str> {
         self.called().and_then(|function| function.module_name()).map(|name| &**name)
     }
 
-    /// What it cost with all that it called, in seconds if time is measured.
+    /// The cost including all callees, in seconds if the measure is time.
     #[getter]
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.cost(py, |cost| cost.total)
     }
 
-    /// What it cost itself, in seconds if time is measured.
+    /// The cost without callees, in seconds if the measure is time.
     #[getter]
     fn own<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.cost(py, |cost| cost.own)
+        self.cost(py, |cost| cost.self_cost)
     }
 
-    /// How often it was called, sampled or allocated memory.
+    /// The number of calls, samples or allocations.
     #[getter]
     fn calls(&self) -> u64 {
         self.node().cost.calls
     }
 
-    /// What it called, the most expensive first.
+    /// The callees, by cost in descending order.
     #[getter]
     fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut ids = self.tree.children.get(self.id).to_vec();
@@ -122,15 +127,15 @@ impl PyCallTree {
         PyTuple::new(py, nodes.map(|node| Bound::new(py, node)).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What is measured: "time", "samples", "bytes", "allocations", "live", "peak" or "temporary".
+    /// The measure: "time", "samples", "bytes", "allocations", "live", "peak" or "temporary".
     #[getter]
     fn measure(&self) -> &'static str {
         self.tree.profile.measure().as_str()
     }
 
-    /// The root as a text of lines; a function as its name.
+    /// Returns the text of the whole tree for the root, and the name of a function.
     fn __str__(&self) -> PyResult<String> {
-        if let Some(function) = self.function() {
+        if let Some(function) = self.name() {
             return Ok(printable(function));
         }
         let options = TreeOptions { view: View { show_all: true, ..View::default() }, ..TreeOptions::default() };
@@ -140,23 +145,23 @@ impl PyCallTree {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let name = printable(self.function().unwrap_or("everything"));
+        let name = printable(self.name().unwrap_or("everything"));
         Ok(format!("<stackweave.CallTree {name}: {} calls, total {}>", self.calls(), self.total(py)?))
     }
 }
 
-/// A row for each function: function, file, line, calls, primitive calls, self and total. The most expensive first.
+/// Returns a row for each function: function, file, line, calls, primitive calls, self and total, by cost in descending order.
 pub(super) fn rows<'py>(py: Python<'py>, profile: &Profile) -> PyResult<Bound<'py, PyList>> {
     let statistics = Statistics::of(profile);
     let mut functions: Vec<_> = statistics.functions().collect();
-    functions.sort_by_key(|(id, cost)| (std::cmp::Reverse((cost.own, cost.total)), *id));
+    functions.sort_by_key(|(id, cost)| (std::cmp::Reverse((cost.self_cost, cost.total)), *id));
     let rows = PyList::empty(py);
     for (id, statistics) in functions {
         let function = profile.functions().function(id);
-        let own = cost(py, profile.measure(), statistics.own)?;
+        let own = cost(py, profile.measure(), statistics.self_cost)?;
         let total = cost(py, profile.measure(), statistics.total)?;
-        let place = (&**function.full_name(), function.filename.as_deref(), function.first_line);
-        rows.append((place.0, place.1, place.2, statistics.calls, statistics.primitive_calls, own, total))?;
+        let location = (&**function.full_name(), function.filename.as_deref(), function.first_line);
+        rows.append((location.0, location.1, location.2, statistics.calls, statistics.primitive_calls, own, total))?;
     }
     Ok(rows)
 }

@@ -1,9 +1,9 @@
-//! A small section that is always the same, with something of everything.
+//! A small constant section that contains every element of the format.
 
 use stackweave_core::{CodeAddress, CodeId, EventKind, Field, FieldType, RawFrame, Role};
 use stackweave_recording::clock::{ClockPoint, ClockSource};
 use stackweave_recording::events;
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Mode, Start};
+use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, RecordingMode, Start};
 
 use super::{Process, stack_table};
 
@@ -27,25 +27,25 @@ pub fn fixed_start() -> Start {
         ticks_per_second: 2_400_000_000,
         thread: 1,
         forked_from: Some(4200),
-        mode: Mode::Whole,
+        mode: RecordingMode::Whole,
         options: vec![("user".into(), "value".into())],
-        // Files of that version say neither the user nor the machine.
+        // Files of version 1 do not have the user or the machine.
         ..Start::default()
     }
 }
 
-/// The kinds that come with Stackweave, and one with every type of field that files have.
+/// Declares built-in kinds, and one with every type of field that files have.
 fn declare(encoder: &mut Encoder) {
     let known = [events::BEGIN, events::END, events::ALLOCATE, events::FREE, events::COUNTER];
     for kind in known.iter().chain([&events::INSTANT_WITH]) {
         encoder.kind(kind).unwrap();
     }
-    let field = |of: FieldType| Field { name: of.as_str().into(), of };
+    let field = |field_type: FieldType| Field { name: field_type.as_str().into(), field_type };
     let fields: Vec<_> = FieldType::ALL.into_iter().filter(|of| *of != FieldType::Call).map(field).collect();
     encoder.kind(&EventKind { name: "everything".into(), role: Role::Instant, fields: fields.into() }).unwrap();
 }
 
-/// Calls, allocations and a counter: enough of them to be worth compressing.
+/// Returns calls, allocations and a counter: enough to be compressed.
 fn main_thread() -> Vec<u64> {
     let counter = stackweave_store::label("queue", "", 0).unwrap().to_bits();
     let mut words = Vec::new();
@@ -64,7 +64,7 @@ fn main_thread() -> Vec<u64> {
     words
 }
 
-/// Every type of field, once with values at their ends.
+/// Returns events with every type of field, some with extreme values.
 fn other_thread() -> Vec<u64> {
     let details = u64::from_le_bytes(*b"{\"a\": 1}");
     let script = RawFrame::script(1, 12).to_bits();
@@ -78,11 +78,11 @@ fn other_thread() -> Vec<u64> {
     words
 }
 
-/// The whole section.
+/// Returns the whole section.
 pub fn fixed_section() -> Vec<u8> {
     let stacks = stack_table();
     let native = RawFrame::native(CodeAddress::return_address(0x20_1234));
-    // Stacks 2, 3 and 4, then 5 and 6: a stack's callers come first.
+    // Stacks 2, 3 and 4, then 5 and 6: the callers of a stack come first.
     stacks.intern(&[native, python(3, 8), python(1, 4)]).unwrap();
     stacks.intern(&[RawFrame::script(1, 12), python(1, 6)]).unwrap();
     let process = Process { has_extra_frames: true };

@@ -1,4 +1,4 @@
-//! A whole file as lines of JSON, the same that `reader.py` prints.
+//! The content of a file as lines of JSON, as `reader.py` prints them.
 
 use stackweave_core::{CodeAddress, FieldType, Module};
 use stackweave_recording::clock::ClockPoint;
@@ -8,7 +8,7 @@ use stackweave_recording::file::{
 
 use super::blocks;
 
-/// The lines of a file: what each block says, and at the end of each section its threads and events.
+/// Returns the lines of a file: the content of each block, and at the end of each section its threads and events.
 pub fn lines(file: &[u8]) -> Result<Vec<String>, BlockError> {
     let mut lines = Vec::new();
     let mut section = Section::default();
@@ -87,7 +87,7 @@ fn event(thread: u32, event: RawEvent<'_>, dictionary: &Dictionary) -> String {
     let kind = dictionary.kind(event.kind).unwrap();
     let mut values: Vec<String> = Vec::new();
     for (field, value) in kind.fields.iter().zip(event.words) {
-        values.push(match field.of {
+        values.push(match field.field_type {
             FieldType::Frame => frame(u32::try_from(*value).unwrap(), dictionary),
             FieldType::Stack => {
                 list(dictionary.frames_of(u32::try_from(*value).unwrap()).map(|number| frame(number, dictionary)))
@@ -102,7 +102,7 @@ fn event(thread: u32, event: RawEvent<'_>, dictionary: &Dictionary) -> String {
 
 fn frame(number: u32, dictionary: &Dictionary) -> String {
     let Some(frame) = dictionary.frame(number) else { return null() };
-    let told = match *frame {
+    let fields = match *frame {
         RecordedFrame::Native { address, module } => {
             let module = module.and_then(|number| dictionary.module(number)).map_or_else(null, module_line);
             return format!("[{},{},{module}]", CodeAddress::address(address), u8::from(address.is_exact()));
@@ -114,7 +114,7 @@ fn frame(number: u32, dictionary: &Dictionary) -> String {
         RecordedFrame::Label { label } => format!("\"label\",{label}"),
     };
     let names = dictionary.names(number).iter().map(|found| name(found, dictionary));
-    format!("[{told},{}]", list(names))
+    format!("[{fields},{}]", list(names))
 }
 
 fn module_line(module: &Module) -> String {

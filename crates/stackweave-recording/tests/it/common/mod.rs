@@ -1,4 +1,4 @@
-//! Recordings made from a seed, and a comparison that looks at what events mean and not at their numbers.
+//! Random recordings, and descriptions of events that do not depend on the numbers in a file.
 
 pub mod fixed;
 pub mod lines;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stackweave_core::{
-    CodeAddress, CodeId, EventKind, Field, FieldType, Module, ModuleList, Names, Position, RawFrame, RawFrameKind,
+    CodeAddress, CodeId, EventKind, Field, FieldType, FrameNames, Module, ModuleList, Position, RawFrame, RawFrameKind,
     Role, SourceLocation,
 };
 use stackweave_recording::file::{
@@ -16,7 +16,7 @@ use stackweave_recording::file::{
 use stackweave_store::StackTable;
 pub use stackweave_testkit::random::Random;
 
-/// A number of any length, mostly a short one.
+/// Returns a number of random length, mostly a short one.
 pub fn random_word(random: &mut Random) -> u64 {
     let shift = random.below(64);
     random.bits() >> shift
@@ -26,13 +26,13 @@ pub fn stack_table() -> &'static StackTable {
     Box::leak(Box::new(StackTable::new()))
 }
 
-/// A process whose frames are called after their words.
+/// A process whose frames are named after their words.
 #[derive(Default)]
 pub struct Process {
     pub has_extra_frames: bool,
 }
 
-impl Names for Process {
+impl FrameNames for Process {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let (number, place) = match frame.kind() {
             RawFrameKind::Python { code, instruction, .. } => (u64::from(code.get()), instruction),
@@ -82,16 +82,16 @@ impl Names for Process {
     }
 }
 
-/// An event with everything that its numbers stand for, as text.
-pub type Told = String;
+/// The description of an event, with everything that its numbers refer to.
+pub type EventText = String;
 
 fn location(kind: &str, found: &SourceLocation) -> String {
     let SourceLocation { name, qualname, filename, first_line, position } = found;
     format!("{kind} {name} {qualname:?} {filename} {first_line:?} {position:?}")
 }
 
-/// What a frame of the process is.
-pub fn tell_raw_frame(word: u64, process: &Process) -> String {
+/// Describes a frame of the process.
+pub fn describe_raw_frame(word: u64, process: &Process) -> String {
     let frame = match RawFrame::from_bits(word) {
         Some(frame) if word != 0 => frame,
         _ => return "none".into(),
@@ -120,8 +120,8 @@ pub fn tell_raw_frame(word: u64, process: &Process) -> String {
     format!("{frame:?} {names:?}")
 }
 
-/// The same of a frame that was read back.
-pub fn tell_frame(number: u64, dictionary: &Dictionary) -> String {
+/// Describes a frame of a recording, in the same words.
+pub fn describe_frame(number: u64, dictionary: &Dictionary) -> String {
     let number = u32::try_from(number).unwrap();
     if number == 0 {
         return "none".into();
@@ -151,9 +151,9 @@ pub fn tell_frame(number: u64, dictionary: &Dictionary) -> String {
     format!("{raw:?} {:?}", names.collect::<Vec<_>>())
 }
 
-/// Tells what raw words say, one text for each event.
-pub fn tell_words(words: &[u64], kinds: &[EventKind], stacks: &StackTable, process: &Process) -> Vec<Told> {
-    let mut told = Vec::new();
+/// Describes the events in raw words, one text for each.
+pub fn describe_words(words: &[u64], kinds: &[EventKind], stacks: &StackTable, process: &Process) -> Vec<EventText> {
+    let mut texts = Vec::new();
     let mut rest = words;
     while let Some((first, after)) = rest.split_first() {
         let kind = &kinds[usize::try_from(first & 0xff).unwrap() - 1];
@@ -161,12 +161,12 @@ pub fn tell_words(words: &[u64], kinds: &[EventKind], stacks: &StackTable, proce
         rest = after;
         let mut text = format!("{} {}", first >> 8, kind.name);
         for (field, value) in kind.fields.iter().zip(fields) {
-            text += &match field.of {
-                FieldType::Frame => format!(" [{}]", tell_raw_frame(*value, process)),
+            text += &match field.field_type {
+                FieldType::Frame => format!(" [{}]", describe_raw_frame(*value, process)),
                 FieldType::Stack => {
                     let id = u32::try_from(*value).ok().and_then(stackweave_core::StackId::new);
                     let frames = id.into_iter().flat_map(|id| stacks.frames(id));
-                    let frames: Vec<_> = frames.map(|frame| tell_raw_frame(frame.to_bits(), process)).collect();
+                    let frames: Vec<_> = frames.map(|frame| describe_raw_frame(frame.to_bits(), process)).collect();
                     format!(" {frames:?}")
                 }
                 _ => format!(" {value:#x}"),
@@ -179,22 +179,22 @@ pub fn tell_words(words: &[u64], kinds: &[EventKind], stacks: &StackTable, proce
             text += &format!(" {bytes:?}");
             rest = after;
         }
-        told.push(text);
+        texts.push(text);
     }
-    told
+    texts
 }
 
-/// Tells what was read back.
-pub fn tell_events(events: &EventBuffer, dictionary: &Dictionary) -> Vec<Told> {
-    let tell = |event: stackweave_recording::file::RawEvent<'_>| {
+/// Describes the events of a recording.
+pub fn describe_events(events: &EventBuffer, dictionary: &Dictionary) -> Vec<EventText> {
+    let describe = |event: stackweave_recording::file::RawEvent<'_>| {
         let Some(kind) = dictionary.kind(event.kind) else { return format!("{} unknown", event.ticks) };
         let mut text = format!("{} {}", event.ticks, kind.name);
         for (field, value) in kind.fields.iter().zip(event.words) {
-            text += &match field.of {
-                FieldType::Frame => format!(" [{}]", tell_frame(*value, dictionary)),
+            text += &match field.field_type {
+                FieldType::Frame => format!(" [{}]", describe_frame(*value, dictionary)),
                 FieldType::Stack => {
                     let frames = dictionary.frames_of(u32::try_from(*value).unwrap());
-                    let frames: Vec<_> = frames.map(|frame| tell_frame(frame.into(), dictionary)).collect();
+                    let frames: Vec<_> = frames.map(|frame| describe_frame(frame.into(), dictionary)).collect();
                     format!(" {frames:?}")
                 }
                 _ => format!(" {value:#x}"),
@@ -205,10 +205,10 @@ pub fn tell_events(events: &EventBuffer, dictionary: &Dictionary) -> Vec<Told> {
         }
         text
     };
-    events.iter().map(tell).collect()
+    events.iter().map(describe).collect()
 }
 
-/// The blocks of a file, as long as they can be read.
+/// Returns the blocks of a file.
 pub fn blocks(mut file: &[u8]) -> Result<Vec<(BlockHeader, Vec<u8>)>, BlockError> {
     let mut blocks = Vec::new();
     while !file.is_empty() {
@@ -221,7 +221,7 @@ pub fn blocks(mut file: &[u8]) -> Result<Vec<(BlockHeader, Vec<u8>)>, BlockError
     Ok(blocks)
 }
 
-/// All definitions and all events of a file with one section, by thread.
+/// Returns the definitions and events of a file with one section.
 pub fn read(file: &[u8]) -> Result<(Dictionary, Vec<EventBuffer>), BlockError> {
     let mut dictionary = Dictionary::default();
     let mut events = Vec::new();
@@ -242,13 +242,13 @@ pub fn read(file: &[u8]) -> Result<(Dictionary, Vec<EventBuffer>), BlockError> {
 pub fn random_kinds(random: &mut Random) -> Vec<EventKind> {
     let count = [1, 2, 3, 4, 9, 40, 255][random.below(7)];
     let field = |number: usize, random: &mut Random| {
-        let of = FieldType::ALL[random.below(7)];
-        Field { name: format!("field{number}").into(), of }
+        let field_type = FieldType::ALL[random.below(7)];
+        Field { name: format!("field{number}").into(), field_type }
     };
     let kind = |number: usize, random: &mut Random| {
         let mut fields: Vec<Field> = (0..random.below(7)).map(|number| field(number, random)).collect();
         if random.below(4) == 0 {
-            fields.push(Field { name: "bytes".into(), of: FieldType::Bytes });
+            fields.push(Field { name: "bytes".into(), field_type: FieldType::Bytes });
         }
         let role = Role::ALL[random.below(7)];
         EventKind { name: format!("kind{number}").into(), role, fields: fields.into() }
@@ -270,7 +270,7 @@ pub fn random_frame(random: &mut Random) -> RawFrame {
     }
 }
 
-/// Appends one event. Its clock mostly goes on.
+/// Appends one event. Its clock usually increases.
 pub fn random_event(
     random: &mut Random,
     kinds: &[EventKind],
@@ -287,7 +287,7 @@ pub fn random_event(
     } & ((1 << 56) - 1);
     out.push(*ticks << 8 | (number as u64 + 1));
     for field in &kind.fields[..kind.words()] {
-        out.push(match field.of {
+        out.push(match field.field_type {
             _ if random.below(10) == 0 => 0,
             FieldType::Stack => {
                 let frames: Vec<_> = (0..random.below(12)).map(|_| random_frame(random)).collect();
@@ -309,11 +309,11 @@ pub fn random_event(
     }
 }
 
-/// What each thread recorded, in order.
-pub type Threads = BTreeMap<u32, Vec<Told>>;
+/// The descriptions of the events of each thread, in order.
+pub type EventTexts = BTreeMap<u32, Vec<EventText>>;
 
-/// A section with random kinds, threads and chunks.
-pub fn random_section(seed: u64) -> (Vec<u8>, Threads) {
+/// Returns a section with random kinds, threads and chunks.
+pub fn random_section(seed: u64) -> (Vec<u8>, EventTexts) {
     let mut random = Random::new(seed);
     let stacks = stack_table();
     let process = Process { has_extra_frames: seed.is_multiple_of(2) };
@@ -324,7 +324,7 @@ pub fn random_section(seed: u64) -> (Vec<u8>, Threads) {
     for kind in &kinds {
         encoder.kind(kind).unwrap();
     }
-    let mut threads = Threads::new();
+    let mut threads = EventTexts::new();
     let mut ticks = 0;
     for _ in 0..random.below(12) {
         let thread = u32::try_from(random.below(3) + 1).unwrap();
@@ -333,11 +333,11 @@ pub fn random_section(seed: u64) -> (Vec<u8>, Threads) {
         for _ in 0..random.below(300) {
             random_event(&mut random, &kinds, stacks, &mut ticks, &mut words);
         }
-        let told = tell_words(&words, &kinds, stacks, &process);
+        let texts = describe_words(&words, &kinds, stacks, &process);
         let mut blocks = Encoded::default();
-        let taken = encoder.events(thread, &words, &process, &mut blocks);
-        assert_eq!((taken.words, taken.events), (words.len(), told.len() as u64));
-        threads.entry(thread).or_default().extend(told);
+        let consumed = encoder.events(thread, &words, &process, &mut blocks);
+        assert_eq!((consumed.words, consumed.events), (words.len(), texts.len() as u64));
+        threads.entry(thread).or_default().extend(texts);
         file.extend(blocks.definitions);
         file.extend(blocks.events);
         if random.below(3) == 0 {

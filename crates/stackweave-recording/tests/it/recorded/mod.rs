@@ -1,5 +1,5 @@
-//! What a recording says, read block by block: any byte that is not of a whole block is a failure, but for a cut tail
-//! where that is asked about.
+//! The content of a recording, read block by block: any byte outside of a complete block is a failure, except in a truncated tail,
+//! which is counted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,14 @@ pub(crate) fn start(options: Options) -> Recorder {
     Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()
 }
 
-/// An event with two numbers of the test's choice.
+/// Registers an event with two numbers of the test's choice.
 pub(crate) fn mark(recorder: &Recorder) -> KindNumber {
-    let fields = vec![Field::new("who", FieldType::Unsigned), Field::new("which", FieldType::Unsigned)];
+    let fields = vec![Field::new("producer", FieldType::Unsigned), Field::new("index", FieldType::Unsigned)];
     recorder.register(EventKind { name: "mark".into(), role: Role::Instant, fields: fields.into() }).unwrap()
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ReadEvent {
+pub(crate) struct EventReadBack {
     pub(crate) ticks: u64,
     pub(crate) kind: String,
     pub(crate) words: Vec<u64>,
@@ -33,20 +33,20 @@ pub(crate) struct ReadEvent {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Read {
+pub(crate) struct ReadBack {
     pub(crate) start: Start,
     pub(crate) dictionary: Dictionary,
-    /// By the numbers of their threads.
-    pub(crate) events: BTreeMap<u32, Vec<ReadEvent>>,
+    /// By thread number.
+    pub(crate) events: BTreeMap<u32, Vec<EventReadBack>>,
     pub(crate) points: Vec<ClockPoint>,
     pub(crate) lost: Vec<Lost>,
     pub(crate) end: Option<End>,
-    /// How many bytes of a block that is not whole there are at the end.
+    /// The number of bytes of an incomplete block at the end.
     pub(crate) torn: usize,
 }
 
-impl Read {
-    /// A recording that ended well, or whose process was killed between two writes.
+impl ReadBack {
+    /// Reads a recording that was closed, or whose process was killed between two writes.
     pub(crate) fn whole(path: &Path) -> Self {
         let read = Self::bytes(&fs::read(path).unwrap());
         assert_eq!(read.torn, 0, "{}", path.display());
@@ -58,10 +58,10 @@ impl Read {
         let (mut rest, mut buffer, mut scratch) = (bytes, EventBuffer::new(), Vec::new());
         let mut is_first = true;
         while let Some((header, behind)) = rest.split_first_chunk::<{ BlockHeader::LEN }>() {
-            let header = BlockHeader::parse(header).expect("a block begins where the last one ends");
+            let header = BlockHeader::parse(header).expect("a block begins where the previous one ends");
             let Some((stored, behind)) = behind.split_at_checked(header.stored_len as usize) else { break };
-            let payload = header.payload(stored, &mut scratch).expect("a whole block is right");
-            assert!(read.end.is_none(), "nothing comes behind the end");
+            let payload = header.payload(stored, &mut scratch).expect("a complete block is valid");
+            assert!(read.end.is_none(), "no block follows the end");
             assert_eq!(header.kind == BlockKind::Start, is_first);
             is_first = false;
             match header.kind {
@@ -78,7 +78,7 @@ impl Read {
             }
             rest = behind;
         }
-        assert!(!is_first, "there is always a start");
+        assert!(!is_first, "there is a start");
         read.torn = rest.len();
         read
     }
@@ -88,7 +88,7 @@ impl Read {
         let events = self.events.entry(buffer.thread()).or_default();
         for event in buffer {
             let kind = self.dictionary.kind(event.kind).expect("the kind is defined before its first event");
-            events.push(ReadEvent {
+            events.push(EventReadBack {
                 ticks: event.ticks,
                 kind: kind.name.clone().into_owned(),
                 words: event.words.to_vec(),
@@ -110,19 +110,19 @@ impl Read {
         Timeline::new(&self.points, self.start.ticks_per_second, self.start.started_wall_ns)
     }
 
-    /// The second numbers of the marks of each who, in their order. All of one who must be of one thread, and in
-    /// the order of time.
+    /// Returns the indices of the marks of each producer, in their order. All marks of a producer must be of one thread, and in time
+    /// order.
     pub(crate) fn marks(&self) -> BTreeMap<u64, Vec<u64>> {
         let mut marks: BTreeMap<u64, (u32, Vec<u64>)> = BTreeMap::new();
         for (thread, events) in &self.events {
             assert!(events.is_sorted_by_key(|event| event.ticks), "thread {thread}");
             for event in events.iter().filter(|event| event.kind == "mark") {
-                let [who, which] = event.words[..] else { panic!("a mark has two words") };
-                let entry = marks.entry(who).or_insert((*thread, Vec::new()));
-                assert_eq!(entry.0, *thread, "who {who}");
-                entry.1.push(which);
+                let [producer, index] = event.words[..] else { panic!("a mark has two words") };
+                let entry = marks.entry(producer).or_insert((*thread, Vec::new()));
+                assert_eq!(entry.0, *thread, "producer {producer}");
+                entry.1.push(index);
             }
         }
-        marks.into_iter().map(|(who, (_, which))| (who, which)).collect()
+        marks.into_iter().map(|(producer, (_, index))| (producer, index)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! A Python program that prints a line about itself and then goes on, until the test is over.
+//! A Python program that prints a line about itself and then continues until the test is over.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -9,23 +9,24 @@ use serde_json::Value;
 use stackweave_remote::{PythonFrame, PythonProcess, PythonThread};
 use stackweave_testkit::pythons::Python;
 
-/// A program that runs longer is ended by the system.
+/// The system ends a program that runs longer.
 const LIMIT_SECONDS: u32 = 120;
 
 /// The program, which ends with the test.
 pub(crate) struct Program {
     child: Child,
-    /// What it said about itself.
-    pub(crate) said: Value,
+    /// Its description of itself.
+    pub(crate) described: Value,
 }
 
 impl Program {
-    /// Starts the script of that name and waits for its line. None if it says that it can't do its work here.
+    /// Starts the script with this name and waits for its line. Returns `None` if it reports that it cannot run
+    /// here.
     pub(crate) fn start(python: &Python, script: &str) -> Option<Self> {
         Self::run(Command::new(&python.executable), script)
     }
 
-    /// The same by this command.
+    /// Starts the script with this command.
     pub(crate) fn run(mut command: Command, script: &str) -> Option<Self> {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
         command.arg(path).stdout(Stdio::piped()).stdin(Stdio::null());
@@ -36,24 +37,24 @@ impl Program {
                 Ok(())
             });
         }
-        let mut program = Self { child: command.spawn().expect("the interpreter starts"), said: Value::Null };
+        let mut program = Self { child: command.spawn().expect("the interpreter starts"), described: Value::Null };
         let mut line = String::new();
         BufReader::new(program.child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-        program.said = serde_json::from_str(&line).expect("the line is JSON");
-        (!program.said.is_null()).then_some(program)
+        program.described = serde_json::from_str(&line).expect("the line is JSON");
+        (!program.described.is_null()).then_some(program)
     }
 
-    /// Its number.
+    /// Returns its process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its interpreter.
+    /// Returns its interpreter.
     pub(crate) fn python(&self) -> PythonProcess {
         PythonProcess::find(self.process()).expect("it runs Python")
     }
 
-    /// Stops all its threads, and waits until they are.
+    /// Stops all its threads, and waits until they have stopped.
     pub(crate) fn stop(&self) {
         self.signal(libc::SIGSTOP);
         while !self.states().iter().all(|state| *state == 'T') {
@@ -61,8 +62,8 @@ impl Program {
         }
     }
 
-    /// Lets them go on.
-    pub(crate) fn go_on(&self) {
+    /// Resumes its threads.
+    pub(crate) fn resume(&self) {
         self.signal(libc::SIGCONT);
     }
 
@@ -86,7 +87,7 @@ impl Drop for Program {
     }
 }
 
-/// A frame as the scripts describe it.
+/// Returns a frame in the form in which the scripts describe it.
 pub(crate) fn described(frame: &PythonFrame) -> Value {
     let position = frame.position;
     serde_json::json!([
@@ -101,12 +102,12 @@ pub(crate) fn described(frame: &PythonFrame) -> Value {
     ])
 }
 
-/// The thread with that `threading.get_ident`.
+/// Returns the thread with this `threading.get_ident`.
 pub(crate) fn thread(threads: &[PythonThread], ident: u64) -> &PythonThread {
     threads.iter().find(|thread| thread.pthread == ident).expect("the thread is found")
 }
 
-/// The names of its frames.
+/// Returns the names of the thread's frames.
 pub(crate) fn names(thread: &PythonThread) -> Vec<&str> {
     thread.frames.iter().map(|frame| &*frame.name).collect()
 }

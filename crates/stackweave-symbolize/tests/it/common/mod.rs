@@ -1,4 +1,4 @@
-//! What the tests share: files as modules, and who is tested.
+//! Shared functions of the tests: files as modules, and the subject of the test.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 use stackweave_symbolize::{Frame, Options, Resolved, Symbolizer};
 use stackweave_testkit::symbols::module_file::ModuleFile;
-use stackweave_testkit::symbols::{Place, gnu_addr2line};
+use stackweave_testkit::symbols::{ResolvedFrame, gnu_addr2line};
 
-/// `addr2line` puts binutils in the place of Stackweave's symbolizer: an agreement that is then missed is the
-/// test's own fault.
+/// The value `addr2line` replaces Stackweave's symbolizer by binutils: if agreement is then missed, the test
+/// itself is wrong.
 const SUBJECT: &str = "STACKWEAVE_TEST_SUBJECT";
 
-/// The file as a module at its stated addresses, with the build id that it has.
+/// Returns the file as a module at its stated addresses, with its build id.
 pub fn module(file: &Path) -> Module {
     let build_id = ModuleFile::read(file).build_id.and_then(|id| BuildId::new(&id));
     Module { path: file.to_owned(), build_id, bias: 0, start: 0, end: u64::MAX }
 }
 
-/// The file alone as the module list.
+/// Returns a module list with only this file.
 pub fn modules(file: &Path) -> ModuleList {
     ModuleList::new(vec![module(file)])
 }
 
-/// A symbolizer that looks for debug files in these folders.
+/// Returns a symbolizer that looks for debug files in these folders.
 pub fn symbolizer(debug_folders: &[PathBuf]) -> Symbolizer {
     let mut options = Options::default();
     options.debug_folders.extend_from_slice(debug_folders);
@@ -34,15 +34,15 @@ pub fn exact(address: u64) -> CodeAddress {
     CodeAddress::instruction_pointer(address)
 }
 
-/// One exact address of one file.
+/// Resolves one exact address of one file.
 pub fn resolve_one(symbolizer: &Symbolizer, file: &Path, address: u64) -> Arc<Resolved> {
     let mut answers = symbolizer.resolve(&[exact(address)], &modules(file));
     assert_eq!(answers.len(), 1);
     answers.remove(0)
 }
 
-/// What the subject tells about each address of the file.
-pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Vec<Vec<Place>> {
+/// Returns the subject's result for each address of the file.
+pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Vec<Vec<ResolvedFrame>> {
     if std::env::var(SUBJECT).is_ok_and(|subject| subject == "addr2line") {
         return gnu_addr2line::resolve(truth, addresses).expect("addr2line is installed");
     }
@@ -51,8 +51,8 @@ pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[Pat
     answers.iter().map(|resolved| resolved.frames().iter().map(place).collect()).collect()
 }
 
-fn place(frame: &Frame) -> Place {
-    Place {
+fn place(frame: &Frame) -> ResolvedFrame {
+    ResolvedFrame {
         function: Some(frame.function.to_string()),
         file: frame.file.as_deref().map(str::to_owned),
         line: frame.line.unwrap_or(0),
@@ -60,7 +60,7 @@ fn place(frame: &Frame) -> Place {
     }
 }
 
-/// A folder of this test's own, gone when the test is done.
+/// A temporary folder of the test, which is removed when the test ends.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -74,7 +74,7 @@ impl Scratch {
         &self.0
     }
 
-    /// A copy of `file` under `name`.
+    /// Copies `file` to the folder with this `name`, and returns its path.
     pub fn copy(&self, file: &Path, name: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -89,7 +89,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The fixture, or a line that says why the test is skipped.
+/// Returns the fixture, or prints why the test is skipped.
 macro_rules! or_skip {
     ($fixture:expr) => {
         match $fixture {

@@ -1,5 +1,5 @@
-//! What differs between processors: how a capture begins, which registers it starts from, their
-//! DWARF numbers, what code looks like. One file and one `_code` file per architecture, with the same items in each.
+//! The differences between processors: how a capture begins, the registers at its start, their DWARF numbers, and
+//! machine code. One file and one `_code` file per architecture, with the same items in each.
 
 #[path = "x86_64_code.rs"]
 pub(crate) mod code;

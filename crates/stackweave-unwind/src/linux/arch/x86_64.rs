@@ -8,13 +8,13 @@ pub(crate) mod dwarf {
     pub(crate) const FRAME_POINTER: u64 = 6;
     pub(crate) const STACK_POINTER: u64 = 7;
     pub(crate) const RETURN_ADDRESS: u64 = 16;
-    /// rbx, rbp, r12 to r15: a function that says nothing about these has kept them.
+    /// rbx, rbp, r12 to r15: a function whose entry does not mention them has kept them.
     pub(crate) const CALLEE_SAVED: u32 = 1 << 3 | 1 << 6 | 0b1111 << 12;
-    /// The registers that unwind tables can speak of, the return address among them.
+    /// Number of registers that unwind tables can mention, including the return address.
     pub(crate) const COUNT: usize = 17;
 }
 
-/// Where a signal's context has each register, in DWARF order.
+/// The index of each register in a signal's context, in DWARF order.
 const CONTEXT_ORDER: [libc::c_int; dwarf::COUNT] = [
     libc::REG_RAX,
     libc::REG_RDX,
@@ -35,7 +35,7 @@ const CONTEXT_ORDER: [libc::c_int; dwarf::COUNT] = [
     libc::REG_RIP,
 ];
 
-/// The machine's registers by DWARF number, and which of them are known.
+/// The machine's registers by DWARF number, and the set of known ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Registers {
     pub(crate) values: [u64; dwarf::COUNT],
@@ -43,7 +43,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Registers that are all known: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
+    /// Creates registers that are all known: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
     pub fn all(values: [u64; dwarf::COUNT]) -> Self {
         Self { values, known: (1 << dwarf::COUNT) - 1 }
     }
@@ -61,7 +61,7 @@ impl Registers {
         }
     }
 
-    /// Only what a compact step knows.
+    /// Creates registers of which only those of a compact step are known.
     pub fn partial(pc: u64, sp: u64, fp: u64) -> Self {
         let mut registers = Self::default();
         registers.set(dwarf::RETURN_ADDRESS as usize, Some(pc));
@@ -85,17 +85,18 @@ impl Registers {
         self.get(dwarf::FRAME_POINTER as usize).unwrap_or(0)
     }
 
-    /// The registers that a signal interrupted.
+    /// Returns the registers that a signal interrupted.
     ///
     /// # Safety
     /// `context` points to a `ucontext_t` that the kernel, or code imitating it, filled in.
     pub(crate) unsafe fn from_context(context: *const libc::ucontext_t) -> Self {
-        // SAFETY: the caller vouches for the context.
+        // SAFETY: the caller promises a valid context.
         let saved = unsafe { &(*context).uc_mcontext.gregs };
         Self::all(CONTEXT_ORDER.map(|index| saved[index as usize].cast_unsigned()))
     }
 
-    /// The registers in the `ucontext_t` at `address`, by `word`, which reads memory; `None` if that can't read one of them.
+    /// Reads the registers in the `ucontext_t` at `address` with `word`, which reads memory; `None` if it cannot
+    /// read one of them.
     pub(crate) fn from_context_at(address: u64, mut word: impl FnMut(u64) -> Option<u64>) -> Option<Self> {
         let saved = address.checked_add(offset_of!(libc::ucontext_t, uc_mcontext.gregs) as u64)?;
         let mut values = [0; dwarf::COUNT];
@@ -106,7 +107,7 @@ impl Registers {
     }
 }
 
-/// What the entry stub leaves on the stack: the registers of `capture`'s caller.
+/// The registers of `capture`'s caller, which the entry stub leaves on the stack.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct EntryRegisters {
@@ -165,13 +166,13 @@ global_asm!(
 );
 
 unsafe extern "sysv64" {
-    /// Captures the stack of its caller: at most `limit` frames from frame `skip` on into `frames`,
-    /// and their stack pointers into `stack_pointers` unless that is null.
+    /// Captures the stack of its caller: at most `limit` frames, beginning with frame `skip`, into `frames`, and
+    /// their stack pointers into `stack_pointers` unless that is null.
     #[link_name = "stackweave_unwind_v0_enter"]
     pub(crate) fn enter(frames: *mut u64, limit: usize, skip: usize, stack_pointers: *mut u64) -> u64;
 }
 
-/// The address of the thread control block. It lies above the stack of every thread but the first.
+/// Returns the address of the thread control block. It is above the stack of every thread but the first.
 pub(crate) fn thread_control_block() -> u64 {
     let address;
     // SAFETY: the first word of the block holds its own address.
@@ -179,19 +180,19 @@ pub(crate) fn thread_control_block() -> u64 {
     address
 }
 
-/// Whether a word can be the address of user-space code: neither null nor in the kernel's half.
+/// Returns whether a word can be the address of user-space code: neither null nor in the kernel's half.
 #[inline(always)]
 pub(crate) fn is_user_address(word: u64) -> bool {
     word.wrapping_sub(1) < (1 << 47) - 1
 }
 
-/// A raw system call, which leaves `errno` alone.
+/// Makes a raw system call, which does not change `errno`.
 ///
 /// # Safety
-/// As for the call itself.
+/// The same as for the system call itself.
 pub(crate) unsafe fn syscall4(number: i64, arguments: [u64; 4]) -> i64 {
     let result;
-    // SAFETY: the caller vouches for the call; the kernel clobbers rcx and r11 only.
+    // SAFETY: the caller promises a valid call; the kernel clobbers rcx and r11 only.
     unsafe {
         asm!(
             "syscall",
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_addresses_are_told_from_null_and_the_kernels() {
+    fn user_addresses_are_distinguished_from_null_and_kernel_addresses() {
         for (word, expected) in
             [(0, false), (1, true), (0x7fff_ffff_ffff, true), (1 << 47, false), (1 << 63, false), (u64::MAX, false)]
         {

@@ -1,7 +1,7 @@
-//! x86-64: what the bytes of code show a walk that has no unwind entry for them.
+//! x86-64: what a walk can derive from machine code that has no unwind entry.
 
-/// Whether the bytes that end at a return address can be a call instruction, and where a direct call
-/// leads. `before` holds the seven bytes before the return address.
+/// Returns the target of the call instruction that ends at a return address, if the bytes there can be one.
+/// `before` contains the seven bytes before the return address.
 pub(crate) fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTarget> {
     if before[2] == 0xe8 {
         let distance = i32::from_le_bytes([before[3], before[4], before[5], before[6]]);
@@ -17,16 +17,16 @@ pub(crate) fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTa
     indirect.then_some(CallTarget::Indirect)
 }
 
-/// Where a call leads.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallTarget {
     /// To this address.
     Direct(u64),
-    /// Wherever a register or memory says.
+    /// A target in a register or in memory.
     Indirect,
 }
 
-/// The length of `FF /2` with this `ModRM` byte and, if it has one, SIB byte.
+/// Returns the length of `FF /2` with this `ModRM` byte and, if it has one, SIB byte.
 fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
     let (mode, rm) = (modrm >> 6, modrm & 7);
     let has_sib = mode != 3 && rm == 4;
@@ -40,8 +40,8 @@ fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
     2 + usize::from(has_sib) + displacement
 }
 
-/// The slot through which a linkage stub at `address` jumps: `endbr64`, if any, then `jmp *slot(%rip)`,
-/// with a `bnd` prefix or not.
+/// Returns the slot through which a linkage stub at `address` jumps: an optional `endbr64`, then `jmp
+/// *slot(%rip)`, with or without a `bnd` prefix.
 pub(crate) fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
     let start = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { 4 } else { 0 };
     let start = start + usize::from(code[start] == 0xf2);
@@ -51,23 +51,23 @@ pub(crate) fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
     Some(next.wrapping_add(i64::from(i32::from_le_bytes(*distance)).cast_unsigned()))
 }
 
-/// `endbr64`, where functions that are called through pointers begin.
+/// Returns whether the code begins with `endbr64`, as functions do that are called through pointers.
 pub(crate) fn is_landing_pad(code: [u8; 8]) -> bool {
     code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa])
 }
 
-/// Whether the code begins with `push %rbp`.
+/// Returns whether the code begins with `push %rbp`.
 pub(crate) fn is_push_of_frame_pointer(code: [u8; 8]) -> bool {
     code[0] == 0x55
 }
 
-/// Whether `push %rbp; mov %rsp, %rbp` is somewhere in the code, in either encoding.
+/// Returns whether `push %rbp; mov %rsp, %rbp` is somewhere in the code, in either encoding.
 pub(crate) fn sets_up_frame_pointer(code: &[u8]) -> bool {
     code.windows(4).any(|code| matches!(code, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]))
 }
 
-/// The kernel's signal trampoline without unwind information (musl, Go): `mov $15, %rax; syscall`, or
-/// its shorter form with `%eax`.
+/// Returns whether the code is the kernel's signal trampoline without unwind information (musl, Go): `mov $15,
+/// %rax; syscall`, or its shorter form with `%eax`.
 pub(crate) fn is_signal_return(code: &[u8; 9]) -> bool {
     *code == [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05] || code[..7] == [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]
 }

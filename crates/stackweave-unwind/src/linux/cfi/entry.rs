@@ -5,23 +5,23 @@ use super::reader::{Reader, Section};
 use super::row::Row;
 use super::{Malformed, Result};
 
-/// What a function's entry takes from its CIE.
+/// The contents of a CIE that its functions' entries need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cie {
-    /// Where the CIE lies; 0: none read yet.
+    /// The address of the CIE; 0: none was read yet.
     address: u64,
     pub(super) code_alignment: u64,
     pub(super) data_alignment: i64,
     pub(super) pointer_encoding: u8,
     has_augmentation_data: bool,
-    /// The function is a signal trampoline: its caller was interrupted, it did not call.
+    /// Whether the function is a signal trampoline, which a signal inserted: its caller did not call it.
     pub(super) is_signal_frame: bool,
     /// The row that the CIE's own instructions set up.
     pub(super) initial: Row,
 }
 
 impl Cie {
-    /// No CIE: matches none.
+    /// No CIE: it matches no entry.
     pub(crate) const NONE: Self = Self {
         address: 0,
         code_alignment: 1,
@@ -32,7 +32,7 @@ impl Cie {
         initial: Row::UNSET,
     };
 
-    /// Makes `self` the CIE at `offset`, unless it is that already.
+    /// Loads the CIE at `offset` into `self`, unless it is already loaded.
     fn load(&mut self, section: &Section<'_>, offset: usize) -> Result<()> {
         let address = section.address.wrapping_add(offset as u64);
         if self.address != address {
@@ -43,7 +43,7 @@ impl Cie {
     }
 
     fn parse(section: &Section<'_>, offset: usize, address: u64) -> Result<Self> {
-        let mut entry = Entry::parse(section, offset)?.ok_or(Malformed)?;
+        let mut entry = EhFrameEntry::parse(section, offset)?.ok_or(Malformed)?;
         let mut cie = Self { address, ..Self::NONE };
         if entry.id != 0 {
             return Err(Malformed);
@@ -103,7 +103,7 @@ impl Cie {
 /// The entry of one function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fde<'a> {
-    /// Where the entry begins in the section.
+    /// The offset of the entry in the section.
     pub(crate) offset: usize,
     pub(crate) start: u64,
     pub(crate) length: u64,
@@ -111,15 +111,20 @@ pub(crate) struct Fde<'a> {
 }
 
 impl<'a> Fde<'a> {
-    /// Reads the entry at `offset` and its CIE into `cie`; `None` for a CIE or the terminator.
+    /// Reads the entry at `offset`, and its CIE into `cie`; `None` for a CIE or the terminator.
     pub(super) fn parse(section: &Section<'a>, offset: usize, cie: &mut Cie) -> Result<Option<Self>> {
-        match Entry::parse(section, offset)? {
+        match EhFrameEntry::parse(section, offset)? {
             Some(entry) if entry.id != 0 => Self::from_entry(section, &entry, offset, cie).map(Some),
             _ => Ok(None),
         }
     }
 
-    pub(super) fn from_entry(section: &Section<'a>, entry: &Entry<'a>, offset: usize, cie: &mut Cie) -> Result<Self> {
+    pub(super) fn from_entry(
+        section: &Section<'a>,
+        entry: &EhFrameEntry<'a>,
+        offset: usize,
+        cie: &mut Cie,
+    ) -> Result<Self> {
         let distance = usize::try_from(entry.id).map_err(|_| Malformed)?;
         cie.load(section, entry.id_position.checked_sub(distance).ok_or(Malformed)?)?;
         let mut reader = entry.body;
@@ -137,18 +142,18 @@ impl<'a> Fde<'a> {
     }
 }
 
-/// Any entry: its length and id read, its body not.
-pub(super) struct Entry<'a> {
+/// Any entry, of which the length and id are parsed.
+pub(super) struct EhFrameEntry<'a> {
     /// 0 for a CIE; for an FDE the distance back to its CIE.
     pub(super) id: u64,
     id_position: usize,
     body: Reader<'a>,
-    /// Where the next entry begins.
+    /// The offset of the next entry.
     pub(super) end: usize,
 }
 
-impl<'a> Entry<'a> {
-    /// `None` at the terminator.
+impl<'a> EhFrameEntry<'a> {
+    /// Parses an entry; `None` at the terminator.
     pub(super) fn parse(section: &Section<'a>, offset: usize) -> Result<Option<Self>> {
         let mut reader = section.reader(offset, section.bytes.len())?;
         let mut length = u64::from(reader.u32()?);

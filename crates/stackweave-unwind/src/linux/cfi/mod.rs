@@ -1,9 +1,9 @@
-//! From an address to a [`Rule`](crate::platform::rule::Rule): a lean reader of `.eh_frame_hdr` and `.eh_frame`.
+//! From an address to a [`Rule`](crate::platform::rule::Rule): a fast reader of `.eh_frame_hdr` and `.eh_frame`.
 //!
-//! It follows only the three registers that nearly every row is about, which makes it two to three
-//! times faster than evaluating the whole row; whatever it can't express it names, and the general
-//! evaluator (gimli) reads the same entry again. All input is untrusted: every read is checked, every
-//! loop consumes input, and a malformed entry is an answer, not a fault.
+//! It follows only the three registers that almost every row contains, which makes it two to three times faster
+//! than evaluating the whole row. Rows that it cannot express are marked, and the general evaluator (gimli) reads
+//! the same entry again. All input is untrusted: every read is checked, every loop consumes input, and a malformed
+//! entry is a result, not a fault.
 
 mod entry;
 mod pointer;
@@ -17,19 +17,19 @@ pub(crate) use entry::Cie;
 pub(crate) use reader::Section;
 pub(crate) use table::Table;
 
-use crate::platform::rule::{Kind, Rule};
+use crate::platform::rule::{Rule, RuleKind};
 
-/// Finds the entry for `pc` in `table` and compiles its row. `last` is the most recently used CIE.
-/// What this reader does not understand is left to the general evaluator, which knows more or says why not.
+/// Finds the entry for `pc` in `table` and compiles its row. `last` is the most recently used CIE. The general
+/// evaluator handles what this reader does not understand, or reports why it cannot.
 pub(crate) fn rule_at(table: &Table<'_>, pc: u64, last: &mut Cie) -> Rule {
     match table.find(pc, last) {
-        Ok(Some(fde)) => row::compile(&table.section, &fde, last, pc).unwrap_or(Rule::of(Kind::General)),
-        Ok(None) => Rule::of(Kind::NoEntry),
-        Err(Malformed) => Rule::of(Kind::General),
+        Ok(Some(fde)) => row::compile(&table.section, &fde, last, pc).unwrap_or(Rule::of(RuleKind::General)),
+        Ok(None) => Rule::of(RuleKind::NoEntry),
+        Err(Malformed) => Rule::of(RuleKind::General),
     }
 }
 
-/// The unwind table says something that no correct table says, or that this reader does not know.
+/// The unwind table contains something that is invalid, or that this reader does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 

@@ -3,13 +3,13 @@
 use super::reader::{Reader, Section};
 use super::{Malformed, Result};
 
-/// The pointer is not there at all.
+/// The pointer is omitted.
 pub(super) const OMIT: u8 = 0xff;
 
 const FORMAT: u8 = 0x0f;
 const RELATIVE_TO: u8 = 0x70;
 
-/// Reads a pointer. `data_base` is what data-relative pointers count from.
+/// Reads a pointer. Data-relative pointers are relative to `data_base`.
 pub(super) fn read(section: &Section<'_>, reader: &mut Reader<'_>, encoding: u8, data_base: u64) -> Result<u64> {
     let base = match encoding & RELATIVE_TO {
         0x00 => 0,
@@ -18,7 +18,7 @@ pub(super) fn read(section: &Section<'_>, reader: &mut Reader<'_>, encoding: u8,
         _ => return Err(Malformed),
     };
     let value = read_value(reader, encoding)?;
-    // A bit no compiler sets for the pointers this reader follows: the pointer lies at that address.
+    // Indirect pointers: no compiler sets this bit for the pointers that this reader follows.
     if encoding & 0x80 != 0 {
         return Err(Malformed);
     }

@@ -1,9 +1,9 @@
-//! Checked reads from a byte section that knows its address.
+//! Checked reads from a byte section with a known address.
 
 use super::{Malformed, Result};
 
-/// Bytes of this process's memory and where they lie. Offsets into `bytes` and addresses differ by
-/// `address` alone, so that pc-relative pointers can be followed.
+/// Bytes of this process's memory, and their address. Offsets into `bytes` and addresses differ only by `address`,
+/// so that pc-relative pointers can be followed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'a> {
     pub(crate) bytes: &'a [u8],
@@ -11,13 +11,13 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The offset of `address` in this section.
+    /// Returns the offset of `address` in this section.
     pub(crate) fn offset_of(&self, address: u64) -> Result<usize> {
         let offset = usize::try_from(address.wrapping_sub(self.address)).map_err(|_| Malformed)?;
         if offset < self.bytes.len() { Ok(offset) } else { Err(Malformed) }
     }
 
-    /// A reader over `start..end`.
+    /// Returns a reader of `start..end`.
     pub(crate) fn reader(&self, start: usize, end: usize) -> Result<Reader<'a>> {
         let bytes = self.bytes.get(..end).ok_or(Malformed)?;
         if start > end {
@@ -124,7 +124,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A reader over the next `count` bytes, which this one then has passed.
+    /// Returns a reader of the next `count` bytes, and skips them.
     pub(super) fn take(&mut self, count: u64) -> Result<Self> {
         let start = self.position;
         self.skip(count)?;

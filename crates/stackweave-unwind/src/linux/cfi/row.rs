@@ -1,4 +1,4 @@
-//! One row of an unwind table, for the registers a compact rule is about.
+//! One row of an unwind table, reduced to the registers of a compact rule.
 
 use core::ops::RangeInclusive;
 
@@ -7,22 +7,22 @@ use super::pointer;
 use super::reader::{Reader, Section};
 use super::{Malformed, Result};
 use crate::platform::arch::dwarf;
-use crate::platform::rule::{Kind, Rule};
+use crate::platform::rule::{Rule, RuleKind};
 
-/// Where the canonical frame address is.
+/// The rule for the canonical frame address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cfa {
     /// `register + offset`
     Register(u64, i64),
     /// `*(register + offset)`
     Deref(u64, i64),
-    /// Something only the general evaluator can say.
+    /// A rule that only the general evaluator supports.
     Other,
 }
 
-/// Where the caller's value of a register is.
+/// The rule for a register's value in the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Saved {
+enum SavedRegister {
     Same,
     Undefined,
     /// `*(cfa + offset)`
@@ -36,53 +36,57 @@ enum Saved {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     cfa: Cfa,
-    fp: Saved,
-    /// Hardly any row says where the stack pointer is: without a word, it is the CFA.
+    fp: SavedRegister,
+    /// Whether the row has a rule for the stack pointer. Almost no row has one: by default, it is the CFA.
     says_sp: bool,
-    return_address: Saved,
+    return_address: SavedRegister,
 }
 
-/// How many rows `remember_state` may nest; compilers nest one or two.
+/// The number of rows that `remember_state` may nest; compilers nest one or two.
 const REMEMBERED: usize = 8;
 
-/// Compiles the row of `fde` that holds `pc`.
+/// Compiles the row of `fde` for `pc`.
 pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Result<Rule> {
     let mut row = cie.initial;
     let mut instructions = fde.instructions;
     row.run(section, &mut instructions, cie, fde.start..=pc)?;
-    Ok(if cie.is_signal_frame { Rule::of(Kind::General) } else { row.rule() })
+    Ok(if cie.is_signal_frame { Rule::of(RuleKind::General) } else { row.rule() })
 }
 
 impl Row {
     pub(super) const UNSET: Self =
-        Self { cfa: Cfa::Other, fp: Saved::Same, says_sp: false, return_address: Saved::Same };
+        Self { cfa: Cfa::Other, fp: SavedRegister::Same, says_sp: false, return_address: SavedRegister::Same };
 
     fn rule(&self) -> Rule {
         let rbp = dwarf::FRAME_POINTER;
         match (self.return_address, self.cfa, self.fp) {
-            (Saved::Undefined, ..) => Rule::of(Kind::End),
-            _ if self.says_sp => Rule::of(Kind::General),
-            (Saved::AtCfa(-8), Cfa::Register(register, offset), fp) => {
+            (SavedRegister::Undefined, ..) => Rule::of(RuleKind::End),
+            _ if self.says_sp => Rule::of(RuleKind::General),
+            (SavedRegister::AtCfa(-8), Cfa::Register(register, offset), fp) => {
                 let kind = match register {
-                    dwarf::STACK_POINTER => Kind::Sp,
-                    dwarf::FRAME_POINTER => Kind::Fp,
-                    _ => return Rule::of(Kind::General),
+                    dwarf::STACK_POINTER => RuleKind::Sp,
+                    dwarf::FRAME_POINTER => RuleKind::Fp,
+                    _ => return Rule::of(RuleKind::General),
                 };
                 match fp {
-                    Saved::Same | Saved::Undefined => Rule::with_offsets(kind, offset, 0),
-                    Saved::AtCfa(at) if at != 0 => Rule::with_offsets(kind, offset, at),
-                    Saved::AtCfa(_) | Saved::AtRegister(..) | Saved::Other => Rule::of(Kind::General),
+                    SavedRegister::Same | SavedRegister::Undefined => Rule::with_offsets(kind, offset, 0),
+                    SavedRegister::AtCfa(at) if at != 0 => Rule::with_offsets(kind, offset, at),
+                    SavedRegister::AtCfa(_) | SavedRegister::AtRegister(..) | SavedRegister::Other => {
+                        Rule::of(RuleKind::General)
+                    }
                 }
             }
-            (Saved::AtCfa(-8), Cfa::Deref(base, offset), Saved::AtRegister(at, fp)) if base == rbp && at == rbp => {
-                Rule::with_offsets(Kind::FpDeref, offset, fp)
+            (SavedRegister::AtCfa(-8), Cfa::Deref(base, offset), SavedRegister::AtRegister(at, fp))
+                if base == rbp && at == rbp =>
+            {
+                Rule::with_offsets(RuleKind::FpDeref, offset, fp)
             }
-            _ => Rule::of(Kind::General),
+            _ => Rule::of(RuleKind::General),
         }
     }
 
-    /// Runs instructions, which begin at the first address of `span`, until the row that holds its last
-    /// one is complete.
+    /// Runs instructions, beginning at the first address of `span`, until the row for its last address is
+    /// complete.
     pub(super) fn run(
         &mut self,
         section: &Section<'_>,
@@ -138,26 +142,26 @@ impl Row {
         let factored = |value: u64| value.cast_signed().wrapping_mul(cie.data_alignment);
         let factored_signed = |value: i64| value.wrapping_mul(cie.data_alignment);
         match byte {
-            0x80..=0xbf => self.save(low, Saved::AtCfa(factored(reader.uleb()?))),
+            0x80..=0xbf => self.save(low, SavedRegister::AtCfa(factored(reader.uleb()?))),
             0xc0..=0xff => self.restore(low, cie),
             0x00 => {}
             0x05 => {
                 let register = reader.uleb()?;
-                self.save(register, Saved::AtCfa(factored(reader.uleb()?)));
+                self.save(register, SavedRegister::AtCfa(factored(reader.uleb()?)));
             }
             0x06 => self.restore(reader.uleb()?, cie),
-            0x07 => self.save(reader.uleb()?, Saved::Undefined),
-            0x08 => self.save(reader.uleb()?, Saved::Same),
+            0x07 => self.save(reader.uleb()?, SavedRegister::Undefined),
+            0x08 => self.save(reader.uleb()?, SavedRegister::Same),
             // register, val_offset, GNU_negative_offset_extended
             0x09 | 0x14 | 0x2f => {
                 let register = reader.uleb()?;
                 reader.uleb()?;
-                self.save(register, Saved::Other);
+                self.save(register, SavedRegister::Other);
             }
             0x15 => {
                 let register = reader.uleb()?;
                 reader.sleb()?;
-                self.save(register, Saved::Other);
+                self.save(register, SavedRegister::Other);
             }
             0x0c => self.cfa = Cfa::Register(reader.uleb()?, reader.uleb()?.cast_signed()),
             0x0d => {
@@ -179,19 +183,19 @@ impl Row {
             0x10 => {
                 let (register, length) = (reader.uleb()?, reader.uleb()?);
                 let saved = match base_and_offset(reader.take(length)?) {
-                    Some((base, offset, false)) => Saved::AtRegister(base, offset),
-                    _ => Saved::Other,
+                    Some((base, offset, false)) => SavedRegister::AtRegister(base, offset),
+                    _ => SavedRegister::Other,
                 };
                 self.save(register, saved);
             }
             0x11 => {
                 let register = reader.uleb()?;
-                self.save(register, Saved::AtCfa(factored_signed(reader.sleb()?)));
+                self.save(register, SavedRegister::AtCfa(factored_signed(reader.sleb()?)));
             }
             0x16 => {
                 let (register, length) = (reader.uleb()?, reader.uleb()?);
                 reader.skip(length)?;
-                self.save(register, Saved::Other);
+                self.save(register, SavedRegister::Other);
             }
             // GNU_args_size
             0x2e => {
@@ -209,7 +213,7 @@ impl Row {
     }
 
     #[inline]
-    fn save(&mut self, register: u64, saved: Saved) {
+    fn save(&mut self, register: u64, saved: SavedRegister) {
         match register {
             dwarf::FRAME_POINTER => self.fp = saved,
             dwarf::STACK_POINTER => self.says_sp = true,
@@ -229,8 +233,7 @@ impl Row {
     }
 }
 
-/// The expressions that realigned frames use: a register plus an offset, and whether it is then
-/// dereferenced.
+/// Parses the expressions of realigned frames: a register plus an offset, and whether the sum is dereferenced.
 fn base_and_offset(mut expression: Reader<'_>) -> Option<(u64, i64, bool)> {
     let operation = expression.u8().ok()?;
     let register = operation.checked_sub(0x70).filter(|register| *register < 32)?;

@@ -1,6 +1,6 @@
-//! Where a module's unwind entries are: the sorted table of `.eh_frame_hdr`, or a scan without it.
+//! The unwind entries of a module: found by the sorted table of `.eh_frame_hdr`, or by a scan.
 
-use super::entry::{Cie, Entry, Fde};
+use super::entry::{Cie, EhFrameEntry, Fde};
 use super::pointer::{self, OMIT};
 use super::reader::Section;
 use super::{Malformed, Result};
@@ -8,17 +8,17 @@ use super::{Malformed, Result};
 /// A module's unwind entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'a> {
-    /// The bytes that hold `.eh_frame_hdr` and `.eh_frame`.
+    /// The bytes that contain `.eh_frame_hdr` and `.eh_frame`.
     pub(crate) section: Section<'a>,
-    /// What the sorted table's entries count from.
+    /// The base of the addresses in the sorted table.
     base: u64,
-    /// Where the sorted table begins in the section, and its number of entries; 0: there is none.
+    /// The offset of the sorted table in the section, and its number of entries; 0: there is none.
     sorted: (usize, usize),
-    /// Where `.eh_frame` begins.
+    /// The offset of `.eh_frame`.
     pub(super) entries: usize,
 }
 
-/// The sorted table as every linker writes it: pairs of 32-bit offsets from the header.
+/// The encoding of the sorted table that every linker writes: pairs of 32-bit offsets from the header.
 const SORTED_ENCODING: u8 = 0x3b;
 const PAIR: usize = 8;
 
@@ -42,12 +42,12 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// A bare `.eh_frame` that begins at the section's start.
+    /// Creates a table from a bare `.eh_frame` that begins at the section's start.
     pub(crate) fn from_entries(section: Section<'a>) -> Self {
         Self { section, base: 0, sorted: (0, 0), entries: 0 }
     }
 
-    /// The entry whose function holds `pc`.
+    /// Returns the entry whose function holds `pc`.
     pub(crate) fn find(&self, pc: u64, cie: &mut Cie) -> Result<Option<Fde<'a>>> {
         if self.sorted.1 == 0 {
             return self.scan(pc, cie);
@@ -57,12 +57,12 @@ impl<'a> Table<'a> {
         Ok(fde.contains(pc).then_some(fde))
     }
 
-    /// Where the entry ends that covers `pc`, if one does: nowhere, at 0, if it can't be read.
+    /// Returns the end of the entry that covers `pc`, if one does; 0 if the entry cannot be read.
     pub(crate) fn end_of_entry(&self, pc: u64, cie: &mut Cie) -> Option<u64> {
         self.find(pc, cie).map_or(Some(0), |fde| fde.map(|fde| fde.start.wrapping_add(fde.length)))
     }
 
-    /// The offset of the last entry in the sorted table that begins at or below `pc`.
+    /// Returns the offset of the last entry in the sorted table that begins at or before `pc`.
     fn search(&self, pc: u64) -> Result<Option<usize>> {
         let Ok(key) = i32::try_from(pc.wrapping_sub(self.base).cast_signed()) else { return Ok(None) };
         let (start, count) = self.sorted;
@@ -83,11 +83,11 @@ impl<'a> Table<'a> {
         self.section.offset_of(entry).map(Some)
     }
 
-    /// Reads every entry in turn. Slow, and only for tables that no linker sorted.
+    /// Reads all entries in order. This is slow, and only for tables that no linker sorted.
     fn scan(&self, pc: u64, cie: &mut Cie) -> Result<Option<Fde<'a>>> {
         let mut offset = self.entries;
         while offset < self.section.bytes.len() {
-            let Some(entry) = Entry::parse(&self.section, offset)? else { return Ok(None) };
+            let Some(entry) = EhFrameEntry::parse(&self.section, offset)? else { return Ok(None) };
             if entry.id != 0 {
                 let fde = Fde::from_entry(&self.section, &entry, offset, cie)?;
                 if fde.contains(pc) {

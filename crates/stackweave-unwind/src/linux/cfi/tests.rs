@@ -1,4 +1,4 @@
-//! The lean reader against gimli: every row of every module in this process.
+//! Compares the fast reader with gimli, for every row of every module in this process.
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, LittleEndian, RegisterRule, UnwindContext,
@@ -8,7 +8,7 @@ use gimli::{
 use super::{Cie, Section, Table, rule_at};
 use crate::platform::arch::dwarf;
 use crate::platform::loader;
-use crate::platform::rule::{Kind, Rule};
+use crate::platform::rule::{Rule, RuleKind};
 
 type Bytes = EndianSlice<'static, LittleEndian>;
 type Row = UnwindTableRow<usize>;
@@ -17,7 +17,7 @@ const FP: gimli::Register = gimli::X86_64::RBP;
 const SP: gimli::Register = gimli::X86_64::RSP;
 const RA: gimli::Register = gimli::X86_64::RA;
 
-/// Calls `visit` for each row of the module that holds `pc`.
+/// Calls `visit` for each row of the module that contains `pc`.
 fn for_each_row(table: &Table<'static>, mut visit: impl FnMut(&EhFrame<Bytes>, &Row, bool)) {
     let entries = &table.section.bytes[table.entries..];
     let eh_frame = EhFrame::new(entries, LittleEndian);
@@ -34,21 +34,21 @@ fn for_each_row(table: &Table<'static>, mut visit: impl FnMut(&EhFrame<Bytes>, &
     }
 }
 
-/// An expression's bytes.
+/// Returns an expression's bytes.
 fn bytes(eh_frame: &EhFrame<Bytes>, expression: &UnwindExpression<usize>) -> &'static [u8] {
     expression.get(eh_frame).unwrap().0.slice()
 }
 
-/// `*(rbp + n)` or `rbp + n`, as an expression with a one-byte offset.
+/// Parses `*(rbp + n)` or `rbp + n`, an expression with a one-byte offset.
 fn rbp_offset(expression: &[u8]) -> Option<(i64, &[u8])> {
     let [0x76, offset, rest @ ..] = expression else { return None };
     let signed = (i64::from(*offset) << 57) >> 57;
     (offset & 0x80 == 0).then_some((signed, rest))
 }
 
-/// What the compact rule must be, from gimli's row.
+/// Returns the compact rule that corresponds to gimli's row.
 fn expected(eh_frame: &EhFrame<Bytes>, row: &Row, is_signal_frame: bool) -> Rule {
-    let general = Rule::of(Kind::General);
+    let general = Rule::of(RuleKind::General);
     let find = |register| row.registers().find(|(number, _)| *number == register).map(|(_, rule)| rule.clone());
     let fp = find(FP).unwrap_or(RegisterRule::SameValue);
     if is_signal_frame {
@@ -58,13 +58,13 @@ fn expected(eh_frame: &EhFrame<Bytes>, row: &Row, is_signal_frame: bool) -> Rule
         return general;
     }
     match find(RA) {
-        None | Some(RegisterRule::Undefined) => return Rule::of(Kind::End),
+        None | Some(RegisterRule::Undefined) => return Rule::of(RuleKind::End),
         Some(RegisterRule::Offset(-8)) => {}
         Some(_) => return general,
     }
     match (row.cfa(), fp) {
         (CfaRule::RegisterAndOffset { register, offset }, fp) if *register == SP || *register == FP => {
-            let kind = if *register == SP { Kind::Sp } else { Kind::Fp };
+            let kind = if *register == SP { RuleKind::Sp } else { RuleKind::Fp };
             match fp {
                 RegisterRule::SameValue | RegisterRule::Undefined => Rule::with_offsets(kind, *offset, 0),
                 RegisterRule::Offset(at) => Rule::with_offsets(kind, *offset, at),
@@ -73,7 +73,7 @@ fn expected(eh_frame: &EhFrame<Bytes>, row: &Row, is_signal_frame: bool) -> Rule
         }
         (CfaRule::Expression(cfa), RegisterRule::Expression(saved)) => {
             match (rbp_offset(bytes(eh_frame, cfa)), rbp_offset(bytes(eh_frame, &saved))) {
-                (Some((cfa, [0x06])), Some((saved, []))) => Rule::with_offsets(Kind::FpDeref, cfa, saved),
+                (Some((cfa, [0x06])), Some((saved, []))) => Rule::with_offsets(RuleKind::FpDeref, cfa, saved),
                 _ => general,
             }
         }
@@ -96,9 +96,9 @@ fn agrees_with_gimli(pc: u64) -> usize {
     rows
 }
 
-/// The address of a symbol in a library that is loaded for the purpose and stays loaded.
+/// Returns the address of a symbol in a library, which is loaded for this and remains loaded.
 fn symbol(library: &core::ffi::CStr, name: &core::ffi::CStr) -> Option<u64> {
-    // SAFETY: loads a library of the system, which has no side effects.
+    // SAFETY: loads a system library, which has no side effects.
     let address = unsafe {
         let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
         if handle.is_null() {
@@ -130,7 +130,7 @@ fn every_row_of_this_process_compiles_as_gimli_reads_it() {
     }
 }
 
-/// A table of one entry: what the reader finds does not depend on `.eh_frame_hdr`.
+/// The result of the reader must not depend on `.eh_frame_hdr`: compares with a table of one entry.
 #[test]
 fn scan_finds_what_the_sorted_table_finds() {
     loader::prepare();
@@ -142,11 +142,11 @@ fn scan_finds_what_the_sorted_table_finds() {
     for pc in (pc..pc + 400).step_by(3) {
         assert_eq!(rule_at(&scanned, pc, &mut Cie::NONE.clone()), rule_at(&sorted, pc, &mut Cie::NONE.clone()));
     }
-    assert_eq!(rule_at(&scanned, 0x1000, &mut Cie::NONE.clone()).kind(), Kind::NoEntry);
+    assert_eq!(rule_at(&scanned, 0x1000, &mut Cie::NONE.clone()).kind(), RuleKind::NoEntry);
 }
 
 #[test]
-fn dwarf_numbers_are_gimlis() {
+fn dwarf_register_numbers_equal_gimlis() {
     assert_eq!((dwarf::FRAME_POINTER, dwarf::STACK_POINTER), (u64::from(FP.0), u64::from(SP.0)));
     assert_eq!(dwarf::RETURN_ADDRESS, u64::from(RA.0));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_recording::events::{Event, HostAction, Region, State, StateRow};
+use stackweave_recording::events::{Event, HostAction, HostState, HostStateRow, Region};
 
 /// The last account of each device, by the place of the process.
 #[derive(Debug, Default)]
@@ -75,20 +75,20 @@ impl AccountReader {
                     self.stacks.remove(&(device, memory.address));
                 }
             }
-            Event::State(State::Begin { .. }) => {
+            Event::State(HostState::Begin { .. }) => {
                 self.open.insert(thread, (time_ns, BTreeMap::new()));
             }
-            Event::State(State::End) => {
+            Event::State(HostState::End) => {
                 let (_, ended) = self.open.remove(&thread).unwrap_or_default();
                 accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
             }
-            Event::State(State::Segment(row)) => {
+            Event::State(HostState::Segment(row)) => {
                 if let Some(account) = self.account(thread, row.device) {
-                    let StateRow { address, size, stream, pool, flags, .. } = *row;
+                    let HostStateRow { address, size, stream, pool, flags, .. } = *row;
                     account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
                 }
             }
-            Event::State(State::Block(row)) => self.block(thread, row),
+            Event::State(HostState::Block(row)) => self.block(thread, row),
             _ => {}
         }
     }
@@ -101,8 +101,8 @@ impl AccountReader {
         Some(account)
     }
 
-    fn block(&mut self, thread: u32, row: &StateRow) {
-        let StateRow { device, address, size, requested: asked, flags, .. } = *row;
+    fn block(&mut self, thread: u32, row: &HostStateRow) {
+        let HostStateRow { device, address, size, requested: asked, flags, .. } = *row;
         let known = self.stacks.get(&(device, address)).copied().unwrap_or(0);
         let is_free = !row.is_allocated() && !row.is_active();
         let stack = if row.stack != 0 || is_free { row.stack } else { known };

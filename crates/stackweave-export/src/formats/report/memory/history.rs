@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{MemoryHeader, MemoryMode};
-use stackweave_recording::events::{Decoder, Event, Memory, Region};
+use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use super::accounts::{AccountReader, Accounts};
@@ -163,12 +163,12 @@ impl Reading<'_, '_> {
 
     fn is_wanted(&mut self, thread: u32) -> bool {
         let part = &self.source.options().part;
-        let takes = || part.takes(self.process.dictionary().thread(thread));
+        let takes = || part.selects(self.process.dictionary().thread(thread));
         part.threads.is_empty() || *self.wanted.entry(thread).or_insert_with(takes)
     }
 }
 
-fn block(memory: &Memory, is_wanted: bool, now: &Now<'_>) -> Block {
+fn block(memory: &MemoryEvent, is_wanted: bool, now: &Now<'_>) -> Block {
     Block { size: memory.size, stack: memory.stack, first: now.passed, is_wanted }
 }
 

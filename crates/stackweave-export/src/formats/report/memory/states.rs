@@ -25,7 +25,7 @@ pub(super) fn write(
     let rows = if segments.is_empty() { None } else { Some(blocks.columns(&columns(&segments, state, node))?) };
     let all = account.map_or(0, |account| account.segments.len());
     Ok(json!({
-        "reason": match state.reason { 0 => "end", 1 => "failure", _ => "asked" },
+        "reason": match state.reason { 0 => "end", 1 => "failure", _ => "requested" },
         "segments": state.segments,
         "blocks": state.blocks,
         "reserved": state.reserved,

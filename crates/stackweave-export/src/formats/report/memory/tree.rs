@@ -44,7 +44,7 @@ impl StackTree {
             next = callers;
         };
         for (stack, frame) in path.into_iter().rev() {
-            if threads.processes[place as usize].chain(frame).any(Frame::is_entrance) {
+            if threads.processes[place as usize].chain(frame).any(Frame::is_boundary) {
                 node = 0;
             } else {
                 for frame in frames.chain(threads, place as usize, frame) {

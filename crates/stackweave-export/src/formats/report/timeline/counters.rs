@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-/// So many points are kept as they are; of more, the first, lowest, highest and last of each part of the time.
-const MOST: usize = 4_000;
+/// Up to this many points are kept; of more, the first, lowest, highest and last of each interval.
+const MAX_POINTS: usize = 4_000;
 
-/// A curve. It may be told of its points in any order of their times.
+/// A curve. Points can be added in any order.
 #[derive(Debug)]
 pub(super) struct Counter {
     part_ns: u64,
     points: Vec<Point>,
-    /// By the number of the part, once there are too many points: first, lowest, highest, last.
+    /// By the number of the interval, once there are too many points: first, lowest, highest, last.
     parts: BTreeMap<u64, [Point; 4]>,
 }
 
 type Point = (u64, f64);
 
 impl Counter {
-    /// The curve of a recording that is so long.
+    /// Creates the curve for a recording of this length.
     pub(super) fn new(duration_ns: u64) -> Self {
-        let part_ns = duration_ns / (MOST as u64 / 4) + 1;
+        let part_ns = duration_ns / (MAX_POINTS as u64 / 4) + 1;
         Self { part_ns, points: Vec::new(), parts: BTreeMap::new() }
     }
 
@@ -31,7 +31,7 @@ impl Counter {
             return self.put((time, value));
         }
         self.points.push((time, value));
-        if self.points.len() > MOST {
+        if self.points.len() > MAX_POINTS {
             for point in core::mem::take(&mut self.points) {
                 self.put(point);
             }
@@ -54,7 +54,7 @@ impl Counter {
         }
     }
 
-    /// Its points, in the order of time.
+    /// Returns the points in the order of time.
     pub(super) fn into_points(mut self) -> Vec<Point> {
         self.points.sort_by_key(|point| point.0);
         for mut part in self.parts.into_values() {
@@ -84,12 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn of_many_points_the_highest_and_lowest_stay() {
+    fn the_highest_and_lowest_of_many_points_are_kept() {
         let mut counter = Counter::new(1_000_000);
         (0..1_000_000).for_each(|time| counter.add(time, if time == 777_777 { 9.0 } else { 1.0 }));
         counter.add(123_456, -9.0);
         let points = counter.into_points();
-        assert!((1_000..=MOST + 4).contains(&points.len()), "{}", points.len());
+        assert!((1_000..=MAX_POINTS + 4).contains(&points.len()), "{}", points.len());
         assert!(points.contains(&(777_777, 9.0)) && points.contains(&(123_456, -9.0)));
         assert!(points.is_sorted_by_key(|point| point.0));
     }

@@ -1,18 +1,18 @@
-//! Moments at which something happened on a thread.
+//! The instants of a thread.
 
 use std::io;
 
 use crate::formats::report::blocks::{Blocks, Columns};
 
-/// More than this can't be told apart in a row of a picture.
-const MOST: usize = 4_000;
+/// The maximum number of instants that can be distinguished in a row of a picture.
+const MAX_INSTANTS: usize = 4_000;
 
-/// The moments of one thread, in the order of time. Of too many, those are left out that follow another one closely.
+/// The instants of one thread, in the order of time. Of too many, those close to another one are left out.
 #[derive(Debug, Default)]
 pub(super) struct Instants {
     /// Time and frame.
     kept: Vec<(u64, u32)>,
-    /// The least time from one that is kept to the next.
+    /// The minimum time between two instants.
     step: u64,
 }
 
@@ -22,9 +22,9 @@ impl Instants {
             return;
         }
         self.kept.push((time, frame));
-        if self.kept.len() > MOST {
+        if self.kept.len() > MAX_INSTANTS {
             let first = self.kept[0].0;
-            self.step = (self.step * 2).max((time - first) / (MOST as u64 / 2)).max(1);
+            self.step = (self.step * 2).max((time - first) / (MAX_INSTANTS as u64 / 2)).max(1);
             let mut last = None;
             let step = self.step;
             self.kept.retain(|(time, _)| {
@@ -39,7 +39,7 @@ impl Instants {
         self.kept.is_empty()
     }
 
-    /// Writes them, if there are any.
+    /// Writes the instants, if there are any.
     pub(super) fn write(&self, blocks: &mut Blocks<'_>) -> io::Result<Option<u32>> {
         if self.is_empty() {
             return Ok(None);
@@ -56,21 +56,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_are_all_kept_and_of_many_some_everywhere() {
+    fn few_instants_are_all_kept_and_many_are_thinned_evenly() {
         let mut few = Instants::default();
         (0..4_000).for_each(|time| few.add(time, 1));
         assert_eq!(few.kept.len(), 4_000);
         let mut many = Instants::default();
         (0..10_000_000).for_each(|time| many.add(time, 1));
-        assert!((1_000..=MOST).contains(&many.kept.len()), "{}", many.kept.len());
+        assert!((1_000..=MAX_INSTANTS).contains(&many.kept.len()), "{}", many.kept.len());
         let widest = many.kept.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
         assert!(widest < Some(20_000), "{widest:?}");
     }
 
     #[test]
-    fn all_at_one_time_are_one() {
+    fn instants_at_one_time_are_one() {
         let mut instants = Instants::default();
         (0..1_000_000).for_each(|_| instants.add(7, 1));
-        assert!(instants.kept.len() <= MOST);
+        assert!(instants.kept.len() <= MAX_INSTANTS);
     }
 }

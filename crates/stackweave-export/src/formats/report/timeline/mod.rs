@@ -1,8 +1,8 @@
-//! What each thread did, in tiles: a page reads those that it shows.
+//! The spans of each thread, in tiles: the page decodes only the visible ones.
 //!
-//! Every span is stored once, in the level of its duration. What is too short for a level is there too as pieces that are
-//! long enough to be seen. Threads are read one after the other, and tiles are written as soon as they are full: memory
-//! does not grow with the number of events.
+//! Every span is stored once, in the level of its duration. Spans that are too short for a level are represented there
+//! by segments that are long enough to be visible. Threads are read one after another, and tiles are written as soon as
+//! they are full: memory does not grow with the number of events.
 
 mod counters;
 mod dense;
@@ -31,7 +31,7 @@ use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visi
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// Writes the tiles: what the head tells of them, `null` if there is nothing that took time.
+/// Writes the tiles, and returns their head entries; `null` if no thread has a timeline.
 pub(super) fn write(
     source: &Source<'_>,
     threads: &Threads<'_>,
@@ -51,72 +51,77 @@ pub(super) fn write(
     let mut tracks = Vec::new();
     for (process, named) in threads.processes.iter().enumerate() {
         for thread in &named.threads {
-            let Some(place) = threads.place(process, thread.number) else { continue };
+            let Some(index) = threads.index(process, thread.number) else { continue };
             let mut track = Track::new(levels);
             visit_thread(source, (process, thread.number), &mut |happening| {
-                call_lines.take(happening, threads, &mut timeline.frames);
-                timeline.take(&mut track, happening, blocks)
+                call_lines.add(happening, threads, &mut timeline.frames);
+                timeline.add(&mut track, happening, blocks)
             })?;
             if !track.has_spans() && !timeline.intervals.is_empty() {
-                timeline.take_samples(source, (process, thread.number), &mut track, blocks)?;
+                timeline.read_samples(source, (process, thread.number), &mut track, blocks)?;
             }
             timeline.intervals = Intervals::default();
-            tracks.extend(track.finish(place, blocks)?);
-            call_lines.finish_thread(place, blocks)?;
+            tracks.extend(track.finish(index, blocks)?);
+            call_lines.finish_thread(index, blocks)?;
         }
     }
     if tracks.is_empty() {
         return Ok(Value::Null);
     }
     let counters = timeline.write_counters(blocks)?;
-    Ok(json!({"levels": levels.least(), "tracks": tracks, "counters": counters}))
+    Ok(json!({"levels": levels.min_durations(), "tracks": tracks, "counters": counters}))
 }
 
 struct Timeline<'t, 'n> {
     threads: &'t Threads<'t>,
     frames: RecordedFrames<'n>,
     duration: u64,
-    /// Those of the samples of the thread that is read.
+    /// The intervals between samples of the current thread.
     intervals: Intervals,
     /// By process and frame.
     counters: BTreeMap<(usize, u32), Counter>,
 }
 
 impl Timeline<'_, '_> {
-    fn take(&mut self, track: &mut Track, told: &Happening<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
-        match &told.what {
+    fn add(
+        &mut self,
+        track: &mut Track,
+        happening: &Happening<'_>,
+        blocks: &mut Blocks<'_>,
+    ) -> Result<(), ExportError> {
+        match &happening.what {
             What::End(span, ending) => {
-                let frame = self.frames.innermost(self.threads, told.process, span.frame);
+                let frame = self.frames.innermost(self.threads, happening.process, span.frame);
                 let row = TimelineSpan {
                     began: span.began,
-                    duration: told.time.saturating_sub(span.began),
-                    depth: u32::try_from(told.around.len()).unwrap_or(u32::MAX),
+                    duration: happening.time.saturating_sub(span.began),
+                    depth: u32::try_from(happening.around.len()).unwrap_or(u32::MAX),
                     frame,
                     flags: flags(span, *ending),
                 };
                 track.add(row, &span.all_details(), blocks)
             }
             What::Instant { frame, .. } => {
-                let frame = self.frames.innermost(self.threads, told.process, *frame);
-                track.lives_at(told.time);
-                track.instants.add(told.time, frame);
+                let frame = self.frames.innermost(self.threads, happening.process, *frame);
+                track.extend_to(happening.time);
+                track.instants.add(happening.time, frame);
                 Ok(())
             }
             What::Counter { frame, value } => {
                 let new = || Counter::new(self.duration);
-                self.counters.entry((told.process, *frame)).or_insert_with(new).add(told.time, *value);
+                self.counters.entry((happening.process, *frame)).or_insert_with(new).add(happening.time, *value);
                 Ok(())
             }
             What::Sample { .. } => {
-                self.intervals.add(told.time);
+                self.intervals.add(happening.time);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    /// Reads a thread again that has samples and no spans.
-    fn take_samples(
+    /// Reads a thread with samples and without spans again.
+    fn read_samples(
         &mut self,
         source: &Source<'_>,
         (process, thread): (usize, u32),
@@ -129,8 +134,8 @@ impl Timeline<'_, '_> {
         let mut add = |over: &mut Vec<TimelineSpan>| {
             over.drain(..).try_for_each(|span| track.add(span, &Details::default(), blocks))
         };
-        visit_thread(source, (process, thread), &mut |told| {
-            let What::Sample { stack, .. } = &told.what else { return Ok(()) };
+        visit_thread(source, (process, thread), &mut |happening| {
+            let What::Sample { stack, .. } = &happening.what else { return Ok(()) };
             innermost_first.clear();
             innermost_first.extend(dictionary.frames_of(*stack));
             frames.clear();
@@ -140,7 +145,7 @@ impl Timeline<'_, '_> {
             for frame in &mut frames {
                 *frame = self.frames.without_line(*frame);
             }
-            sampled.sample(told.time, &frames, &mut over);
+            sampled.sample(happening.time, &frames, &mut over);
             add(&mut over)
         })?;
         sampled.finish(&mut over);
@@ -148,15 +153,15 @@ impl Timeline<'_, '_> {
     }
 
     fn write_counters(self, blocks: &mut Blocks<'_>) -> Result<Vec<Value>, ExportError> {
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         for ((process, frame), counter) in self.counters {
             let (times, values): (Vec<u64>, Vec<f64>) = counter.into_points().into_iter().unzip();
             let block = blocks.json(&json!({"times": times, "values": values}))?;
-            told.push(
+            entries.push(
                 json!({"name": name(&self.threads.processes[process], frame), "process": process, "block": block}),
             );
         }
-        Ok(told)
+        Ok(entries)
     }
 }
 

@@ -1,15 +1,16 @@
-//! What a thread seems to have done, by samples of its stack.
+//! Spans that are estimated from samples of a thread's stack.
 
 use super::spans::TimelineSpan;
 
-/// A sample holds until the next one, but no longer than so many times the usual interval: the thread was not watched then.
-const LONGEST: u64 = 5;
+/// A sample lasts until the next one, but at most this many times the usual interval: after that the thread was not
+/// sampled.
+const MAX_INTERVALS: u64 = 5;
 
-/// The times from each sample of a thread to the next.
+/// The intervals between samples of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
     last: Option<u64>,
-    /// How many there are of each size: four sizes from one power of two to the next.
+    /// The number of intervals of each size: four sizes for each power of two.
     counts: Vec<u64>,
 }
 
@@ -28,7 +29,7 @@ impl Intervals {
         self.last.is_none()
     }
 
-    /// The interval that half of them are not longer than, up to a quarter.
+    /// Returns an upper bound of the median, at most a quarter greater than it.
     pub(super) fn median(&self) -> u64 {
         let half = self.counts.iter().sum::<u64>() / 2;
         let mut before = 0;
@@ -41,18 +42,18 @@ impl Intervals {
     }
 }
 
-/// The place of the first bit, and the two bits behind it.
+/// Returns the index for an interval: the position of its first bit, and the next two bits.
 fn size(interval: u64) -> usize {
     let power = interval.ilog2() as usize;
     let next_bits = (u128::from(interval) << 2 >> power) as usize & 3;
     power * 4 + next_bits
 }
 
-/// The stack of a thread, from sample to sample: what is on it in several that follow each other is one span.
+/// The stack of a thread between samples: a frame that stays on it is one span.
 #[derive(Debug)]
 pub(super) struct SampledStack {
     usual: u64,
-    /// Frames and since when they are there, outermost first.
+    /// The open frames with their starts, outermost first.
     open: Vec<(u32, u64)>,
     last: Option<u64>,
 }
@@ -62,10 +63,12 @@ impl SampledStack {
         Self { usual: median, open: Vec::new(), last: None }
     }
 
-    /// A sample of these frames, outermost first: adds the spans that are over.
+    /// Adds a sample of these frames, outermost first, and returns the spans that have ended in `over`.
     pub(super) fn sample(&mut self, time: u64, frames: &[u32], over: &mut Vec<TimelineSpan>) {
-        if let Some(last) = self.last.filter(|last| time.saturating_sub(*last) > self.usual.saturating_mul(LONGEST)) {
-            self.close(0, last.saturating_add(self.usual.saturating_mul(LONGEST)), over);
+        if let Some(last) =
+            self.last.filter(|last| time.saturating_sub(*last) > self.usual.saturating_mul(MAX_INTERVALS))
+        {
+            self.close(0, last.saturating_add(self.usual.saturating_mul(MAX_INTERVALS)), over);
         }
         let same = self.open.iter().zip(frames).take_while(|((open, _), frame)| open == *frame).count();
         self.close(same, time, over);
@@ -73,15 +76,15 @@ impl SampledStack {
         self.last = Some(time);
     }
 
-    /// There are no more: the last one holds as long as is usual.
+    /// Ends the last sample after the usual interval.
     pub(super) fn finish(&mut self, over: &mut Vec<TimelineSpan>) {
         let end = self.last.unwrap_or(0).saturating_add(self.usual);
         self.close(0, end, over);
     }
 
     fn close(&mut self, depth: usize, time: u64, over: &mut Vec<TimelineSpan>) {
-        for (place, (frame, began)) in self.open.drain(depth..).enumerate().rev() {
-            let depth = u32::try_from(depth + place).unwrap_or(u32::MAX);
+        for (index, (frame, began)) in self.open.drain(depth..).enumerate().rev() {
+            let depth = u32::try_from(depth + index).unwrap_or(u32::MAX);
             over.push(TimelineSpan { began, duration: time.saturating_sub(began), depth, frame, flags: 0 });
         }
     }
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_about_the_usual_interval() {
+    fn the_median_is_close_to_the_usual_interval() {
         for usual in [1, 7, 1_000, 10_000_000, u64::MAX / 4] {
             let mut intervals = Intervals::default();
             for time in [0, usual, usual * 2, usual * 3, usual * 3 + 1, u64::MAX] {
@@ -114,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_the_stack_is_one_span() {
+    fn a_frame_that_stays_on_the_stack_is_one_span() {
         let found = spans(&[(10, &[1, 2]), (20, &[1, 2, 3]), (30, &[1, 4]), (40, &[1, 4])], 10);
         assert_eq!(found, [(20, 10, 2, 3), (10, 20, 1, 2), (30, 20, 1, 4), (10, 40, 0, 1)]);
     }
 
     #[test]
-    fn nothing_is_known_of_a_thread_that_is_not_watched() {
+    fn a_thread_that_is_not_sampled_has_a_gap() {
         let found = spans(&[(10, &[1]), (20, &[1]), (1_000, &[1])], 10);
         assert_eq!(found, [(10, 60, 0, 1), (1_000, 10, 0, 1)]);
     }

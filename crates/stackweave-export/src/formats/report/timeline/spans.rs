@@ -1,4 +1,4 @@
-//! The spans of a thread, each in the level of its duration.
+//! The spans of a thread, by the level of their duration.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,22 +8,22 @@ use super::tiles::{ROWS, Tiles};
 use crate::activity::Details;
 use crate::formats::report::blocks::{Blocks, Columns};
 
-/// Something that a thread did. Frames are places in the report.
+/// A span on the timeline. Its frame is an index in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimelineSpan {
     pub(super) began: u64,
     pub(super) duration: u64,
-    /// How many spans are around it.
+    /// The number of spans around it.
     pub(super) depth: u32,
     pub(super) frame: u32,
     pub(super) flags: u8,
 }
 
 impl TimelineSpan {
-    /// Nobody saw its end.
+    /// Its end was not recorded.
     pub(super) const HAS_NO_END: u8 = 1;
     pub(super) const HAS_FAILED: u8 = 2;
-    /// It was open before anything was heard of it, and is no call.
+    /// It was open before the recording began, and is not a call.
     pub(super) const WAS_OPEN: u8 = 4;
 
     pub(super) const fn ended(&self) -> u64 {
@@ -31,8 +31,8 @@ impl TimelineSpan {
     }
 }
 
-/// A tile is full too when the details of its spans have so many bytes.
-const MOST_TEXT: usize = 1 << 20;
+/// A tile is also full when the details of its spans have this size.
+const MAX_TEXT: usize = 1 << 20;
 
 /// The spans of one thread, by level.
 #[derive(Debug)]
@@ -45,16 +45,16 @@ pub(super) struct SpanTiles {
 #[derive(Debug, Default)]
 struct OpenTile {
     tiles: Tiles,
-    /// With the place of its details behind all of them, 0 if it has none.
+    /// With the position of its details among all details, 0 if it has none.
     spans: Vec<(TimelineSpan, u32)>,
     details: Texts,
 }
 
-/// JSON texts, each once.
+/// JSON texts without duplicates.
 #[derive(Debug, Default)]
 struct Texts {
     all: Vec<u8>,
-    places: HashMap<String, u32>,
+    indexes: HashMap<String, u32>,
 }
 
 impl SpanTiles {
@@ -62,22 +62,22 @@ impl SpanTiles {
         Self { levels, all: (0..levels.count()).map(|_| OpenTile::default()).collect() }
     }
 
-    /// A span is over: its level.
+    /// Adds an ended span, and returns its level.
     pub(super) fn add(&mut self, span: TimelineSpan, details: &Details, blocks: &mut Blocks<'_>) -> io::Result<usize> {
         let level = self.levels.level(span.duration);
         let open = &mut self.all[level];
-        open.spans.push((span, open.details.place(details)));
-        if open.spans.len() == ROWS || open.details.all.len() > MOST_TEXT {
+        open.spans.push((span, open.details.index(details)));
+        if open.spans.len() == ROWS || open.details.all.len() > MAX_TEXT {
             open.write(blocks)?;
         }
         Ok(level)
     }
 
-    /// What the head tells of each level, when nothing is added any more.
+    /// Returns the head entries of each level, after the last span was added.
     pub(super) fn finish(self, blocks: &mut Blocks<'_>) -> io::Result<Vec<Vec<u64>>> {
         let finished = self.all.into_iter().map(|mut open| {
             open.write(blocks)?;
-            Ok(open.tiles.told())
+            Ok(open.tiles.into_entries())
         });
         finished.collect()
     }
@@ -114,17 +114,17 @@ fn columns(spans: &[(TimelineSpan, u32)], from: u64, details: &Texts) -> Columns
 }
 
 impl Texts {
-    fn place(&mut self, details: &Details) -> u32 {
+    fn index(&mut self, details: &Details) -> u32 {
         let Some(text) = details.as_str() else { return 0 };
-        if let Some(place) = self.places.get(text) {
-            return *place;
+        if let Some(index) = self.indexes.get(text) {
+            return *index;
         }
         if !self.all.is_empty() {
             self.all.push(b',');
         }
         self.all.extend_from_slice(text.as_bytes());
-        let place = u32::try_from(self.places.len() + 1).unwrap_or(u32::MAX);
-        self.places.insert(text.to_owned(), place);
-        place
+        let index = u32::try_from(self.indexes.len() + 1).unwrap_or(u32::MAX);
+        self.indexes.insert(text.to_owned(), index);
+        index
     }
 }

@@ -1,10 +1,10 @@
-//! Tiles: rows that are written as soon as there are enough of them. Only where they are stays in memory.
+//! Tiles: rows that are written as soon as there are enough of them. Only their descriptions stay in memory.
 
 use std::io;
 
 use crate::formats::report::blocks::{Blocks, Columns};
 
-/// So many rows make a tile: few enough to be decoded in a moment, many enough to be compressed well.
+/// The number of rows in a tile: few enough to be decoded quickly, many enough to be compressed well.
 pub(super) const ROWS: usize = 16_384;
 
 /// The tiles of one level of a thread.
@@ -22,7 +22,7 @@ struct Tile {
 }
 
 impl Tiles {
-    /// Writes a tile of so many rows, which begin at `from` or later and end at `to` or sooner.
+    /// Writes a tile of rows, which begin at `from` or later and end at `to` or earlier.
     pub(super) fn write(
         &mut self,
         columns: &Columns,
@@ -35,8 +35,8 @@ impl Tiles {
         Ok(())
     }
 
-    /// What the head tells of them: block, earliest begin, latest end, rows; one after the other.
-    pub(super) fn told(mut self) -> Vec<u64> {
+    /// Returns the head entries: block, earliest begin, latest end and rows of each tile in turn.
+    pub(super) fn into_entries(mut self) -> Vec<u64> {
         self.written.sort_by_key(|tile| (tile.from, tile.block));
         self.written.iter().flat_map(|tile| [tile.block.into(), tile.from, tile.to, tile.rows as u64]).collect()
     }

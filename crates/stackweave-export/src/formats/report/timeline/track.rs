@@ -1,4 +1,4 @@
-//! What one thread did.
+//! The timeline of one thread.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::activity::Details;
 use crate::error::ExportError;
 use crate::formats::report::blocks::Blocks;
 
-/// A thread, to be told what it did in the order of ends.
+/// The timeline of a thread. Spans are added in the order of their ends.
 #[derive(Debug)]
 pub(super) struct Track {
     spans: SpanTiles,
@@ -41,16 +41,16 @@ impl Track {
         details: &Details,
         blocks: &mut Blocks<'_>,
     ) -> Result<(), ExportError> {
-        self.lives_at(span.began);
-        self.lives_at(span.ended());
+        self.extend_to(span.began);
+        self.extend_to(span.ended());
         self.depth = self.depth.max(span.depth + 1);
         self.count += 1;
         let level = self.spans.add(span, details, blocks)?;
         Ok(self.dense.add(&span, level, blocks)?)
     }
 
-    /// Something happened on the thread.
-    pub(super) fn lives_at(&mut self, time: u64) {
+    /// Records that the thread was active at this time.
+    pub(super) fn extend_to(&mut self, time: u64) {
         self.began = self.began.min(time);
         self.ended = self.ended.max(time);
     }
@@ -59,7 +59,7 @@ impl Track {
         self.count > 0
     }
 
-    /// What the head tells of it; `None` if there is nothing to see.
+    /// Returns the head entry; `None` if there is nothing to show.
     pub(super) fn finish(self, thread: usize, blocks: &mut Blocks<'_>) -> Result<Option<Value>, ExportError> {
         if !self.has_spans() && self.instants.is_empty() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! What differs between processors: the numbers of relocations, and how a hook makes way for the original. One file per
-//! architecture, with the same items in each.
+//! Differences between processors: the numbers of relocations, and how a hook passes control to its original. One file
+//! for each architecture, with the same items.
 
 mod x86_64;
 

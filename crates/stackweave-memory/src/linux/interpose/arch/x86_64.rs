@@ -1,11 +1,11 @@
-//! x86-64: relocation numbers, and entries that choose where to go and jump there.
+//! x86-64: relocation numbers, and entries that choose a function and jump to it.
 
 use core::arch::global_asm;
 
-use crate::platform::interpose::loading::{choose_dlmopen, choose_dlopen, choose_dlsym, choose_dlvsym};
+use crate::platform::interpose::loader_hooks::{choose_dlmopen, choose_dlopen, choose_dlsym, choose_dlvsym};
 use crate::platform::interpose::relocations::Binding;
 
-/// How a slot with a relocation of that kind is filled in. None if it does not hold a function's address.
+/// Returns how the loader fills a slot with this kind of relocation. `None` if it does not hold a function's address.
 pub(crate) fn binding(kind: u32) -> Option<Binding> {
     const R_X86_64_64: u32 = 1;
     const R_X86_64_GLOB_DAT: u32 = 6;
@@ -18,8 +18,8 @@ pub(crate) fn binding(kind: u32) -> Option<Binding> {
     }
 }
 
-/// An entry that calls `choose` with its own (at most three) arguments and jumps to the address it gives: whoever is there sees
-/// the arguments and the caller as if it had been called itself.
+/// Defines an entry that calls `choose` with its own (at most three) arguments and jumps to the address that this
+/// returns: the function there sees the arguments and the caller of a direct call.
 macro_rules! entry {
     ($entry:ident, $choose:path) => {
         unsafe extern "C" {
