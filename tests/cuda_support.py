@@ -11,7 +11,7 @@ import types
 import unittest
 
 import stackweave
-from stackweave.torch import _cuda_build
+from stackweave.torch._cuda import build as cuda_build
 
 NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "fake_torch")
 ACTIONS = (
@@ -75,7 +75,7 @@ class FakeDevices:
             if hasattr(library, "fake_annotate"):
                 library.fake_annotate.argtypes = [ctypes.c_int, number, ctypes.c_char_p]
             library.fake_text.argtypes = [ctypes.c_char_p]
-            for name in ("fake_events", "fake_everything_told"):
+            for name in ("fake_events", "fake_recorded_events"):
                 getattr(library, name).restype = ctypes.c_size_t
                 getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
@@ -93,7 +93,7 @@ class FakeDevices:
         ]
 
     def told(self):
-        return self._all("fake_everything_told", Told)
+        return self._all("fake_recorded_events", Told)
 
     def _all(self, function, kind):
         ask = getattr(self.library, function)
@@ -108,7 +108,7 @@ def in_short(told):
 
 def build_torch(folder, *flags):
     """A folder like that of torch, and one beside it like that of CUDA. Gives the first."""
-    compiler = _cuda_build.find_compiler()
+    compiler = cuda_build.find_compiler()
     if not compiler:
         raise unittest.SkipTest("there is no C++ compiler")
     torch = os.path.join(folder, "torch")
@@ -149,7 +149,7 @@ def fake_hook(*flags):
     """The devices, and the library of the hook, which tells them what it would tell a recorder."""
     folder = fake_torch(*flags)
     output = os.path.join(folder, "hook.so")
-    compiler = [*_cuda_build.find_compiler(), *flags]
-    subprocess.run(_cuda_build.command_of(torch_module(folder), compiler, "c++17", output), check=True)
+    compiler = [*cuda_build.find_compiler(), *flags]
+    subprocess.run(cuda_build.command_of(torch_module(folder), compiler, "c++17", output), check=True)
     devices = FakeDevices(os.path.join(folder, "lib", "libc10_cuda.so"))
     return devices, output

@@ -73,9 +73,9 @@ def library():
     }.items():
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, pointer
-    loaded.give.argtypes = loaded.give_back.argtypes = [pointer]
+    loaded.give.argtypes = loaded.free_churned.argtypes = [pointer]
     loaded.unmap.argtypes = [pointer, size]
-    loaded.take_elsewhere.argtypes = [ctypes.POINTER(pointer), size, size]
+    loaded.take_in_other_thread.argtypes = [ctypes.POINTER(pointer), size, size]
     return loaded
 
 
@@ -88,11 +88,18 @@ def bytes_of_library(usage):
     return sum(row.bytes for row in of_library(usage))
 
 
+def views_of(source):
+    """Returns the views of a recorder, of this moment while it records; or the source, if it has them itself."""
+    if not isinstance(source, stackweave.Recorder):
+        return source
+    return source.live() if source.state in ("recording", "paused") else source.recording.memory()
+
+
 def figures_of_library(memory):
     """What the library has used, as the figures of all its stacks, summed."""
     rows = [
         row
-        for row in memory._memory_device(None)["rows"]
+        for row in views_of(memory)._memory_device(None)["rows"]
         if row["stack"] is not None and any(frame.module == LIBRARY for frame in row["stack"].frames)
     ]
     fields = ("allocations", "bytes", "live_blocks", "live_bytes", "peak_blocks", "peak_bytes")

@@ -21,7 +21,7 @@ class RecordingCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def recording(self, **options):
-        with stackweave.Recording(self.path, overwrite=True, **options) as recording:
+        with stackweave.Recorder(self.path, overwrite=True, **options) as recording:
             yield recording
 
     def files(self):
@@ -40,6 +40,11 @@ class RecordingCase(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertRegex(done.stderr, rf"(?s)\A{stderr}\Z")
         return done.stdout
+
+
+def recording_of(source):
+    """Returns the recording of a recorder, or the recording itself."""
+    return source.recording if isinstance(source, stackweave.Recorder) else source
 
 
 def told(events):

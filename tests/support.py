@@ -32,7 +32,7 @@ def run_on_newest():
 
 def python_frames(captured):
     """Where the Python frames are, innermost first."""
-    return [(frame.filename, frame.line, frame.name) for frame in captured.frames if frame.kind == "python"]
+    return [(frame.filename, frame.lineno, frame.name) for frame in captured.frames if frame.kind == "python"]
 
 
 def kinds(captured):
@@ -68,7 +68,7 @@ class Witness:
     @staticmethod
     def assert_same_positions(captured, expected):
         ours = [frame for frame in captured.frames if frame.kind == "python"]
-        places = [(frame.line, frame.end_line, frame.column, frame.end_column) for frame in ours]
+        places = [(frame.lineno, frame.end_lineno, frame.colno, frame.end_colno) for frame in ours]
         # The innermost frame has moved on since.
         assert places[1:] == expected[1:], (places, expected)
 

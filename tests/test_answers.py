@@ -256,7 +256,7 @@ os.execv(arguments[0], arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertEqual((found["process"], found["stopped_ns"]), (patient.pid, None))
-        self.assertIn("so it was asked", found["remarks"][0])
+        self.assertIn("so it reported its stacks", found["remarks"][0])
         main, worker = found["threads"]
         frames = [(frame["kind"], frame["name"], frame["line"]) for frame in main["frames"]]
         self.assertIn(("python", "wait", 5), frames)
@@ -279,7 +279,7 @@ os.execv(arguments[0], arguments)
         os.waitpid(patient.pid, os.WUNTRACED)
         done = self.stacks(patient.pid)
         os.kill(patient.pid, signal.SIGCONT)
-        sentence = f"process {patient.pid} may not be traced here, and does not tell its stacks itself: it is stopped"
+        sentence = f"process {patient.pid} may not be traced here, and does not report its stacks itself: it is stopped"
         self.assertEqual((done.returncode, done.stderr), (1, f"stackweave: {sentence}\n"))
         self.assertEqual(patient.end(), ("whole\n", 0))
 
@@ -326,7 +326,7 @@ import stackweave
 print(stackweave.stats()["answers"]["reason"], len(stackweave.capture().frames) > 0)
 """
         )
-        reason = "the page that tells others of it can't be mapped (error 1)"
+        reason = "the page that advertises it can't be mapped (error 1)"
         self.assertEqual(run_python(code), f"{reason} True\n")
 
 

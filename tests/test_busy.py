@@ -35,7 +35,7 @@ class Skipped(RecordingCase):
                     self.assertEqual((skipped.path, summary.path), (self.other(), self.other()))
                     self.assertIn("skipped", repr(skipped))
                     with self.assertRaisesRegex(stackweave.StateError, "nothing was recorded here"):
-                        skipped.info()
+                        skipped.recording.info()
                     self.assertFalse(os.path.exists(self.other()))
 
     def test_a_file_of_an_earlier_run_is_left_alone(self):
@@ -54,7 +54,7 @@ class Skipped(RecordingCase):
         with skipped.start():
             self.assertEqual(skipped.state, "recording")
             traced_work()
-        self.assertIn("traced_work", [row.function for row in skipped.top(all=True)])
+        self.assertIn("traced_work", [row.name for row in skipped.recording.top(all=True)])
 
     def test_decorated_functions(self):
         second = stackweave.trace(self.other(), if_busy="skip")
@@ -64,7 +64,7 @@ class Skipped(RecordingCase):
             self.assertEqual(second.state, "skipped")
         self.assertEqual((decorated(), decorated()), (45, 45))
         second.stop()
-        self.assertEqual({row.function: row.calls for row in second.top(all=True)}["traced_work"], 2)
+        self.assertEqual({row.name: row.calls for row in second.recording.top(all=True)}["traced_work"], 2)
 
     def test_other_values_are_refused(self):
         for kind in KINDS:
@@ -156,5 +156,5 @@ class Requests(RecordingCase):
         self.assertEqual(sorted(states.values()), ["recording", "skipped"])
         (number,) = [number for number, state in states.items() if state == "recording"]
         self.assertEqual(self.files(), [f"request-{number}.swv"])
-        found = {row.function: row.calls for row in stackweave.open(self.path_of(number)).top(all=True)}
+        found = {row.name: row.calls for row in stackweave.open(self.path_of(number)).top(all=True)}
         self.assertEqual(found["traced_work"], calls)

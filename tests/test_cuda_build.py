@@ -13,8 +13,11 @@ import unittest
 from unittest import mock
 
 from stackweave import StackweaveError
-from stackweave.torch import _cuda_build, _cuda_cache, _cuda_headers, _cuda_torch
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda import build as cuda_build
+from stackweave.torch._cuda import cache as cuda_cache
+from stackweave.torch._cuda import headers as cuda_headers
+from stackweave.torch._cuda import torch_state
+from stackweave.torch._cuda.hook import CudaHook
 from tests import cuda_support
 from tests.support import ROOT, run_on_newest
 
@@ -27,7 +30,7 @@ class BuildCase(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="stackweave-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.cache = os.path.join(self.folder, "cache")
-        self.environment({_cuda_cache.CACHE: self.cache, "CXX": "", "CUDA_HOME": "", "CUDA_PATH": ""})
+        self.environment({cuda_cache.CACHE: self.cache, "CXX": "", "CUDA_HOME": "", "CUDA_PATH": ""})
 
     def environment(self, changed):
         patch = mock.patch.dict(os.environ, changed)
@@ -37,7 +40,7 @@ class BuildCase(unittest.TestCase):
     def build(self):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            path = _cuda_build.built_library(self.torch)
+            path = cuda_build.built_library(self.torch)
         return path, said.getvalue()
 
     def refused(self):
@@ -63,9 +66,9 @@ class Builds(BuildCase):
     def test_many_processes_may_build_at_once(self):
         program = f"""
 import sys
-from stackweave.torch import _cuda_build
+from stackweave.torch._cuda import build as cuda_build
 from tests import cuda_support
-print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.torch.__file__)!r})))
+print(cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.torch.__file__)!r})))
 """
         command = [sys.executable, "-c", program]
         started = [
@@ -80,20 +83,20 @@ print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.
 
     def test_a_cache_that_can_not_be_written_is_done_without(self):
         with open(os.path.join(self.folder, "file"), "w"):
-            self.environment({_cuda_cache.CACHE: os.path.join(self.folder, "file", "cache")})
+            self.environment({cuda_cache.CACHE: os.path.join(self.folder, "file", "cache")})
         program = f"""
 import os
-from stackweave.torch import _cuda_build
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda import build as cuda_build
+from stackweave.torch._cuda.hook import CudaHook
 from tests import cuda_support
 torch = cuda_support.torch_module({os.path.dirname(self.torch.__file__)!r})
-path = _cuda_build.built_library(torch)
+path = cuda_build.built_library(torch)
 CudaHook(path)
 child = os.fork()
 if child == 0:
     raise SystemExit
 os.waitpid(child, 0)
-assert os.path.isfile(path) and _cuda_build.built_library(torch) == path
+assert os.path.isfile(path) and cuda_build.built_library(torch) == path
 print(os.path.dirname(path))
 """
         done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
@@ -104,33 +107,33 @@ print(os.path.dirname(path))
 
     def test_a_library_can_be_given(self):
         path, _ = self.build()
-        self.environment({_cuda_build.PREBUILT: path, "PATH": self.folder})
+        self.environment({cuda_build.PREBUILT: path, "PATH": self.folder})
         self.assertEqual(self.build(), (path, ""))
-        self.environment({_cuda_build.PREBUILT: path + ".none"})
+        self.environment({cuda_build.PREBUILT: path + ".none"})
         self.assertEqual(self.refused(), f"STACKWEAVE_CUDA_LIBRARY names a library that is not there: {path}.none")
 
     def test_what_it_is_made_of_is_in_its_name(self):
-        name = _cuda_build.library_name(self.torch)
-        headers = shutil.copytree(_cuda_build.STAND_IN, os.path.join(self.folder, "headers"))
-        with mock.patch.object(_cuda_build, "STAND_IN", headers):
-            self.assertEqual(_cuda_build.library_name(self.torch), name)
+        name = cuda_build.library_name(self.torch)
+        headers = shutil.copytree(cuda_build.STAND_IN, os.path.join(self.folder, "headers"))
+        with mock.patch.object(cuda_build, "STAND_IN", headers):
+            self.assertEqual(cuda_build.library_name(self.torch), name)
             with open(os.path.join(headers, "crt", "more.h"), "w") as file:
                 file.write("int more;")
-            self.assertNotEqual(_cuda_build.library_name(self.torch), name)
-        copied = shutil.copy(_cuda_build.__file__, self.folder)
+            self.assertNotEqual(cuda_build.library_name(self.torch), name)
+        copied = shutil.copy(cuda_build.__file__, self.folder)
         with open(copied, "a") as file:
             file.write("# another flag")
-        with mock.patch.object(_cuda_build, "__file__", copied):
-            self.assertNotEqual(_cuda_build.library_name(self.torch), name)
+        with mock.patch.object(cuda_build, "__file__", copied):
+            self.assertNotEqual(cuda_build.library_name(self.torch), name)
 
     def test_folders_of_caches(self):
-        self.environment({_cuda_cache.CACHE: "", "XDG_CACHE_HOME": self.folder})
-        self.assertEqual(_cuda_cache.cache_folder(), os.path.join(self.folder, "stackweave"))
+        self.environment({cuda_cache.CACHE: "", "XDG_CACHE_HOME": self.folder})
+        self.assertEqual(cuda_cache.cache_folder(), os.path.join(self.folder, "stackweave"))
         self.environment({"XDG_CACHE_HOME": "", "HOME": self.folder})
         folder = os.path.join(self.folder, ".cache", "stackweave")
-        self.assertEqual(_cuda_cache.cache_folder(), folder)
+        self.assertEqual(cuda_cache.cache_folder(), folder)
         self.assertFalse(os.path.exists(folder), "it is made when it is needed")
-        self.assertEqual(_cuda_cache.writable_folder(), folder)
+        self.assertEqual(cuda_cache.writable_folder(), folder)
         self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
 
 
@@ -140,8 +143,8 @@ class Trust(BuildCase):
     def build_elsewhere(self, because):
         """Builds again, not in the cache, and says why."""
         path, said = self.build()
-        self.addCleanup(_cuda_cache._temporary.clear)
-        self.addCleanup(_cuda_cache._remove_temporary)
+        self.addCleanup(cuda_cache._temporary.clear)
+        self.addCleanup(cuda_cache._remove_temporary)
         self.assertNotEqual(os.path.dirname(path), self.cache)
         self.assertEqual(os.stat(os.path.dirname(path)).st_mode & 0o077, 0)
         self.assertIn(because, said)
@@ -172,10 +175,10 @@ class Trust(BuildCase):
         with mock.patch.object(os, "geteuid", return_value=os.geteuid() + 1):
             # Those of root are to be trusted by all.
             expected = None if os.getuid() == 0 else f"{path} belongs to another user"
-            self.assertEqual(_cuda_cache.distrust(path), expected)
+            self.assertEqual(cuda_cache.distrust(path), expected)
         if os.getuid() == 0:
             os.chown(path, 65534, -1)
-            self.assertEqual(_cuda_cache.distrust(path), f"{path} belongs to another user")
+            self.assertEqual(cuda_cache.distrust(path), f"{path} belongs to another user")
             self.assertIn(f"{path} belongs to another user", self.build()[1])
 
     def test_links_are_followed_first(self):
@@ -189,7 +192,7 @@ class Trust(BuildCase):
 
     def test_a_relative_folder_is_never_used(self):
         # Without a home and an entry in the list of users "~" stays as it is.
-        self.environment({_cuda_cache.CACHE: "", "XDG_CACHE_HOME": "~/.cache"})
+        self.environment({cuda_cache.CACHE: "", "XDG_CACHE_HOME": "~/.cache"})
         before = os.getcwd()
         self.addCleanup(os.chdir, before)
         os.chdir(self.folder)
@@ -212,7 +215,7 @@ class Refusals(BuildCase):
         self.assertRegex(self.refused(), "the environment variable CXX names is not there: no-such-compiler$")
 
     def test_a_compiler_that_fails(self):
-        self.environment({"CXX": f"{_cuda_build.find_compiler()[0]} -include no-such-header.h"})
+        self.environment({"CXX": f"{cuda_build.find_compiler()[0]} -include no-such-header.h"})
         sentence = self.refused()
         self.assertRegex(sentence, r"can't build the CUDA hook for this torch: .*error: no-such-header.h")
         log = sentence.rsplit(" ", 1)[1].rstrip(")")
@@ -225,7 +228,7 @@ class Refusals(BuildCase):
         self.assertRegex(self.refused(), "this torch has no headers of C[+][+] in .*/torch: install the whole package")
 
     def test_no_headers_of_cuda(self):
-        with mock.patch.object(_cuda_headers, "_HEADER", "no_such_header.h"):
+        with mock.patch.object(cuda_headers, "_HEADER", "no_such_header.h"):
             self.assertRegex(self.refused(), r"needs the headers of CUDA 13.0, and none were found: .*\bCUDA_HOME, ")
 
     def test_a_library_that_is_none(self):
@@ -249,11 +252,11 @@ class Headers(BuildCase):
         package = self.make("site", "nvidia", "cuda_runtime", "include", version=11080)
         torch = os.path.join(self.folder, "site", "torch")
         self.environment({"CUDA_HOME": os.path.join(self.folder, "toolkit")})
-        self.assertEqual(_cuda_headers.cuda_include(torch, "12.4"), home)
-        self.assertEqual(_cuda_headers.cuda_include(torch, "11.8"), package)
+        self.assertEqual(cuda_headers.cuda_include(torch, "12.4"), home)
+        self.assertEqual(cuda_headers.cuda_include(torch, "11.8"), package)
         newer = self.make("site", "nvidia", "cu13", "include", version=13000)
-        self.assertEqual(_cuda_headers.cuda_include(torch, "13.0"), newer)
-        self.assertEqual(_cuda_headers.cuda_include(torch, "99.0"), home, "rather another one than none")
+        self.assertEqual(cuda_headers.cuda_include(torch, "13.0"), newer)
+        self.assertEqual(cuda_headers.cuda_include(torch, "99.0"), home, "rather another one than none")
 
 
 class Torch(unittest.TestCase):
@@ -269,7 +272,7 @@ class Torch(unittest.TestCase):
             setattr(module.version if name in ("cuda", "hip") else module.cuda, name, value)
         with mock.patch.dict(sys.modules, torch=module):
             try:
-                self.assertIs(_cuda_torch.usable_torch(), module)
+                self.assertIs(torch_state.usable_torch(), module)
             except StackweaveError as error:
                 return str(error)
         return None
@@ -283,7 +286,7 @@ class Torch(unittest.TestCase):
         self.assertRegex(self.refused(memory=pluggable), '^torch uses the allocator "pluggable", which tells nobody')
 
     def test_an_allocator_that_has_nothing_to_do(self):
-        with mock.patch.dict(os.environ, {_cuda_torch.NO_CACHING: "1"}):
+        with mock.patch.dict(os.environ, {torch_state.NO_CACHING: "1"}):
             self.assertRegex(self.refused(), "^PYTORCH_NO_CUDA_MEMORY_CACHING is set, .*: unset it$")
 
     def test_no_torch(self):
@@ -291,7 +294,7 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(
                 StackweaveError, "^recording CUDA's memory needs torch, which can't be imported"
             ):
-                _cuda_torch.usable_torch()
+                torch_state.usable_torch()
 
     def test_names_and_sizes_of_devices(self):
         folder = tempfile.mkdtemp(prefix="stackweave-")
@@ -309,17 +312,17 @@ class Torch(unittest.TestCase):
             with open(os.path.join(folder, str(number), "information"), "w") as file:
                 file.write(f"Model: \t\t {text}\nIRQ:   1\n")
 
-        with mock.patch.object(_cuda_torch, "DRIVER", folder):
-            self.assertEqual(_cuda_torch.device_entries(torch), {})
+        with mock.patch.object(torch_state, "DRIVER", folder):
+            self.assertEqual(torch_state.device_entries(torch), {})
             driver_says(0, "Fake GPU")
             driver_says(1, "Fake GPU")
             same = {"device.0.name": "Fake GPU", "device.1.name": "Fake GPU"}
-            self.assertEqual(_cuda_torch.device_entries(torch), same)
+            self.assertEqual(torch_state.device_entries(torch), same)
             driver_says(2, "Other GPU")
-            self.assertEqual(_cuda_torch.device_entries(torch), {}, "CUDA orders them")
+            self.assertEqual(torch_state.device_entries(torch), {}, "CUDA orders them")
         is_initialized = True
         known = {"device.0.name": "Fake 0", "device.0.total": "1", "device.1.name": "Fake 1", "device.1.total": "2"}
-        self.assertEqual(_cuda_torch.device_entries(torch), known)
+        self.assertEqual(torch_state.device_entries(torch), known)
 
 
 if __name__ == "__main__":

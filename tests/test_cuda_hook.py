@@ -10,7 +10,7 @@ import threading
 import unittest
 
 from stackweave import StackweaveError
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 from tests import cuda_support
 from tests.cuda_support import PRESENT, STATES, in_short
 from tests.support import ROOT, run_on_newest
@@ -30,7 +30,7 @@ class HookCase(unittest.TestCase):
         cls.devices, cls.library = devices, devices.library
         cls.hook = CudaHook(path)
         cls.library.fake_init(DEVICES)
-        cls.hook._call("attach", ctypes.cast(cls.library.fake_tell, ctypes.c_void_p))
+        cls.hook._call("attach", ctypes.cast(cls.library.fake_record, ctypes.c_void_p))
 
     def setUp(self):
         self.library.fake_forget_events()
@@ -153,7 +153,7 @@ class Events(HookCase):
     def test_a_snapshot_of_the_program_is_told_and_ours_are_not(self):
         self.take(1000, 1)
         self.hook.begin()
-        self.hook.tell_state(2)
+        self.hook.record_state(2)
         self.assertNotIn("snapshot", {event[0] for event in self.told()})
         self.library.fake_snapshot()
         snapshots = [event[:4] for event in self.told() if event[0] == "snapshot"]
@@ -283,7 +283,7 @@ class Beginnings(HookCase):
                 self.library.fake_forget_events()
                 self.hook.begin()
                 self.take(100, 1)
-                self.hook.tell_state(2)
+                self.hook.record_state(2)
                 self.hook.end(with_state=True)
                 # A machine that is very busy.
                 if self.hook.counts()[2] == 0:
@@ -329,7 +329,7 @@ class States(HookCase):
         other = self.take(5 << 20, 1, stream=8)
         self.give(first)
         self.library.fake_forget_events()
-        self.hook.tell_state(1)
+        self.hook.record_state(1)
         rows = self.devices.told()
         shown = [(in_short(row)[:4], row.stream, row.asked, row.flags) for row in rows]
         self.assertEqual(
@@ -353,7 +353,7 @@ class States(HookCase):
     def test_other_threads_do_not_come_in_between(self):
         self.take(1000)
         self.take(1000, 2)
-        names = self.told_while_another_takes(self.hook.begin, lambda: self.hook.tell_state(2))
+        names = self.told_while_another_takes(self.hook.begin, lambda: self.hook.record_state(2))
         rows = ["segment_state", "block_state", "block_state"]
         self.assertEqual(names, ["state_begin", *rows, *rows, "state_end", "alloc"])
 
@@ -369,7 +369,7 @@ class States(HookCase):
                 thread.start()
                 thread.join()
 
-        for work in (lambda: self.hook.tell_state(2), lambda: self.hook.end(with_state=True)):
+        for work in (lambda: self.hook.record_state(2), lambda: self.hook.end(with_state=True)):
             self.library.fake_between_devices(between)
             self.library.fake_forget_events()
             work()
@@ -392,7 +392,7 @@ class States(HookCase):
 
         self.library.fake_between_devices(between)
         self.library.fake_forget_events()
-        self.hook.tell_state(2)
+        self.hook.record_state(2)
         self.assertEqual(self.hook.counts()[1], 1)
         rows = ["segment_state", *["block_state"] * 3]
         self.assertEqual([event[0] for event in self.told()], ["alloc", "state_begin", *rows, "state_end"])
@@ -406,7 +406,7 @@ class States(HookCase):
         self.hook.end(with_state=True)
         self.assertEqual(len(self.told()), len(names))
         with self.assertRaisesRegex(StackweaveError, "nothing is recorded"):
-            self.hook.tell_state(2)
+            self.hook.record_state(2)
 
     def test_a_child_tells_nothing(self):
         self.hook.begin()
@@ -431,11 +431,11 @@ class Failures(HookCase):
         code = """
 import sys
 from stackweave import StackweaveError
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 from tests.cuda_support import FakeDevices
 devices, hook = FakeDevices(sys.argv[1]), CudaHook(sys.argv[2])
 devices.library.fake_init(1)
-for call in (hook.begin, lambda: hook.tell_state(2)):
+for call in (hook.begin, lambda: hook.record_state(2)):
     try:
         call()
     except StackweaveError as error:

@@ -121,7 +121,7 @@ print(json.dumps([[(f.filename, f.lineno, f.name) for f in reversed(stack)] for 
         events = host_events(self.opened(), "host-allocate", "host-free-requested")
         self.assertEqual(len(events), 8)
         for event, stack in zip(events, expected):
-            frames = [(frame.filename, frame.line, frame.name) for frame in event.stack if frame.kind == "python"]
+            frames = [(frame.filename, frame.lineno, frame.name) for frame in event.stack if frame.kind == "python"]
             self.assertEqual(frames, stack)
             self.assertEqual(event.stack[0].module, "libc10_cuda.so", "the caller of the hook is innermost")
             self.assertNotIn(os.path.basename(self.hook), [frame.module for frame in event.stack])
@@ -191,7 +191,9 @@ with cuda_memory() as memory:
         states = host_events(recording, "host-state")
         self.assertEqual([(event.values["state"], event.values["reason"]) for event in states][::2], [(1, 2), (1, 0)])
         blocks = host_events(recording, "block-state")
-        self.assertEqual([(event.values["asked"], event.values["flags"]) for event in blocks], [(1000, 3), (0, 0)] * 2)
+        self.assertEqual(
+            [(event.values["requested"], event.values["flags"]) for event in blocks], [(1000, 3), (0, 0)] * 2
+        )
         self.assertTrue(blocks[0].stack, "that of the allocation")
         self.assertEqual(blocks[0].stack, blocks[2].stack)
 
@@ -218,7 +220,7 @@ devices.take(100)
     def test_a_beginning_that_fails_later_is_not_the_programs(self):
         self.run_torch(
             """
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 
 def fail(self):
     raise stackweave.StackweaveError("the allocator is odd")
@@ -234,7 +236,7 @@ with cuda_memory():
 
     def test_cuda_may_come_while_it_begins(self):
         self.run_torch("""
-from stackweave.torch._cuda_source import CudaSource
+from stackweave.torch._cuda.source import CudaSource
 
 prepare = CudaSource.prepare
 
@@ -250,7 +252,7 @@ with cuda_memory():
 
     def test_it_may_stop_while_it_begins(self):
         printed = self.run_torch("""
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 
 begin = CudaHook.begin
 
@@ -262,7 +264,7 @@ CudaHook.begin = begin_and_stop
 memory = cuda_memory().start()
 torch.cuda.init()
 try:
-    memory._cuda_source.hook.tell_state(2)
+    memory._cuda_source.hook.record_state(2)
 except stackweave.StackweaveError as error:
     print(error)
 """)
@@ -307,7 +309,7 @@ with cuda_memory() as memory:
         recording = self.opened()
         self.assertEqual([event.values["size"] for event in host_events(recording, "host-allocate")], [200])
         rows = host_events(recording, "host-state", "block-state")
-        asked = [event.values.get("asked") for event in rows[: [row.kind for row in rows].index("host-state", 1)]]
+        asked = [event.values.get("requested") for event in rows[: [row.kind for row in rows].index("host-state", 1)]]
         self.assertEqual(asked[:2], [None, 100])
 
     def test_a_broken_standard_error_is_not_the_programs(self):
@@ -353,14 +355,14 @@ with cuda_memory(process=True):
     def test_an_account_that_fails_is_told_once(self):
         self.run_torch(
             """
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 
 def fail(self, *_, **_options):
     raise stackweave.StackweaveError("the allocator is odd")
 
 torch.cuda.init()
 with cuda_memory() as memory:
-    CudaHook.tell_state = CudaHook.end = fail
+    CudaHook.record_state = CudaHook.end = fail
     devices.take(100)
     memory.dump()
     memory.dump()
@@ -438,7 +440,7 @@ with cuda_memory():
             """
 torch.cuda.init()
 sys.setswitchinterval(1e-5)
-with cuda_memory(memory="64KiB") as memory:
+with cuda_memory(buffer="64KiB") as memory:
     threads = [
         threading.Thread(target=churn, args=(number, 1500, 0, (devices.library, devices.held)[number % 2]))
         for number in range(6)
@@ -527,7 +529,8 @@ with cuda_memory({options}):
 
     def test_what_goes_wrong_then_is_not_the_programs(self):
         self.run_torch(
-            "stackweave.torch.CudaMemory._dump_out_of_memory = lambda *_: 1 / 0\n" + self.PROGRAM.format(options=""),
+            "stackweave.torch.CudaMemoryRecorder._dump_out_of_memory = lambda *_: 1 / 0\n"
+            + self.PROGRAM.format(options=""),
             stderr="stackweave: what was known when memory ran out could not be written: division by zero\n",
         )
         self.assertEqual(len(host_events(self.opened(), "host-out-of-memory")), 6)

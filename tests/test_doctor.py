@@ -11,17 +11,15 @@ import unittest
 from unittest import mock
 
 import stackweave
-from stackweave import (
-    _doctor_capture,
-    _doctor_company,
-    _doctor_debug_files,
-    _doctor_elf,
-    _doctor_modules,
-    _doctor_recorders,
-    _doctor_system,
-    _doctor_text,
-)
-from stackweave._doctor_findings import Section, examine, note, ok, problem
+from stackweave._doctor import capture as doctor_capture
+from stackweave._doctor import debug_files as doctor_debug_files
+from stackweave._doctor import elf as doctor_elf
+from stackweave._doctor import modules as doctor_modules
+from stackweave._doctor import neighbours as doctor_neighbours
+from stackweave._doctor import recorders as doctor_recorders
+from stackweave._doctor import system as doctor_system
+from stackweave._doctor import text as doctor_text
+from stackweave._doctor.findings import Section, examine, note, ok, problem
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
@@ -32,7 +30,7 @@ COMPILER = shutil.which("gcc") or shutil.which("cc")
 def doctor(*arguments, before="", **environment):
     """Runs the command; `before` is run first in its process."""
     code = (
-        f"{before}\nimport sys\nfrom stackweave._doctor_command import main\nsys.exit(main('stackweave', sys.argv[1:]))"
+        f"{before}\nimport sys\nfrom stackweave._doctor.command import main\nsys.exit(main('stackweave', sys.argv[1:]))"
     )
     hidden = ("NO_COLOR", "CLICOLOR_FORCE", "DEBUGINFOD_URLS", "PYTHONMALLOC")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -86,7 +84,7 @@ class GoodPlaces(unittest.TestCase):
         self.assertGreater(values["capture_seconds"], 0)
         self.assertGreater(values["extract_stack_seconds"], 0)
         self.assertIn("call_seconds", values)
-        self.assertIn(values["mechanism"], {_doctor_recorders.BEST, "profile"})
+        self.assertIn(values["mechanism"], {doctor_recorders.BEST, "profile"})
         self.assertEqual((values["reader"], values["misses"], values["resets"]), ("direct", 0, 0))
         self.assertGreater(values["slots"], 0)
         self.assertGreater(values["free_bytes"], 0)
@@ -95,12 +93,12 @@ class GoodPlaces(unittest.TestCase):
         def wants(**environment):
             with mock.patch.dict(os.environ, environment, clear=True), mock.patch.object(sys, "stdout") as stdout:
                 stdout.isatty.return_value = environment.get("TERM") == "xterm"
-                return _doctor_text.wants_colour()
+                return doctor_text.wants_colour()
 
         self.assertEqual((wants(), wants(TERM="xterm"), wants(TERM="xterm", NO_COLOR="1")), (False, True, False))
         self.assertEqual((wants(CLICOLOR_FORCE="1"), wants(CLICOLOR_FORCE="1", NO_COLOR="1")), (True, False))
         section = Section("Title", [problem("bad", "do good")])
-        lines = list(_doctor_text.lines("head", [section], "end", colour=True))
+        lines = list(doctor_text.lines("head", [section], "end", colour=True))
         self.assertEqual(
             lines[2:5], ["\x1b[1mTitle\x1b[0m", "  \x1b[1;31mproblem\x1b[0m  bad", "           -> do good"]
         )
@@ -157,7 +155,7 @@ class BadPlaces(unittest.TestCase):
     def test_each_allocator_of_the_environment_has_its_words(self):
         def said(value):
             with mock.patch.dict(os.environ, {"PYTHONMALLOC": value}):
-                return [finding.what for finding in _doctor_company._python_malloc()]
+                return [finding.what for finding in doctor_neighbours._python_malloc()]
 
         self.assertEqual(said("pymalloc") + said("default"), [])
         self.assertIn("every block is checked", said("debug")[0])
@@ -166,18 +164,18 @@ class BadPlaces(unittest.TestCase):
     def test_frames_that_are_not_read_directly_are_a_problem(self):
         """As on a free-threaded build."""
         python = {"reader": "public API", "fallback_reason": "this build has no GIL", "death_watch": "pinning"}
-        with mock.patch.object(_doctor_capture, "stats", return_value={"python": python}):
-            (finding,) = _doctor_capture._reader()
+        with mock.patch.object(doctor_capture, "stats", return_value={"python": python}):
+            (finding,) = doctor_capture._reader()
         self.assertEqual(finding.state, "problem")
         self.assertIn("by the public API: this build has no GIL", finding.what)
-        before = "import stackweave._doctor_capture as d\nd._reader = lambda: iter([d.problem('x')])"
+        before = "import stackweave._doctor.capture as d\nd._reader = lambda: iter([d.problem('x')])"
         done = doctor(before=before)
         self.assertEqual(done.returncode, 1)
         self.assertIn("Captures or recorders are not as they should be: 1 problem", done.stdout)
 
     def test_a_free_threaded_or_debug_build_is_named(self):
-        with mock.patch.object(_doctor_company.sysconfig, "get_config_var", return_value=1):
-            self.assertIn("free-threaded", next(_doctor_company._interpreter()).what)
+        with mock.patch.object(doctor_neighbours.sysconfig, "get_config_var", return_value=1):
+            self.assertIn("free-threaded", next(doctor_neighbours._interpreter()).what)
 
     def test_a_check_that_fails_hinders_no_other(self):
         def broken_check():
@@ -210,10 +208,10 @@ class System(unittest.TestCase):
             file.write(f"{scope}\n")
             file.flush()
             with (
-                mock.patch.object(_doctor_system, "YAMA", file.name),
-                mock.patch.object(_doctor_system, "_has_capability", return_value=is_able),
+                mock.patch.object(doctor_system, "YAMA", file.name),
+                mock.patch.object(doctor_system, "_has_capability", return_value=is_able),
             ):
-                (finding,) = _doctor_system._tracing()
+                (finding,) = doctor_system._tracing()
         return finding
 
     def test_what_yama_allows(self):
@@ -225,17 +223,17 @@ class System(unittest.TestCase):
 
     def test_a_folder_that_is_full_or_closed(self):
         usage = shutil.disk_usage("/")._replace(free=1 << 20)
-        with mock.patch.object(_doctor_system.shutil, "disk_usage", return_value=usage):
-            (finding,) = _doctor_system._room()
+        with mock.patch.object(doctor_system.shutil, "disk_usage", return_value=usage):
+            (finding,) = doctor_system._room()
         self.assertEqual((finding.state, finding.what[:9]), ("note", "only 1.00"))
-        with mock.patch.object(_doctor_system.os, "access", return_value=False):
-            (finding,) = _doctor_system._room()
+        with mock.patch.object(doctor_system.os, "access", return_value=False):
+            (finding,) = doctor_system._room()
         self.assertIn("can't be written", finding.what)
 
     def test_a_browser_is_found_as_the_report_finds_it(self):
         def browser(**environment):
             with mock.patch.dict(os.environ, environment, clear=True):
-                (finding,) = _doctor_system._browser()
+                (finding,) = doctor_system._browser()
             return finding
 
         self.assertEqual(browser(PATH=os.environ["PATH"]).state, "note")
@@ -245,10 +243,10 @@ class System(unittest.TestCase):
 class Remedies(unittest.TestCase):
     def remedy(self, *identity, packages=("glibc", "zlib")):
         with (
-            mock.patch.object(_doctor_debug_files, "_distribution", return_value=list(identity)),
-            mock.patch.object(_doctor_debug_files, "_packages_of", return_value=list(packages)),
+            mock.patch.object(doctor_debug_files, "_distribution", return_value=list(identity)),
+            mock.patch.object(doctor_debug_files, "_packages_of", return_value=list(packages)),
         ):
-            (remedy,) = _doctor_debug_files.remedies(["/usr/lib/libz.so.1"])
+            (remedy,) = doctor_debug_files.remedies(["/usr/lib/libz.so.1"])
         return remedy.how
 
     def test_each_distribution_has_its_own(self):
@@ -263,10 +261,10 @@ class Remedies(unittest.TestCase):
 
     def test_wheels_and_built_pythons_have_others(self):
         paths = ["/x/site-packages/numpy.libs/a.so", "/x/site-packages/numpy/b.so", "/x/site-packages/_c.abi3.so"]
-        (remedy,) = _doctor_debug_files.remedies(paths)
+        (remedy,) = doctor_debug_files.remedies(paths)
         self.assertEqual(remedy.what, "wheels have no debug information: _c, numpy")
-        with mock.patch.object(_doctor_debug_files.sys, "base_prefix", "/home/me/.pyenv/versions/3.12.1"):
-            (remedy,) = _doctor_debug_files.remedies(["/home/me/.pyenv/versions/3.12.1/bin/python3.12"])
+        with mock.patch.object(doctor_debug_files.sys, "base_prefix", "/home/me/.pyenv/versions/3.12.1"):
+            (remedy,) = doctor_debug_files.remedies(["/home/me/.pyenv/versions/3.12.1/bin/python3.12"])
         self.assertTrue(remedy.how.startswith("PYTHON_CFLAGS=-g pyenv install --force 3."))
 
 
@@ -287,33 +285,33 @@ class Modules(unittest.TestCase):
 
     def test_a_file_says_what_it_has(self):
         library = self.build("whole", "-g")
-        elf = _doctor_elf.read(library)
+        elf = doctor_elf.read(library)
         has = (elf.has_unwind_tables, elf.has_debug_information, elf.has_symbols, elf.has_exported_symbols)
         self.assertEqual(has, (True, True, True, True))
         self.assertRegex(elf.build_id, "^[0-9a-f]{40}$")
         subprocess.run(["strip", "--strip-debug", library], check=True)
-        elf = _doctor_elf.read(library)
+        elf = doctor_elf.read(library)
         self.assertEqual((elf.has_debug_information, elf.has_symbols), (False, True))
         subprocess.run(["strip", library], check=True)
-        elf = _doctor_elf.read(library)
+        elf = doctor_elf.read(library)
         self.assertEqual((elf.has_symbols, elf.has_exported_symbols), (False, True))
-        bare = _doctor_elf.read(self.build("bare", "-fno-asynchronous-unwind-tables"))
+        bare = doctor_elf.read(self.build("bare", "-fno-asynchronous-unwind-tables"))
         self.assertFalse(bare.has_unwind_tables)
         for text in (b"", b"#!/bin/sh\n", b"\x7fELF\x02short"):
             path = os.path.join(self.folder, "no elf")
             with open(path, "wb") as file:
                 file.write(text)
             with self.assertRaises(ValueError):
-                _doctor_elf.read(path)
+                doctor_elf.read(path)
 
     def test_debug_information_beside_the_module_counts(self):
         library = self.build("linked", "-g")
         subprocess.run(["objcopy", "--only-keep-debug", library, f"{library}.debug"], check=True)
         subprocess.run(["strip", library], check=True)
-        self.assertFalse(_doctor_modules.has_lines(_doctor_modules.Module(library, _doctor_elf.read(library))))
+        self.assertFalse(doctor_modules.has_lines(doctor_modules.Module(library, doctor_elf.read(library))))
         subprocess.run(["objcopy", f"--add-gnu-debuglink={library}.debug", library], check=True)
-        self.assertTrue(_doctor_modules.has_lines(_doctor_modules.Module(library, _doctor_elf.read(library))))
-        self.assertTrue(_doctor_elf.read(f"{library}.debug").has_debug_information)
+        self.assertTrue(doctor_modules.has_lines(doctor_modules.Module(library, doctor_elf.read(library))))
+        self.assertTrue(doctor_elf.read(f"{library}.debug").has_debug_information)
 
     def test_modules_of_the_process_that_lack_something_are_named(self):
         bare = self.build("bare", "-fno-asynchronous-unwind-tables")

@@ -7,9 +7,9 @@ import unittest
 
 import stackweave
 import stackweave.torch.dynamo
-from stackweave._dynamo_command import ProgramProfile
-from stackweave._dynamo_ending import lines
-from stackweave._recorded_program import Ended
+from stackweave._commands.dynamo import ProgramDynamoRecorder
+from stackweave._commands.dynamo_ending import lines
+from stackweave._commands.recorded_program import Ended
 from tests.command_support import OUTPUT, CommandCase, SamenessCase
 from tests.support import PYTHON, on_oldest_and_newest
 
@@ -120,7 +120,9 @@ class Said(DynamoCommandCase):
     @NEEDS_TORCH
     def test_programs_may_have_profiles_of_their_own(self):
         own = "import stackweave.torch.dynamo\nprofile = stackweave.torch.dynamo.profile()\n"
-        tells = "print(len(profile.compiles()), profile.stop().path, file=sys.stderr)\n"
+        tells = (
+            "print(len(stackweave.torch.dynamo.compiles(profile.recording)), profile.stop().path, file=sys.stderr)\n"
+        )
         self.write("own.py", own + COMPILES + tells + "f(torch.ones(2, dtype=torch.float64))")
         said = self.run_in(self.folder, [*self.command, *OUTPUT, "own.py"])[2].decode()
         self.assertRegex(said, r"\A2 \nstackweave: 3 compilations took ")
@@ -132,7 +134,7 @@ class Said(DynamoCommandCase):
         for options in ([], ["--no-phases"]):
             status, _, errors = self.run_in(self.folder, [*self.command, *OUTPUT, "-q", *options, "compiles.py"])
             self.assertEqual((status, errors), (0, b""))
-            names.append({row.function for row in stackweave.open(self.path).phases() if not row.file})
+            names.append({row.name for row in stackweave.open(self.path).phases() if not row.filename})
         self.assertTrue(names[0] > names[1], names)
 
     def test_programs_that_are_started_have_files_once_they_import_the_compiler(self):
@@ -157,7 +159,7 @@ class Said(DynamoCommandCase):
         said = self.said(*OUTPUT, "--subprocesses", "starts.py")
         (path,) = (name for name in self.files() if re.fullmatch(r"out\.\d+\.swv", name))
         opened = stackweave.open(os.path.join(self.folder, path))
-        self.assertEqual([row.function for row in stackweave.torch.dynamo.compiles(opened)], ["f", "f"], said)
+        self.assertEqual([row.name for row in stackweave.torch.dynamo.compiles(opened)], ["f", "f"], said)
 
     def test_it_can_be_silent(self):
         self.assertEqual(self.said("-q", "-c", "1"), "")
@@ -181,7 +183,7 @@ class Said(DynamoCommandCase):
             (["--ring", "1MB", "x.py"], "unrecognized arguments: --ring"),
             (["--flush-every", "soon", "x.py"], "invalid float value: 'soon'"),
             (["--flush-every", "-1", "x.py"], "--flush-every must be"),
-            (["--memory", "much", "x.py"], "--memory must be"),
+            (["--buffer", "much", "x.py"], "--buffer must be"),
             (["gone.py"], re.escape(f"can't open file '{os.path.realpath(self.folder)}/gone.py'")),
             (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
         ]:
@@ -200,7 +202,7 @@ class Said(DynamoCommandCase):
 
     def test_every_option_is_taken(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
-        options = ["--no-phases", "--report", "--memory", "1MB", "--when-full", "drop", "--flush-every", "1"]
+        options = ["--no-phases", "--report", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.said(*options, "x.py", "-q", "--report"), "['x.py', '-q', '--report']\n")
         self.assertEqual(self.files(), ["out.swv"])
@@ -219,7 +221,7 @@ class Clock:
         self.now += round(seconds * 1e9)
 
 
-class ClumsyProfile(ProgramProfile):
+class ClumsyProfile(ProgramDynamoRecorder):
     def hook_errors(self):
         return ["_compile: KeyError", "run: TypeError", "log_event_end: ValueError", "inline_call: OSError"]
 
@@ -242,7 +244,7 @@ class Lines(DynamoCommandCase):
         return list(lines(Ended("stackweave", profile, summary, 10.0, self.folder)))
 
     def test_what_is_part_of_another_compilation_is_no_more_time(self):
-        profile = ProgramProfile(self.path, clock=self.clock)
+        profile = ProgramDynamoRecorder(self.path, clock=self.clock)
         with profile.run("compile g", "model.py", 9, compile_id="1/0", function="g"):
             self.clock.sleep(1)
             self.compile(profile, 0.5, recompile_reason="0/0: another size")
@@ -255,7 +257,7 @@ class Lines(DynamoCommandCase):
         )
 
     def test_one_compilation_needs_no_more_words(self):
-        profile = ProgramProfile(self.path, clock=self.clock)
+        profile = ProgramDynamoRecorder(self.path, clock=self.clock)
         self.compile(profile, 0.02)
         (line,) = self.lines(profile)
         self.assertRegex(line, r"\A1 compilation took 20 ms of 10\.00 s, recorded in ")

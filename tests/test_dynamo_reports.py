@@ -90,7 +90,7 @@ class Dumps(ReportCase):
             file.write("mine")
         first, second = self.caller(), self.caller()
         said = self.dumped(first.state, path)
-        self.assertIn(f"Profile saved to: {self.path('a-2.prof')} ({path} is there already)", said)
+        self.assertIn(f"Profile saved to: {self.path('a-2.prof')} ({path} already exists)", said)
         self.dumped(second.state, path)
         self.assertEqual(self.names(), ["a-2.prof", "a-2.svg", "a-3.prof", "a-3.svg", "a.prof"])
         with open(path) as file:
@@ -213,7 +213,7 @@ class Pictures(ReportCase):
         self.assertEqual((path, said), (self.path("c.svg"), f"SVG call graph saved to: {path}\n"))
         self.assertIn("<built-in method builtins.sorted>", self.boxes(path))
         other, said = self.drawn(self.path("c.prof"))
-        self.assertEqual((other, "is there already" in said), (self.path("c-2.svg"), True))
+        self.assertEqual((other, "already exists" in said), (self.path("c-2.svg"), True))
         self.assertEqual(self.drawn(self.path("c.prof"), self.path("d.svg"))[0], self.path("d.svg"))
 
     def test_a_caller_that_failed_is_drawn_with_what_it_called(self):

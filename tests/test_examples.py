@@ -22,7 +22,7 @@ class Examples(unittest.TestCase):
     def test_a_woven_stack_shows_native_frames_between_the_python_frames(self):
         shown = run_python("import runpy; runpy.run_path('examples/woven.py', run_name='__main__')")
         rows = iter(shown.splitlines())
-        for name in ["<module>", "main", "|", "order_of_letters", "|", "compare", "take_both", "end of stack"]:
+        for name in ["<module>", "main", "|", "order_of_letters", "|", "compare", "capture_both", "end of stack"]:
             self.assertTrue(any(name in row for row in rows), f"{name} is missing or out of order:\n{shown}")
         self.assertRegex(shown, r"stackweave\.capture\(\) +[0-9.]+ us")
 
@@ -61,7 +61,7 @@ class Examples(unittest.TestCase):
             arguments = ["-m", "stackweave", "trace", "-q", "-o", path, example]
             done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            calls = {row.function.rpartition(".")[2]: row.calls for row in stackweave.open(path).top()}
+            calls = {row.name.rpartition(".")[2]: row.calls for row in stackweave.open(path).top()}
         self.assertEqual((calls["order"], calls["serve"]), (100, 200))
         self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
@@ -84,7 +84,7 @@ class Examples(unittest.TestCase):
             done = subprocess.run([PYTHON, example, path], capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             opened = stackweave.open(path)
-            views = {row.function: (row.calls, row.primitive_calls) for row in opened.phases()}
+            views = {row.name: (row.calls, row.primitive_calls) for row in opened.phases()}
             self.assertEqual(views["part_tree"], (10, 2))
             self.assertEqual([run.failed for run in opened.runs()], [False, False, True, False])
         self.assertIn("returns: no table or view is called complaints\n", done.stdout)

@@ -38,7 +38,7 @@ class ForkWarning(unittest.TestCase):
 
     def test_commands_change_no_warning(self):
         plain = self.run_program()
-        for command in ("trace", "memory", "run"):
+        for command in ("trace", "memory", "record"):
             with self.subTest(command), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "out.swv")
                 self.assertEqual(self.run_program("-m", "stackweave", command, "-q", "-o", path), plain)

@@ -102,7 +102,7 @@ if number == 0:
 os.waitpid(number, 0)
 """
 LEFT = b"\x1b[?1049l"
-OVER = "that is all: q quits"
+OVER = "recording ended: q quits"
 
 
 class LiveCase(RecordingCase):
@@ -233,7 +233,7 @@ class WatchedPrograms(LiveCase):
             self.assert_left(terminal, 7)
 
     def test_calls_and_memory_are_watched_together(self):
-        with self.live("run") as terminal:
+        with self.live("record") as terminal:
             terminal.wait_for_text("busy_bee")
             terminal.wait_for_text("calls per second")
             terminal.press("\t")

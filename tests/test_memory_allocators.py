@@ -19,7 +19,7 @@ SECONDS = 120
 
 
 def rows_of(memory):
-    return memory._recorder.snapshot()["devices"][0]["rows"]
+    return memory._hooks.snapshot()["devices"][0]["rows"]
 
 
 def live_bytes(memory, allocator):
@@ -27,7 +27,7 @@ def live_bytes(memory, allocator):
 
 
 def allocator_of(memory, thing):
-    block = memory._recorder.block(id(thing))
+    block = memory._hooks.block(id(thing))
     return block and (block["allocator"], block["size"])
 
 
@@ -40,7 +40,7 @@ class Blocks(MemoryCase):
                 sum(row["allocations"] for row in rows_of(memory) if row["live_bytes"] == sys.getsizeof(thing))
                 for thing in (small, large)
             ]
-            addresses = [block["address"] for block in memory._recorder.blocks()]
+            addresses = [block["address"] for block in memory._hooks.blocks()]
         self.assertEqual([size for _, size in told], [sys.getsizeof(small), sys.getsizeof(large)])
         self.assertTrue(all(allocator.startswith("PyObject_") for allocator, _ in told), told)
         self.assertEqual(taken[1], 1, "not again by malloc")
@@ -64,10 +64,10 @@ class Blocks(MemoryCase):
     def test_blocks_from_before_are_unknown(self):
         before = [bytes(1000 + number) for number in range(100)]
         with self.memory(python_allocators=True) as memory:
-            unknown = memory._recorder.stats()["unknown_frees"]
+            unknown = memory._hooks.stats()["unknown_frees"]
             before.clear()
-            self.assertGreaterEqual(memory._recorder.stats()["unknown_frees"], unknown + 100)
-            self.assertEqual(memory._recorder.stats()["replaced"], 0)
+            self.assertGreaterEqual(memory._hooks.stats()["unknown_frees"], unknown + 100)
+            self.assertEqual(memory._hooks.stats()["replaced"], 0)
 
     def test_tracemalloc_before_and_after(self):
         for first, last in (("theirs", "theirs"), ("theirs", "ours"), ("ours", "theirs"), ("ours", "ours")):
@@ -86,10 +86,10 @@ class Blocks(MemoryCase):
 
     def test_what_has_no_room_is_counted(self):
         with self.memory(python_allocators=True) as memory:
-            failed = memory._recorder.stats()["failed_allocations"]
+            failed = memory._hooks.stats()["failed_allocations"]
             for _ in range(3):
                 self.assertRaises(MemoryError, bytes, NO_ROOM)
-            self.assertEqual(memory._recorder.stats()["failed_allocations"], failed + 3)
+            self.assertEqual(memory._hooks.stats()["failed_allocations"], failed + 3)
         self.assertEqual([event.name for event in self.instants()], ["out of memory"], "once for a while")
 
     def instants(self):
@@ -107,11 +107,11 @@ class Blocks(MemoryCase):
                 nodes.append(id(node.data))
                 del node
                 if len(nodes) % 50 == 0:
-                    memory._recorder.snapshot()
+                    memory._hooks.snapshot()
             self.assertTrue(gc.isenabled())
             gc.collect()
             size = sys.getsizeof(bytes(777))
-            live = [block for block in memory._recorder.blocks() if block["size"] == size]
+            live = [block for block in memory._hooks.blocks() if block["size"] == size]
         self.assertEqual(live, [])
 
 
@@ -125,14 +125,14 @@ class Threads(MemoryCase):
                 [bytes(100) for _ in range(200)]
 
         for mode in ("history", "aggregate"):
-            with self.subTest(mode), self.memory(python_allocators=True, mode=mode, memory="256KiB") as memory:
+            with self.subTest(mode), self.memory(python_allocators=True, mode=mode, buffer="256KiB") as memory:
                 stop.clear()
                 threads = [threading.Thread(target=take, name=f"taker {number}") for number in range(4)]
                 for thread in threads:
                     thread.start()
                 for _ in range(20):
                     names = {row["thread_name"] for row in rows_of(memory)}
-                    memory._recorder.write_snapshot()
+                    memory._hooks.write_snapshot()
                 stop.set()
                 for thread in threads:
                     thread.join()
@@ -219,29 +219,29 @@ sys.last = Last()
 
     def test_a_recorder_that_nobody_stops_ends_with_its_last_reference(self):
         options = {"mode": "history", "python_allocators": True}
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             for _ in range(3):
-                recorder = stackweave._native.MemoryRecorder(recording, options)
+                recorder = stackweave._native.AllocationHooks(recording, options)
                 recorder.start()
                 self.assertRaises(stackweave.StackweaveError, recorder.start)
-                other = stackweave._native.MemoryRecorder(recording, options)
+                other = stackweave._native.AllocationHooks(recording, options)
                 self.assertRaises(stackweave.StackweaveError, other.start)
                 del recorder
 
     def test_what_was_asked_too_early_is_a_sentence(self):
-        recording = stackweave.Recording(self.path)
-        recorder = stackweave._native.MemoryRecorder(recording, {})
+        recording = stackweave.Recorder(self.path)
+        recorder = stackweave._native.AllocationHooks(recording, {})
         for ask in (recorder.snapshot, recorder.pause, recorder.stop, recorder.stats, recorder.start):
             with self.assertRaises(stackweave.StackweaveError):
                 ask()
-        self.assertRaises(ValueError, stackweave._native.MemoryRecorder, recording, {"mode": "some"})
-        self.assertRaises(ValueError, stackweave._native.MemoryRecorder, recording, {"mode": "sampled"})
+        self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "some"})
+        self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "sampled"})
 
 
 class Tags(MemoryCase):
     def test_the_tag_before_is_given_back(self):
         with self.memory() as memory:
-            recorder = memory._recorder
+            recorder = memory._hooks
             self.assertIsNone(recorder.set_tag("one"))
             self.assertEqual(recorder.set_tag("zwei \u2764"), "one")
             block = self.take(1000)

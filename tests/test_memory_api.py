@@ -7,7 +7,7 @@ import threading
 import unittest
 
 import stackweave
-from tests.memory_support import Count, MemoryCase, by_allocator, bytes_of_library, figures_of_library, of_library
+from tests.memory_support import Count, MemoryCase, by_allocator, bytes_of_library, figures_of_library, of_library, views_of
 
 MEGABYTE = 1_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -19,13 +19,13 @@ class Figures(MemoryCase):
             blocks = [self.take(MEGABYTE) for _ in range(10)]
             for block in blocks[:6]:
                 self.give(block)
-            self.assertEqual(bytes_of_library(memory.peak()), 10 * MEGABYTE)
-            self.assertEqual(bytes_of_library(memory.current()), 4 * MEGABYTE)
+            self.assertEqual(bytes_of_library(memory.live().peak()), 10 * MEGABYTE)
+            self.assertEqual(bytes_of_library(memory.live().current()), 4 * MEGABYTE)
             for block in blocks[6:9]:
                 self.give(block)
-        self.assertEqual(bytes_of_library(memory.peak()), 10 * MEGABYTE)
-        self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE)
-        self.assertEqual([row.blocks for row in of_library(memory.leaks())], [1])
+        self.assertEqual(bytes_of_library(memory.recording.peak()), 10 * MEGABYTE)
+        self.assertEqual(bytes_of_library(memory.recording.leaks()), MEGABYTE)
+        self.assertEqual([row.blocks for row in of_library(memory.recording.leaks())], [1])
         self.give(blocks[9])
 
     def test_a_churn_is_counted_to_the_byte(self):
@@ -38,18 +38,18 @@ class Figures(MemoryCase):
                 read = figures_of_library(memory)
                 for name in ("allocations", "bytes", "live_blocks", "live_bytes"):
                     self.assertEqual((live[name], read[name]), (getattr(count, name),) * 2, name)
-                self.library.give_back(churned)
+                self.library.free_churned(churned)
 
     def test_the_peak_of_a_churn_is_its_own_if_nobody_else_takes_anything(self):
         count = Count()
         gc.collect()
         with self.memory() as memory:
             churned = self.library.churn(7, 50_000, count)
-            totals = memory.totals()
+            totals = memory.live().totals()
         others = totals.peak_bytes - count.peak_bytes
         self.assertGreaterEqual(others, 0)
         self.assertLess(others, 100_000, "what Python takes to make the call")
-        self.library.give_back(churned)
+        self.library.free_churned(churned)
 
     def test_every_function_is_known_by_its_name(self):
         library, size = self.library, 10_000
@@ -67,7 +67,7 @@ class Figures(MemoryCase):
             ]
             mapped = library.map(16 * PAGE)
             moved = library.remap(mapped, 16 * PAGE, 8 * PAGE)
-        found = by_allocator(memory.leaks())
+        found = by_allocator(memory.recording.leaks())
         self.assertEqual(found.pop("mremap", None) or found.pop("mmap"), (8 * PAGE, 1))
         self.assertEqual(
             found,
@@ -92,33 +92,33 @@ class Figures(MemoryCase):
             block = self.take(1000)
             for size in (2000, 100_000, 50, 3 * MEGABYTE):
                 block = self.library.resize(block, size)
-            self.assertEqual(by_allocator(memory.current()), {"realloc": (3 * MEGABYTE, 1)})
+            self.assertEqual(by_allocator(memory.live().current()), {"realloc": (3 * MEGABYTE, 1)})
             self.give(block)
-            self.assertEqual(by_allocator(memory.current()), {})
+            self.assertEqual(by_allocator(memory.live().current()), {})
 
     def test_what_was_taken_before_is_not_counted(self):
         block = self.take(MEGABYTE)
         with self.memory() as memory:
-            before = memory.totals().unknown_frees
+            before = memory.live().totals().unknown_frees
             self.give(block)
-            self.assertGreater(memory.totals().unknown_frees, before)
+            self.assertGreater(memory.live().totals().unknown_frees, before)
         self.assertEqual(figures_of_library(memory)["allocations"], 0)
 
     def test_stacks_are_python_and_native(self):
         with self.memory() as memory:
             block = self.take(MEGABYTE)
-        (row,) = of_library(memory.leaks())
+        (row,) = of_library(memory.recording.leaks())
         kinds = [frame.kind for frame in row.stack]
         self.assertEqual((row.stack[0].name, row.stack[0].module, kinds[0]), ("take", "blocks.so", "native"))
         names = [frame.name for frame in row.stack if frame.kind == "python"]
         self.assertEqual(names[:2], ["take", "test_stacks_are_python_and_native"])
-        self.assertEqual(row.function, "take")
+        self.assertEqual(row.name, "take")
         self.give(block)
 
     def test_stacks_can_be_of_python_only_and_short(self):
         with self.memory(native=False, depth=2) as memory:
             block = self.take(MEGABYTE)
-        row = memory.leaks().rows[0]
+        row = memory.recording.leaks().rows[0]
         self.assertEqual([frame.kind for frame in row.stack], ["python"] * 2)
         self.assertEqual([frame.name for frame in row.stack], ["take", "test_stacks_can_be_of_python_only_and_short"])
         self.give(block)
@@ -130,14 +130,14 @@ class Figures(MemoryCase):
             blocks = [self.take(5000) for _ in range(50)]
             for block in blocks:
                 self.give(block)
-        temporary = of_library(memory.temporary())
+        temporary = of_library(memory.recording.memory().temporary())
         self.assertEqual(sum(row.blocks for row in temporary) // 10, 10, "about 100: Python takes some in between")
 
     def test_size_classes(self):
         with self.memory() as memory:
-            before = {size.most: size.allocations for size in memory.sizes()}
+            before = {size.most: size.allocations for size in memory.live().sizes()}
             blocks = [self.take(size) for size in (5_000_000,) * 3 + (9_000_000,)]
-            after = {size.most: size for size in memory.sizes()}
+            after = {size.most: size for size in memory.live().sizes()}
         self.assertEqual(after[1 << 23].allocations - before.get(1 << 23, 0), 3)
         self.assertEqual(after[1 << 24].allocations - before.get(1 << 24, 0), 1)
         self.assertEqual(after[1 << 24].live_bytes, 9_000_000)
@@ -149,7 +149,7 @@ class Figures(MemoryCase):
 
         def work():
             blocks.extend(self.take(MEGABYTE) for _ in range(3))
-            self.library.take_elsewhere(pointers, 8, MEGABYTE)
+            self.library.take_in_other_thread(pointers, 8, MEGABYTE)
 
         blocks = []
         with self.memory() as memory:
@@ -158,12 +158,12 @@ class Figures(MemoryCase):
             thread.join()
             blocks.append(self.take(MEGABYTE))
         used = {}
-        for row in of_library(memory.leaks()):
+        for row in of_library(memory.recording.leaks()):
             used[row.thread, row.thread_name] = used.get((row.thread, row.thread_name), 0) + row.bytes
         self.assertEqual(used[threading.get_native_id(), "MainThread"], MEGABYTE)
         self.assertEqual(used[thread.native_id, "worker"], 3 * MEGABYTE)
         self.assertEqual(sum(used.values()), 12 * MEGABYTE, "a thread that Python does not know took the rest")
-        groups = {group.name: group.live_bytes for group in memory.threads()}
+        groups = {group.name: group.live_bytes for group in memory.recording.memory().threads()}
         self.assertGreaterEqual(groups["worker"], 3 * MEGABYTE)
         for block in (*blocks, *pointers):
             self.give(block)
@@ -184,7 +184,7 @@ class PythonAllocators(MemoryCase):
 
         with self.memory(python_allocators=True) as memory:
             kept = make()
-            rows = [row for row in memory.current() if "make" in [frame.name for frame in row.stack]]
+            rows = [row for row in memory.live().current() if "make" in [frame.name for frame in row.stack]]
         objects = sum(row.blocks for row in rows if row.allocator.startswith("PyObject"))
         self.assertGreaterEqual(objects, len(kept))
         self.assertGreaterEqual(sum(row.bytes for row in rows), 16 * len(kept))
@@ -192,8 +192,8 @@ class PythonAllocators(MemoryCase):
     def test_otherwise_only_what_they_lie_in(self):
         with self.memory() as memory:
             kept = [object() for _ in range(100_000)]
-        self.assertEqual({row.allocator for row in memory.leaks() if row.allocator.startswith("Py")}, set())
-        self.assertGreaterEqual(memory.leaks().bytes, 8 * len(kept), "the list")
+        self.assertEqual({row.allocator for row in memory.recording.leaks() if row.allocator.startswith("Py")}, set())
+        self.assertGreaterEqual(memory.recording.leaks().bytes, 8 * len(kept), "the list")
 
     def test_the_traceback_of_an_object(self):
         with self.memory(python_allocators=True):
@@ -216,14 +216,14 @@ class Tags(MemoryCase):
             live = self.tags(memory)
         self.assertEqual(live, {"outer": 5 * MEGABYTE, "inner": 2 * MEGABYTE, None: 8 * MEGABYTE})
         self.assertEqual(self.tags(memory), live)
-        groups = {group.name: group.live_bytes for group in memory.tags()}
+        groups = {group.name: group.live_bytes for group in memory.recording.memory().tags()}
         self.assertGreaterEqual(groups["outer"], 5 * MEGABYTE)
         for block in blocks:
             self.give(block)
 
     def tags(self, memory):
         found = {}
-        for row in of_library(memory.leaks()):
+        for row in of_library(views_of(memory).leaks()):
             found[row.tag] = found.get(row.tag, 0) + row.bytes
         return found
 

@@ -135,7 +135,7 @@ class Said(MemoryCommandCase):
         ]
         options += ["--temporary", "3", "--curve-every", "0.1", "--dump-signal", "USR1", "--dump-at-rss", "100GB"]
         options += [
-            "--memory",
+            "--buffer",
             "1MB",
             "--when-full",
             "drop",

@@ -199,7 +199,7 @@ other.start()
         self.command("report", "-o", page, self.path)
         self.assertTrue(os.path.exists(page))
         said = self.command("diff", "--measure", "peak", "--fail-above", "1000", self.path, self.path, status=1)
-        self.assertRegex(said, f"the gate can't be checked, as .* is incomplete: {SENTENCE}")
+        self.assertRegex(said, f"the gate can't be checked, because .* is incomplete: {SENTENCE}")
         self.assertRegex(self.command("diff", "--measure", "peak", self.path, self.path), SENTENCE)
 
     @unittest.skipUnless(HAS_PYTEST, "pytest is not installed")

@@ -8,8 +8,8 @@ import unittest
 
 import stackweave
 from stackweave import _native
-from stackweave._memory_reading import MemoryReading
-from stackweave._memory_source import MemorySource
+from stackweave._recorders.live_memory import BaseMemoryRecorder
+from stackweave._recorders.memory_source import MemorySource
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
@@ -36,15 +36,15 @@ class Block(ctypes.Structure):
 
 
 LIBRARY = ctypes.CDLL(_native.__file__)
-LIBRARY.stackweave_tell.argtypes = [ctypes.c_uint32, ctypes.POINTER(Block), ctypes.c_void_p]
+LIBRARY.stackweave_record_host_event.argtypes = [ctypes.c_uint32, ctypes.POINTER(Block), ctypes.c_void_p]
 
 
 def tell(what, address=0, size=0, **fields):
     block = Block(size=ctypes.sizeof(Block), address=address, bytes=size, **fields)
-    assert LIBRARY.stackweave_tell(what, ctypes.byref(block), None) == 0
+    assert LIBRARY.stackweave_record_host_event(what, ctypes.byref(block), None) == 0
 
 
-class HostMemory(MemoryReading):
+class HostMemory(BaseMemoryRecorder):
     """Records what hosts tell, and not the process's own memory."""
 
     __slots__ = ()

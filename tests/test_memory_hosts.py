@@ -35,21 +35,21 @@ def build(name):
 
 def load(path):
     host = ctypes.CDLL(path)
-    host.device_take.argtypes = host.device_open.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
-    host.device_close.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
-    host.device_give.argtypes = [ctypes.c_uint64, ctypes.c_int64]
+    host.device_allocate.argtypes = host.device_reserve.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
+    host.device_release.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
+    host.device_free.argtypes = [ctypes.c_uint64, ctypes.c_int64]
     host.join.argtypes = [ctypes.c_void_p]
     return host
 
 
 def work(host):
-    host.device_open(0x10_0000, 1 << 20, 0)
+    host.device_reserve(0x10_0000, 1 << 20, 0)
     for number in range(100):
-        host.device_take(0x10_0000 + 64 * number, 64, 0)
-    host.device_take(0x10_0000, 4096, 1)
+        host.device_allocate(0x10_0000 + 64 * number, 64, 0)
+    host.device_allocate(0x10_0000, 4096, 1)
     for number in range(60):
-        host.device_give(0x10_0000 + 64 * number, 0)
-    host.device_close(0x20_0000, 4096, 0)
+        host.device_free(0x10_0000 + 64 * number, 0)
+    host.device_release(0x20_0000, 4096, 0)
 
 
 @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
@@ -63,7 +63,7 @@ class Hosts(RecordingCase):
         self.assertEqual(memory.totals(device=1).live_bytes, 4096)
         (row,) = memory.leaks(device=0).rows
         names = [frame.name for frame in row.stack]
-        self.assertEqual(names[0], "device_take", "from the function that told on")
+        self.assertEqual(names[0], "device_allocate", "from the function that told on")
         self.assertIn("work", names)
 
     def test_a_host_that_was_there_before_is_recorded(self):

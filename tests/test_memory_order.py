@@ -20,9 +20,19 @@ class Order(MemoryCase):
                     # Larger than what it takes to ask: the peak stays where it is.
                     blocks = [self.take(50 * MEGABYTE) for _ in range(4)]
                 self.give(blocks.pop())
-                live = [self.rows(usage) for usage in (memory.peak(), memory.leaks(), memory.temporary())]
+                live = [
+                    self.rows(usage)
+                    for usage in (memory.live().peak(), memory.live().leaks(), memory.live().temporary())
+                ]
                 memory.stop()
-                read = [self.rows(usage) for usage in (memory.peak(), memory.leaks(), memory.temporary())]
+                read = [
+                    self.rows(usage)
+                    for usage in (
+                        memory.recording.peak(),
+                        memory.recording.leaks(),
+                        memory.recording.memory().temporary(),
+                    )
+                ]
                 self.assertEqual(read, live)
                 self.assertEqual(live[1][0][:2], (150 * MEGABYTE, 3))
                 opened = stackweave.open(self.path).memory()
@@ -40,7 +50,7 @@ class Order(MemoryCase):
             with self.subTest(**options), self.memory(**options) as memory:
                 block = self.take(MEGABYTE)
                 path = os.path.join(self.folder, "now.folded")
-                memory.export(path, measure="live", overwrite=True)
+                memory.recording.export(path, measure="live", overwrite=True)
                 with open(path) as file:
                     lines = [line for line in file if "test_a_recording_can_be_exported_before_its_end" in line]
                 self.assertGreaterEqual(sum(int(line.split()[-1]) for line in lines), MEGABYTE)
@@ -49,7 +59,7 @@ class Order(MemoryCase):
     def test_it_can_be_exported_after_its_end(self):
         with self.memory() as memory:
             self.give(self.take(MEGABYTE))
-        path = memory.export(os.path.join(self.folder, "peak.svg"))
+        path = memory.recording.export(os.path.join(self.folder, "peak.svg"))
         with open(path) as file:
             self.assertIn("test_it_can_be_exported_after_its_end", file.read())
 
@@ -57,11 +67,13 @@ class Order(MemoryCase):
         with self.memory() as memory:
             blocks = [self.take(MEGABYTE) for _ in range(3)]
             self.give(blocks.pop())
-        head, _ = report(memory.export(os.path.join(self.folder, "memory.html")))
+        head, _ = report(memory.recording.export(os.path.join(self.folder, "memory.html")))
         totals = {}
         for tree in head["trees"]:
             totals[tree["measure"]] = totals.get(tree["measure"], 0) + tree["total"]
-        self.assertEqual((totals["peak"], totals["live"]), (memory.peak().bytes, memory.leaks().bytes))
+        self.assertEqual(
+            (totals["peak"], totals["live"]), (memory.recording.peak().bytes, memory.recording.leaks().bytes)
+        )
         self.assertEqual(head["memory"]["devices"][0]["peak"]["bytes"], totals["peak"])
         for block in blocks:
             self.give(block)
@@ -70,7 +82,7 @@ class Order(MemoryCase):
         for number in range(20):
             with self.memory() as memory:
                 block = self.take(MEGABYTE + number)
-            self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE + number)
+            self.assertEqual(bytes_of_library(memory.recording.leaks()), MEGABYTE + number)
             self.give(block)
 
     def test_there_is_one_at_a_time(self):
@@ -93,10 +105,10 @@ class Order(MemoryCase):
 
     def test_what_is_asked_before_the_start_is_an_error(self):
         memory = self.memory()
-        for question in (memory.peak, memory.leaks, memory.totals, memory.timeline, memory.recorder_stats):
-            with self.assertRaises(stackweave.StackweaveError):
+        for question in (memory.live, lambda: memory.recording, memory.recorder_stats):
+            with self.assertRaises(stackweave.StateError):
                 question()
-        self.assertEqual(repr(memory), f"<stackweave.Memory {self.path!r}, new>")
+        self.assertEqual(repr(memory), f"<stackweave.MemoryRecorder {self.path!r}, new>")
 
     def test_a_pause(self):
         with self.memory() as memory:
@@ -104,10 +116,10 @@ class Order(MemoryCase):
             memory.pause()
             self.assertEqual(memory.state, "paused")
             second = self.take(2 * MEGABYTE)
-            self.assertEqual(bytes_of_library(memory.current()), MEGABYTE)
+            self.assertEqual(bytes_of_library(memory.live().current()), MEGABYTE)
             memory.resume()
             third = self.take(4 * MEGABYTE)
-        self.assertEqual(bytes_of_library(memory.leaks()), 5 * MEGABYTE)
+        self.assertEqual(bytes_of_library(memory.recording.leaks()), 5 * MEGABYTE)
         for block in (first, second, third):
             self.give(block)
 
@@ -116,7 +128,7 @@ class Order(MemoryCase):
         block = self.take(MEGABYTE)
         memory.pause()
         memory.stop()
-        self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE)
+        self.assertEqual(bytes_of_library(memory.recording.leaks()), MEGABYTE)
         self.give(block)
 
     def test_a_trace_at_the_same_time(self):
@@ -126,8 +138,8 @@ class Order(MemoryCase):
         traced = os.path.join(self.folder, "trace.swv")
         with self.memory() as memory, stackweave.trace(traced) as trace:
             block = work()
-        self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE)
-        self.assertEqual({row.function.rpartition(".")[2]: row.calls for row in trace.top(all=True)}["work"], 1)
+        self.assertEqual(bytes_of_library(memory.recording.leaks()), MEGABYTE)
+        self.assertEqual({row.name.rpartition(".")[2]: row.calls for row in trace.recording.top(all=True)}["work"], 1)
         self.give(block)
 
     def test_a_file_that_is_there_stays(self):
@@ -145,7 +157,7 @@ class Order(MemoryCase):
         with self.memory() as memory:
             with stackweave.span("step"):
                 stackweave.counter("loss", 1.0)
-        names = {event.name for event in memory.events() if event.role in ("begin", "counter")}
+        names = {event.name for event in memory.recording.events() if event.role in ("begin", "counter")}
         self.assertLessEqual({"step", "loss"}, names)
 
     def test_the_recorder_tells_what_it_sees(self):
@@ -160,12 +172,12 @@ class Order(MemoryCase):
     def test_looking_up_names_is_not_the_programs(self):
         script = """
 import json
-with memory() as recording:
+with memory() as recorder:
     take(1_000_000)
     for _ in range(3):
-        str(recording.peak())
-    print({group.name for group in recording.threads()})
-    print(any(frame.name == "__GI___realpath" for row in recording.current() for frame in row.stack))
+        str(recorder.live().peak())
+    print({group.name for group in recorder.live().threads()})
+    print(any(frame.name == "__GI___realpath" for row in recorder.live().current() for frame in row.stack))
 """
         self.assertEqual(self.run_program(script), "{'MainThread'}\nFalse\n")
 
@@ -177,7 +189,7 @@ with memory() as recording:
                 memory.instant("x")
                 memory.flush()
             self.give(block)
-        points = memory.timeline()
+        points = memory.recording.memory().timeline()
         self.assertEqual(points, sorted(points, key=lambda point: point[0]))
         self.assertGreaterEqual(max(heap or 0 for _, _, heap in points), 50 * MEGABYTE)
         self.assertGreater(max(rss or 0 for _, rss, _ in points), MEGABYTE)
@@ -186,9 +198,15 @@ with memory() as recording:
         with self.memory(free_stacks=True) as memory:
             block = self.take(1_234_567)
             self.give(block)
-        taken = [event for event in memory.events() if event.role == "allocate" and event.values["size"] == 1_234_567]
+        taken = [
+            event
+            for event in memory.recording.events()
+            if event.role == "allocate" and event.values["size"] == 1_234_567
+        ]
         self.assertEqual([(event.kind, int(event.values["address"])) for event in taken], [("malloc", block)])
-        freed = [event for event in memory.events() if event.role == "free" and event.values["address"] == block]
+        freed = [
+            event for event in memory.recording.events() if event.role == "free" and event.values["address"] == block
+        ]
         self.assertIn("give", [frame.name for frame in freed[-1].stack])
 
     def test_the_history_as_a_table(self):
@@ -244,7 +262,7 @@ with memory() as recording:
             dive(200)
         for block in kept:
             self.give(block)
-        table, stacks = memory.to_arrow(), memory.memory().stacks_to_arrow()
+        table, stacks = memory.recording.to_arrow(), memory.memory().stacks_to_arrow()
         rows = [row for row in table.to_pylist() if row["size"] == 10_000]
         self.assertEqual(len({row["stack"] for row in rows}), 201)
         # As texts they would take the square of the depth: 200 * 200 / 2 frames and more.
@@ -256,7 +274,7 @@ with memory() as recording:
         with self.memory(mode="aggregate") as memory:
             pass
         try:
-            memory.to_arrow()
+            memory.recording.to_arrow()
         except stackweave.StackweaveError as error:
             self.assertRegex(str(error), "has no history: figures for each stack only|needs pyarrow")
         else:
@@ -265,7 +283,7 @@ with memory() as recording:
     def test_sampled_figures_are_estimates(self):
         with self.memory(mode="sampled", sample_every="100kB") as memory:
             blocks = [self.take(10_000) for _ in range(10_000)]
-        leaks = memory.leaks()
+        leaks = memory.recording.leaks()
         self.assertTrue(leaks.is_estimate)
         self.assertAlmostEqual(bytes_of_library(leaks) / 1e8, 1, delta=0.2)
         self.assertAlmostEqual(figures_of_library(memory)["live_blocks"] / 1e4, 1, delta=0.2)

@@ -82,7 +82,7 @@ with memory(mode=sys.argv[3]) as recording:
         child = os.fork()
         if child == 0:
             take({MEGABYTE})
-            os._exit(7 if recording.current().bytes >= {MEGABYTE} else 1)
+            os._exit(7 if recording.live().current().bytes >= {MEGABYTE} else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     finished.append(True)
     for thread in threads:
@@ -217,7 +217,7 @@ import stackweave, sys
 {self.CHILD.strip().replace("kept =", "before =")}
 with stackweave.memory.from_environment(native=False) as memory:
     kept = library.take({7 * MEGABYTE})
-    print(memory.leaks().rows[0].bytes)
+    print(memory.live().leaks().rows[0].bytes)
 """
         script = f"""
 import subprocess
@@ -359,7 +359,7 @@ deadline = time.monotonic() + 60
 while not before and time.monotonic() < deadline:
     time.sleep(0.01)
 while True:
-    recording.current()
+    recording.live().current()
     try:
         if stackweave.open(sys.argv[1]).memory().leaks().bytes >= {MEGABYTE}:
             break

@@ -232,16 +232,16 @@ def recorded():
     def test_a_limit_of_a_recording_that_the_test_has_ended_is_not_kept(self):
         shown = self.pytest(
             """
-from stackweave._memory import current_recording
+from stackweave._recorders.memory import current_recorder
 
 @pytest.mark.stackweave_limit("1 MB")
 def test_stops():
-    current_recording().stop()
+    current_recorder().stop()
     bytearray(50_000_000)
 
 @pytest.mark.stackweave_leaks("1 MB")
 def test_pauses():
-    current_recording().pause()
+    current_recorder().pause()
 """,
             failed=2,
         )
@@ -251,9 +251,9 @@ def test_pauses():
     def test_a_limit_of_a_recording_that_lost_events_is_not_kept(self):
         shown = self.pytest(
             """
-import stackweave._memory as memory
-stop = memory.Memory.stop
-memory.Memory.stop = lambda self: stop(self)._replace(lost={"no memory": 3})
+import stackweave._recorders.memory as memory
+stop = memory.MemoryRecorder.stop
+memory.MemoryRecorder.stop = lambda self: stop(self)._replace(lost={"no memory": 3})
 
 @pytest.mark.stackweave_limit("1 GB")
 def test_measures():

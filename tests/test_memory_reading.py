@@ -23,7 +23,7 @@ class Reading(unittest.TestCase):
 
     def record(self):
         """One block that is given back, one that is not, and one that takes the place of a block."""
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             recording.allocation(0x1000, 100)
             recording.instant("between")
             recording.allocation(0x2000, 1000)
@@ -116,7 +116,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(opened.tree(measure="peak").measure, "peak")
 
     def test_a_recording_without_memory_has_nothing(self):
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             recording.begin("span")
             recording.end()
         told = stackweave.open(self.path).memory()

@@ -3,8 +3,8 @@
 import unittest
 
 import stackweave
-from stackweave._memory_views import MemoryViews
-from stackweave._native import _rebuild_frame, seen_frames
+from stackweave._native import _rebuild_frame, visible_frames
+from stackweave._reading.memory_views import MemoryViews
 from stackweave._sizes import count_text, duration_text, size_text
 from tests.support import run_on_oldest_and_newest
 
@@ -77,10 +77,10 @@ class Rows(unittest.TestCase):
 
     def test_a_row_says_who_and_where(self):
         first, second, _third, last = Views(ROWS).peak()
-        self.assertEqual((first.function, first.frame, first.allocator, first.tag), ("inflate", C, "malloc", None))
-        self.assertEqual((second.function, second.tag, second.blocks), ("parse", "warm", 1))
+        self.assertEqual((first.name, first.frame, first.allocator, first.tag), ("inflate", C, "malloc", None))
+        self.assertEqual((second.name, second.tag, second.blocks), ("parse", "warm", 1))
         self.assertEqual(second.stack, (PARSE, LOAD_AGAIN, MAIN))
-        self.assertEqual((last.function, last.frame, last.stack, last.thread_name), (None, None, (), "worker"))
+        self.assertEqual((last.name, last.frame, last.stack, last.thread_name), (None, None, (), "worker"))
 
     def test_frames_of_the_interpreter_say_nothing(self):
         hidden = [
@@ -94,7 +94,7 @@ class Rows(unittest.TestCase):
             frame("start", 1, stackweave.__file__),
         ]
         seen = [C, native("strdup", "libc.so.6"), PARSE, frame("get", 3, "/usr/lib/python3.12/json/decoder.py")]
-        self.assertEqual(list(seen_frames([*hidden, *seen])), seen)
+        self.assertEqual(list(visible_frames([*hidden, *seen])), seen)
 
     def test_devices_are_told_apart(self):
         views = Views(ROWS)
@@ -106,7 +106,7 @@ class Rows(unittest.TestCase):
 
 class Functions(unittest.TestCase):
     def test_top_counts_what_functions_take_themselves_and_with_others(self):
-        top = {cost.function: (cost.own, cost.total, cost.blocks) for cost in Views(ROWS).peak().top()}
+        top = {cost.name: (cost.self, cost.total, cost.blocks) for cost in Views(ROWS).peak().top()}
         self.assertEqual(
             top,
             {
@@ -118,19 +118,19 @@ class Functions(unittest.TestCase):
             },
         )
         first = Views(ROWS).peak().top(1)[0]
-        self.assertEqual((first.function, first.file, first.line), ("inflate", "libz.so.1", None))
+        self.assertEqual((first.name, first.filename, first.lineno), ("inflate", "libz.so.1", None))
 
     def test_a_recursion_counts_once(self):
         stack = Stack(PARSE, frame("parse", 11), frame("parse", 12), MAIN)
-        top = {cost.function: cost.total for cost in Views([row(stack, 0, 0, 1, 100)]).peak().top()}
+        top = {cost.name: cost.total for cost in Views([row(stack, 0, 0, 1, 100)]).peak().top()}
         self.assertEqual(top, {"parse": 100, "<module>": 100})
 
     def test_the_tree_adds_up(self):
         tree = Views(ROWS).peak().tree()
-        self.assertEqual((tree.function, tree.total, tree.self, tree.blocks, tree.measure), (None, 1000, 50, 5, "peak"))
+        self.assertEqual((tree.name, tree.total, tree.self, tree.blocks, tree.measure), (None, 1000, 50, 5, "peak"))
         (main,) = tree.children
-        self.assertEqual((main.function, main.total, main.self, main.line), ("<module>", 950, 50, 30))
-        self.assertEqual([(child.line, child.total) for child in main.children], [(20, 600), (21, 300)])
+        self.assertEqual((main.name, main.total, main.self, main.lineno), ("<module>", 950, 50, 30))
+        self.assertEqual([(child.lineno, child.total) for child in main.children], [(20, 600), (21, 300)])
         for node in (tree, main, *main.children):
             self.assertEqual(node.total, node.self + sum(child.total for child in node.children))
         shown = str(tree).splitlines()
@@ -155,7 +155,7 @@ class Text(unittest.TestCase):
             str(Views(ROWS).peak()),
             """\
 peak: 1000 B in 5 blocks, 1.50 s after the start
-     bytes   share     blocks  where
+     bytes   share     blocks  allocated by
      600 B   60.0%          2  inflate  [libz.so.1]  (thread MainThread)
                                by parse  app.py:10
                                by load  app.py:20
@@ -172,11 +172,11 @@ peak: 1000 B in 5 blocks, 1.50 s after the start
             Views(ROWS[:3]).peak().table(limit=1, depth=2),
             """\
 peak: 950 B in 4 blocks, 1.50 s after the start
-     bytes   share     blocks  where
+     bytes   share     blocks  allocated by
      600 B   63.2%          2  inflate  [libz.so.1]
                                by parse  app.py:10
                                and 2 more callers
-     350 B in 2 more places""",
+     350 B in 2 more stacks""",
         )
 
     def test_stacks_that_look_the_same_are_one(self):

@@ -81,7 +81,7 @@ print(text)
         self.assertRegex(shown, r"(?m)^Out\[2\]: 5$")
         self.assertRegex(shown, rf"(?m)^\d+ calls in \d+ ms, recorded in {re.escape(self.path)}$")
         self.assertRegex(shown, r"(?m) +5  work  In \[1\]:1$")
-        calls = {row.function: row.calls for row in stackweave.open(self.path).top()}
+        calls = {row.name: row.calls for row in stackweave.open(self.path).top()}
         self.assertEqual(calls["work"], 5)
         self.assertFalse({name for name in calls if "run_cell" in name or "run_code" in name}, "who runs the cell")
 
@@ -134,7 +134,7 @@ print(type(result.error_in_exec).__name__, "work" in text, "KeyboardInterrupt" i
 """
         )
         self.assertEqual(shown, "KeyboardInterrupt True True\n")
-        self.assertIn("work", [row.function for row in stackweave.open(self.path).top()])
+        self.assertIn("work", [row.name for row in stackweave.open(self.path).top()])
 
     def test_a_statement(self):
         shown = self.shell(
@@ -163,7 +163,7 @@ print(result.result, result.error_in_exec)
 """
         )
         self.assertEqual(shown, "0.01 None\n")
-        self.assertIn("wait", [row.function for row in stackweave.open(self.path).top(measure="time")])
+        self.assertIn("wait", [row.name for row in stackweave.open(self.path).top(measure="time")])
 
     def test_memory_begins_in_the_cell(self):
         self.shell(
@@ -179,7 +179,7 @@ assert result.success, text
         names = []
         while node.children:
             node = max(node.children, key=lambda each: each.total)
-            names.append(node.function)
+            names.append(node.name)
         self.assertEqual(names[:2], ["<module>", "take"])
 
     def test_a_notebook_gets_the_page_and_a_table(self):
@@ -280,7 +280,7 @@ with contextlib.redirect_stderr(sys.stdout):
                 "--colour",
                 "what is 'work()' in its line",
                 "--depth",
-                "notes.txt is there already, and is no recording",
+                "notes.txt exists and is not a recording",
                 "--limit",
                 "--live",
                 "--sample must be a size",
@@ -342,9 +342,9 @@ import os, stackweave, tempfile
 with tempfile.TemporaryDirectory() as folder:
     with stackweave.trace(os.path.join(folder, "a.swv")) as trace:
         sorted([2, 1], key=lambda each: each)
-    trace.show()
+    trace.recording.show()
 """
         )
         self.assertRegex(
-            shown, r"(?m)^\d+ calls in \d+ ms\n +own +total +calls  function\n(.*\n)* +[\d.]+ .* 2  <lambda>"
+            shown, r"(?m)^\d+ calls in \d+ ms\n +self +total +calls  function\n(.*\n)* +[\d.]+ .* 2  <lambda>"
         )

@@ -29,7 +29,7 @@ class StartTest(RecordingCase):
         self.addCleanup(sys.setprofile, None)
 
     def make_old(self):
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             recording.instant("old")
         with open(self.path, "rb") as file:
             return file.read()
@@ -57,13 +57,13 @@ class StartTest(RecordingCase):
             self.skipTest("devices can't be made here")
         self.refused_start(device)
         self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
-        with stackweave.Recording(device) as recording:
+        with stackweave.Recorder(device) as recording:
             recording.instant("gone")
         recording._discard()
         self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
 
     def test_a_recording_that_is_discarded_removes_only_its_own_file(self):
-        recording = stackweave.Recording(self.path).start()
+        recording = stackweave.Recorder(self.path).start()
         os.rename(self.path, self.path + ".moved")
         with open(self.path, "w") as file:
             file.write("theirs")
@@ -74,27 +74,27 @@ class StartTest(RecordingCase):
     def test_what_names_a_recording_is_not_in_it(self):
         with stackweave.trace(self.path, c_calls=True) as trace:
             len("")
-        names = {row.function for row in trace.top(100, all=True)}
+        names = {row.name for row in trace.recording.top(100, all=True)}
         self.assertIn("builtins.len", names)
         self.assertFalse([name for name in names if "publish" in name], names)
 
     def test_files_are_their_owners_only(self):
         old = os.umask(0)
         self.addCleanup(os.umask, old)
-        with stackweave.Recording(self.path) as recording:
-            recording.instant("one")
+        with stackweave.Recorder(self.path) as recorder:
+            recorder.instant("one")
         exported = os.path.join(self.folder, "out.json")
-        recording.export(exported)
-        ring = stackweave.Recording(os.path.join(self.folder, "ring.swv"), ring="1MB")
+        recorder.recording.export(exported)
+        ring = stackweave.Recorder(os.path.join(self.folder, "ring.swv"), ring="1MB")
         with ring:
             ring.instant("two")
         self.assertEqual([mode_of(path) for path in (self.path, exported, ring.path)], [0o600] * 3)
         os.chmod(exported, 0o640)
-        recording.export(exported, overwrite=True)
+        recorder.recording.export(exported, overwrite=True)
         self.assertEqual(mode_of(exported), 0o640)
 
     def test_two_rings_with_one_path(self):
-        rings = [stackweave.Recording(self.path, ring="1MB").start() for _ in range(2)]
+        rings = [stackweave.Recorder(self.path, ring="1MB").start() for _ in range(2)]
         for number, ring in enumerate(rings):
             ring.instant(f"of ring {number}")
         paths = [ring.stop().path for ring in rings]
@@ -118,7 +118,7 @@ class StartTest(RecordingCase):
 class ExportTest(RecordingCase):
     def setUp(self):
         super().setUp()
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             recording.instant("one")
         self.recording = stackweave.open(self.path)
 
@@ -167,19 +167,19 @@ class ExportTest(RecordingCase):
             _native.write_output(target, b"two", overwrite=False)
         _native.copy_to_output(self.path, target, overwrite=True)
         self.assertEqual(os.path.getsize(target), os.path.getsize(self.path))
-        self.assertEqual(_native.free_name(target), target + "-2")
+        self.assertEqual(_native.unused_path(target), target + "-2")
 
 
 class RunTest(RecordingCase):
     def test_only_recordings_of_the_run_are_removed(self):
         stem = self.path.removesuffix(".swv")
         others = [f"{stem}.99.swv", f"{stem}.98.swv"]
-        with stackweave.Recording(others[0]) as other:
+        with stackweave.Recorder(others[0]) as other:
             other.instant("of another run")
         with open(others[1], "w") as file:
             file.write("no recording")
         _native.remove_recordings_of_run(others[1])
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recording:
             recording.instant("parent")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the thread that writes
@@ -189,7 +189,7 @@ class RunTest(RecordingCase):
                 recording.stop()
                 os._exit(0)
             os.waitpid(child, 0)
-        self.assertEqual(_native.others_of_same_run(self.path), [f"{stem}.{child}.swv"])
+        self.assertEqual(_native.other_recordings_of_run(self.path), [f"{stem}.{child}.swv"])
         _native.remove_recordings_of_run(self.path)
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(map(os.path.basename, others)))
 
@@ -201,7 +201,7 @@ class ChildTest(CommandCase):
         code = """
 import os, sys, warnings, stackweave
 os.mkdir("inner")
-recording = stackweave.Recording("inner/out.swv").start()
+recording = stackweave.Recorder("inner/out.swv").start()
 recording.instant("parent")
 os.rename("inner", "moved")
 if os.fork() == 0:
@@ -255,14 +255,14 @@ print(recording.state, recording._unrecorded_children())
 
 
 class CommandTest(CommandCase):
-    name = "run"
+    name = "record"
 
     def test_a_name_that_nobody_has_chosen_gets_a_number(self):
         self.write("train.py", "print('ran')\n")
         # A process of a container has the same number each time.
         code = "import os; os.getpid = lambda: 1\nfrom stackweave.__main__ import main\nmain()"
         for _ in range(3):
-            status, output, errors = self.run_in(self.folder, [PYTHON, "-c", code, "run", "train.py"])
+            status, output, errors = self.run_in(self.folder, [PYTHON, "-c", code, "record", "train.py"])
             self.assertEqual((status, output), (0, b"ran\n"), errors)
         self.assertEqual(sorted(os.listdir(self.folder)), ["train.1-2.swv", "train.1-3.swv", "train.1.swv", "train.py"])
         self.assertIn(b"train.1-3.swv", errors)
@@ -271,7 +271,7 @@ class CommandTest(CommandCase):
         self.write("train.py", "print('ran')\n")
         status, output, errors = self.run_in(self.folder, [*self.command, "-o", "-", "train.py"])
         self.assertEqual((status, output), (2, b""))
-        self.assertEqual(errors, b"stackweave run: standard output is for the program: name a file with -o\n")
+        self.assertEqual(errors, b"stackweave record: standard output is for the program: name a file with -o\n")
         self.assertEqual(os.listdir(self.folder), ["train.py"])
 
     def test_a_program_that_is_not_there_leaves_no_recording(self):

@@ -102,7 +102,7 @@ with stackweave.trace(sys.argv[1]):
 with stackweave.memory(sys.argv[1] + ".memory"):
     for name in [name for name in sys.modules if name.startswith("stackweave._") and name != "stackweave._native"]:
         del sys.modules[name]
-    from stackweave._record import Record
+    from stackweave._recorders.combined import Record
     assert Record is not stackweave.record
     assert Record(sys.argv[1] + ".copy", if_busy="skip").start().state == "skipped"
 """
@@ -128,7 +128,7 @@ class Statistics(unittest.TestCase):
     def test_the_parts_are_there(self):
         stats = stackweave.stats()
         self.assertEqual(list(stats), ["captures", "unwind", "python", "stacks", "symbolizer", "answers", "errors"])
-        self.assertIn(stats["unwind"]["unload_watch"], ("counters", "asks the loader", "never unloads"))
+        self.assertIn(stats["unwind"]["unload_watch"], ("counters", "queries the loader", "never unloads"))
 
     def test_an_unknown_mode_of_resolving_is_an_error_of_the_package(self):
         script = """

@@ -8,7 +8,7 @@ import stackweave
 from tests.command_support import CommandCase
 from tests.support import PYTHON
 
-COMMANDS = ("trace", "memory", "run", "dynamo")
+COMMANDS = ("trace", "memory", "record", "dynamo")
 HAS_LAZY_IMPORTS = hasattr(sys, "set_lazy_imports")
 #: Modules that no program can have its own of, and those that every program finds loaded.
 FIXED = "import sys; print(*sys.builtin_module_names, *(name.partition('.')[0] for name in sys.modules))"
@@ -117,7 +117,7 @@ class NoImports(ModulesCase):
     """What is printed at the end is all there, where nothing can be imported any more."""
 
     def assert_whole(self, command, errors):
-        expected = {"trace": "100 calls", "memory": "peak ", "run": "100 calls", "dynamo": "nothing was compiled"}
+        expected = {"trace": "100 calls", "memory": "peak ", "record": "100 calls", "dynamo": "nothing was compiled"}
         lines = errors.splitlines()
         self.assertTrue(all(line.startswith("stackweave: ") for line in lines), errors)
         self.assertIn(expected[command].split()[-1], lines[0])

@@ -61,7 +61,7 @@ ENDS = {"ends": "", "exits": "sys.exit(3)", "fails": "1 / 0", "interrupted": "ra
 
 class StackCase(CommandCase):
     maxDiff = None
-    name = "run"
+    name = "record"
 
     def assert_as_plain(self, commands, arguments, text=""):
         plain = self.run_in(self.folder, [PYTHON, *arguments], text)
@@ -75,7 +75,7 @@ class StackCase(CommandCase):
         """As a file, a module, a text and standard input."""
         self.write("program.py", code)
         for arguments in (["program.py"], ["-m", "program"], ["-c", code], ["-"]):
-            self.assert_as_plain(["run"], arguments, code if arguments == ["-"] else "")
+            self.assert_as_plain(["record"], arguments, code if arguments == ["-"] else "")
 
 
 class Recursion(StackCase):
@@ -94,7 +94,7 @@ class Recursion(StackCase):
             "import sys, atexit\nsys.setrecursionlimit(5000)\natexit.register(lambda: print(sys.getrecursionlimit()))"
         )
         self.write("program.py", code)
-        self.assert_as_plain(["trace", "memory", "run"], ["program.py"])
+        self.assert_as_plain(["trace", "memory", "record"], ["program.py"])
 
 
 class Below(StackCase):

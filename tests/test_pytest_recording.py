@@ -54,7 +54,7 @@ class TestRecordings(RecordingCase):
 
     def calls(self, name):
         """By the name alone: before 3.11 the class is not known."""
-        return {row.function.rpartition(".")[2]: row.calls for row in self.opened(name).top(measure="time")}
+        return {row.name.rpartition(".")[2]: row.calls for row in self.opened(name).top(measure="time")}
 
     def test_each_test_has_a_recording(self):
         shown = self.pytest(
@@ -120,7 +120,7 @@ def test_large():
         tree = self.opened("test_shop--test_large.swv", "kept").tree(measure="peak")
         largest = max(tree.children, key=lambda each: each.total)
         self.assertEqual(largest.function, "test_large", "stacks begin in the test")
-        shown = self.pytest(code, "-o", "stackweave=run", "-k", "large")
+        shown = self.pytest(code, "-o", "stackweave=record", "-k", "large")
         self.assertEqual(self.files(), ["test_shop--test_large.swv"])
         self.assertEqual(self.calls("test_shop--test_large.swv"), {"test_large": 1})
         self.assertGreater(self.opened("test_shop--test_large.swv").memory().peak().bytes, 8_500_000)
@@ -182,7 +182,7 @@ def test_cuts_it():
 def test_other():
     square(1)
 """,
-            "--stackweave=run",
+            "--stackweave=record",
         )
         self.assertIn("2 passed", shown)
         self.assertRegex(shown, r"not recorded, because its recording can't be read: .*: test_shop\.py::test_cuts_it\n")
@@ -238,7 +238,7 @@ async def test_waits():
 def test_own(tmp_path):
     with stackweave.trace(tmp_path / "own.swv") as trace:
         total([1, 2])
-    assert {row.function: row.calls for row in trace.top()}["square"] == 2
+    assert {row.name: row.calls for row in trace.top()}["square"] == 2
 
 @pytest.fixture(scope="module")
 def around(tmp_path_factory):
@@ -255,7 +255,8 @@ def test_later():
         )
         self.assertIn("not recorded, because it records itself: test_shop.py::test_own\n", shown)
         self.assertRegex(
-            shown, r"not recorded, because <stackweave\.Trace .*> is on: test_shop\.py::test_inside and 1 more\n"
+            shown,
+            r"not recorded, because <stackweave\.TraceRecorder .*> is on: test_shop\.py::test_inside and 1 more\n",
         )
         self.assertEqual(self.files(), [])
 
@@ -272,7 +273,7 @@ def test_free():
         self.assertIn("not recorded, because its mark records its memory: test_shop.py::test_limited\n", shown)
         self.assertIn("1 MB are allowed", shown)
         self.assertEqual(self.files(), ["test_shop--test_free.swv"])
-        shown = self.pytest(code, "--stackweave=run", status=1)
+        shown = self.pytest(code, "--stackweave=record", status=1)
         self.assertIn("1 MB are allowed", shown)
         self.assertIn("test_limited", self.calls("test_shop--test_limited.swv"), "calls can be recorded all the same")
 
@@ -283,8 +284,8 @@ def test_free():
         search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TOOLS]))
         for arguments, sentence in (
             (
-                ["--stackweave=run", "--stackweave-memory"],
-                "--stackweave=run and --stackweave-memory both record memory",
+                ["--stackweave=record", "--stackweave-memory"],
+                "--stackweave=record and --stackweave-memory both record memory",
             ),
             (["-o", "stackweave=sleep"], "stackweave must be trace, memory or run, but is 'sleep'"),
         ):

@@ -75,7 +75,7 @@ class RecordedPytest(CommandCase):
             self.assertIn("1 failed, 2 passed, 1 skipped in TIME", plain[1])
             self.assertIn("plugins: ", plain[1])
             self.assertIn("stackweave", plain[1].partition("plugins: ")[2].partition("\n")[0])
-            for command in ("trace", "memory", "run"):
+            for command in ("trace", "memory", "record"):
                 with self.subTest(configuration=name, command=command):
                     path = os.path.join(self.folder, f"{name}.{command}.swv")
                     self.assertEqual(self.ended("-m", "stackweave", command, "-o", path), plain)
@@ -87,4 +87,4 @@ class RecordedPytest(CommandCase):
             self.assertEqual(plain[0], 1, plain)
             with self.subTest(options=options):
                 path = os.path.join(self.folder, f"{len(options)}.swv")
-                self.assertEqual(self.ended(*options, "-m", "stackweave", "run", "-o", path), plain)
+                self.assertEqual(self.ended(*options, "-m", "stackweave", "record", "-o", path), plain)

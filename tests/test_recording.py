@@ -26,20 +26,20 @@ class Unprintable:
 
 class Feeding(RecordingCase):
     def test_each_call_is_an_event(self):
-        with self.recording() as recording:
-            recording.begin("outer")
-            recording.counter("queue", 3)
-            recording.counter("queue", 2.5)
-            with recording.span("inner") as span:
+        with self.recording() as recorder:
+            recorder.begin("outer")
+            recorder.counter("queue", 3)
+            recorder.counter("queue", 2.5)
+            with recorder.span("inner") as span:
                 self.assertIsInstance(span, stackweave.Span)
-                recording.instant("tick", stack=False)
-            recording.end()
-            recording.allocation(0x7F0000001000, 4096, stack=False)
-            recording.free(0x7F0000001000)
-            recording.traceback(weight=-3)
-            recording.free(2**64 - 1)
+                recorder.instant("tick", stack=False)
+            recorder.end()
+            recorder.allocation(0x7F0000001000, 4096, stack=False)
+            recorder.free(0x7F0000001000)
+            recorder.traceback(weight=-3)
+            recorder.free(2**64 - 1)
         self.assertEqual(
-            told(recording.events()),
+            told(recorder.recording.events()),
             [
                 ("begin", "outer"),
                 ("counter", "queue", 3.0),
@@ -65,17 +65,17 @@ class Feeding(RecordingCase):
         self.assertEqual(stackweave.open(self.path).info()["events"], 2)
 
     def test_stacks_are_those_of_the_caller(self):
-        def leaf(recording):
-            recording.instant("here")
-            with recording.span("in", stack=True):
-                recording.allocation(16, 8)
-                recording.traceback()
+        def leaf(recorder):
+            recorder.instant("here")
+            with recorder.span("in", stack=True):
+                recorder.allocation(16, 8)
+                recorder.traceback()
 
-        with self.recording() as recording:
-            leaf(recording)
-            recording.traceback(stackweave.capture(native=False), weight=2)
+        with self.recording() as recorder:
+            leaf(recorder)
+            recorder.traceback(stackweave.capture(native=False), weight=2)
         name = self._testMethodName
-        for event in list(recording.events()):
+        for event in list(recorder.recording.events()):
             if event.role == "end":
                 self.assertEqual(event.stack, ())
             elif event.values.get("weight") == 2:
@@ -86,11 +86,11 @@ class Feeding(RecordingCase):
                 self.assertEqual(event.stack[-1].kind, "native")
 
     def test_lines_and_files_are_recorded(self):
-        with self.recording() as recording:
-            recording.instant("here")
+        with self.recording() as recorder:
+            recorder.instant("here")
             line = sys._getframe().f_lineno - 1
-        frame = next(recording.events()).stack[0]
-        self.assertEqual((frame.filename, frame.line, frame.kind), (__file__, line, "python"))
+        frame = next(recorder.recording.events()).stack[0]
+        self.assertEqual((frame.filename, frame.lineno, frame.kind), (__file__, line, "python"))
         if sys.version_info >= (3, 11):
             self.assertTrue(frame.qualname.endswith(self._testMethodName))
 
@@ -98,46 +98,46 @@ class Feeding(RecordingCase):
         captured = pickle.loads(pickle.dumps(stackweave.capture(native=False)))
         elsewhere = stackweave._native._rebuild_traceback(captured.frames, "end of stack", None, None)
         self.assertIsNone(elsewhere.stack_id)
-        with self.recording() as recording:
-            recording.traceback(elsewhere)
-        event = next(recording.events())
+        with self.recording() as recorder:
+            recorder.traceback(elsewhere)
+        event = next(recorder.recording.events())
         self.assertEqual([frame.name for frame in event.stack], [frame.name for frame in captured.frames])
-        self.assertEqual([frame.line for frame in event.stack], [frame.line for frame in captured.frames])
+        self.assertEqual([frame.lineno for frame in event.stack], [frame.lineno for frame in captured.frames])
 
     def test_names_may_be_anything_that_is_text(self):
         names = ["", "a" * 5000, "täglich \N{SNOWMAN}", "nul\0inside", "lone \ud800", "x" * 1025]
-        with self.recording() as recording:
+        with self.recording() as recorder:
             for name in names:
-                recording.instant(name, stack=False)
-                recording.instant("".join(list(name)), stack=False)
+                recorder.instant(name, stack=False)
+                recorder.instant("".join(list(name)), stack=False)
         expected = [name.replace("\ud800", "\N{REPLACEMENT CHARACTER}") for name in names for _ in range(2)]
         # What UTF-8 can't say is replaced, by one character or by three.
         found = [
             event.name.replace("\N{REPLACEMENT CHARACTER}" * 3, "\N{REPLACEMENT CHARACTER}")
-            for event in recording.events()
+            for event in recorder.recording.events()
         ]
         self.assertEqual(found, expected)
 
     def test_many_names_keep_their_meaning(self):
         names = [f"name {number}" for number in range(2000)]
-        with self.recording() as recording:
+        with self.recording() as recorder:
             for name in names + names:
-                recording.begin(name)
-                recording.end()
-        self.assertEqual([event.name for event in recording.events() if event.name], names + names)
+                recorder.begin(name)
+                recorder.end()
+        self.assertEqual([event.name for event in recorder.recording.events() if event.name], names + names)
 
 
 class Details(RecordingCase):
     def test_details_are_json(self):
-        with self.recording() as recording:
-            recording.instant(
+        with self.recording() as recorder:
+            recorder.instant(
                 "plain", stack=False, number=1, text='ä\N{SNOWMAN}"\\', flag=True, none=None, list=[1, {"a": 2.5}]
             )
-            with recording.span("with", batch=3, stack=False):
+            with recorder.span("with", batch=3, stack=False):
                 pass
-            recording.instant("name", stack=False, name="allowed")
+            recorder.instant("name", stack=False, name="allowed")
         self.assertEqual(
-            [event.details for event in recording.events() if event.role != "end"],
+            [event.details for event in recorder.recording.events() if event.role != "end"],
             [
                 {"number": 1, "text": 'ä\N{SNOWMAN}"\\', "flag": True, "none": None, "list": [1, {"a": 2.5}]},
                 {"batch": 3},
@@ -151,51 +151,51 @@ class Details(RecordingCase):
 
         ring = []
         ring.append(ring)
-        with self.recording() as recording:
-            recording.instant("x", stack=False, path=Colour.RED, nan=float("nan"), ring=ring)
-            recording.instant("x", stack=False, bad=Unprintable(), keys={(1, 2): 3}, deep=[Unprintable()])
-            recording.instant("x", stack=False, lone="\ud800")
-        events = list(recording.events())
+        with self.recording() as recorder:
+            recorder.instant("x", stack=False, path=Colour.RED, nan=float("nan"), ring=ring)
+            recorder.instant("x", stack=False, bad=Unprintable(), keys={(1, 2): 3}, deep=[Unprintable()])
+            recorder.instant("x", stack=False, lone="\ud800")
+        events = list(recorder.recording.events())
         self.assertEqual(events[0].details, {"path": "Colour.RED", "nan": "nan", "ring": "[[...]]"})
         self.assertEqual(events[1].details, {"bad": "<Unprintable>", "keys": "{(1, 2): 3}", "deep": ["<Unprintable>"]})
         self.assertEqual(events[2].details, {"lone": "?"})
 
     def test_too_much_to_say_is_lost_and_told(self):
         with self.assertWarnsRegex(RuntimeWarning, "1 event was lost"):
-            with self.recording() as recording:
-                recording.instant("x", stack=False, text="x" * 100_000)
-                recording.instant("y", stack=False)
-        self.assertEqual(told(recording.events()), [("instant", "y")])
+            with self.recording() as recorder:
+                recorder.instant("x", stack=False, text="x" * 100_000)
+                recorder.instant("y", stack=False)
+        self.assertEqual(told(recorder.recording.events()), [("instant", "y")])
 
 
 class Arguments(RecordingCase):
     def test_wrong_arguments_are_told(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
             for call, error, text in [
-                (lambda: recording.begin(), TypeError, "begin"),
-                (lambda: recording.begin(3), TypeError, "name must be a str, not int"),
-                (lambda: recording.begin("a", "b"), TypeError, "begin"),
-                (lambda: recording.end("a"), TypeError, "end"),
-                (lambda: recording.span(), TypeError, r"span\(\) takes 1 positional argument"),
-                (lambda: recording.span(b"x"), TypeError, "name must be a str, not bytes"),
-                (lambda: recording.span("a", stack=1), TypeError, "stack must be a bool, not int"),
-                (lambda: recording.instant("a", "b"), TypeError, r"instant\(\) takes 1 positional argument"),
-                (lambda: recording.counter("a"), TypeError, r"counter\(\) takes 2 arguments"),
-                (lambda: recording.counter("a", "b"), TypeError, "real number|float"),
-                (lambda: recording.traceback(3), TypeError, "traceback must be a stackweave.Traceback, not int"),
-                (lambda: recording.traceback(weight=1.5), TypeError, "weight must be an int, not float"),
-                (lambda: recording.traceback(weight=2**63), ValueError, "weight must be from"),
-                (lambda: recording.traceback(heft=1), TypeError, "unexpected keyword argument 'heft'"),
-                (lambda: recording.allocation(1), TypeError, "takes 2 positional arguments"),
-                (lambda: recording.allocation(-1, 1), ValueError, "address must be from 0"),
-                (lambda: recording.allocation(1, "x"), TypeError, "size must be an int, not str"),
-                (lambda: recording.allocation(1, 2, where=3), TypeError, "unexpected keyword argument 'where'"),
-                (lambda: recording.free(2**64), ValueError, "address must be from 0"),
-                (lambda: recording.span("a")(3), TypeError, "a span decorates functions; int is none"),
+                (lambda: recorder.begin(), TypeError, "begin"),
+                (lambda: recorder.begin(3), TypeError, "name must be a str, not int"),
+                (lambda: recorder.begin("a", "b"), TypeError, "begin"),
+                (lambda: recorder.end("a"), TypeError, "end"),
+                (lambda: recorder.span(), TypeError, r"span\(\) takes 1 positional argument"),
+                (lambda: recorder.span(b"x"), TypeError, "name must be a str, not bytes"),
+                (lambda: recorder.span("a", stack=1), TypeError, "stack must be a bool, not int"),
+                (lambda: recorder.instant("a", "b"), TypeError, r"instant\(\) takes 1 positional argument"),
+                (lambda: recorder.counter("a"), TypeError, r"counter\(\) takes 2 arguments"),
+                (lambda: recorder.counter("a", "b"), TypeError, "real number|float"),
+                (lambda: recorder.traceback(3), TypeError, "traceback must be a stackweave.Traceback, not int"),
+                (lambda: recorder.traceback(weight=1.5), TypeError, "weight must be an int, not float"),
+                (lambda: recorder.traceback(weight=2**63), ValueError, "weight must be from"),
+                (lambda: recorder.traceback(heft=1), TypeError, "unexpected keyword argument 'heft'"),
+                (lambda: recorder.allocation(1), TypeError, "takes 2 positional arguments"),
+                (lambda: recorder.allocation(-1, 1), ValueError, "address must be from 0"),
+                (lambda: recorder.allocation(1, "x"), TypeError, "size must be an int, not str"),
+                (lambda: recorder.allocation(1, 2, where=3), TypeError, "unexpected keyword argument 'where'"),
+                (lambda: recorder.free(2**64), ValueError, "address must be from 0"),
+                (lambda: recorder.span("a")(3), TypeError, "a span decorates functions; int is none"),
             ]:
                 with self.assertRaisesRegex(error, text):
                     call()
-        self.assertEqual(list(recording.events()), [])
+        self.assertEqual(list(recorder.recording.events()), [])
 
 
 class States(RecordingCase):
@@ -218,20 +218,20 @@ class States(RecordingCase):
                 feed(recording)
 
     def test_feeding_is_refused_in_one_sentence(self):
-        recording = stackweave.Recording(self.path)
+        recording = stackweave.Recorder(self.path)
         self.assertEqual(recording.state, "new")
-        self.assert_refused(recording, "the recording has not begun: call start")
+        self.assert_refused(recording, "the recording has not started: call start")
         recording.start()
         self.assertEqual(recording.state, "recording")
         recording.stop()
         self.assertEqual(recording.state, "stopped")
-        self.assert_refused(recording, "the recording was stopped, and takes nothing more")
+        self.assert_refused(recording, "the recording was stopped and records no more events")
         opened = stackweave.open(self.path)
         self.assertEqual(opened.state, "opened")
         self.assert_refused(opened, "the recording was read from a file, and takes nothing more")
 
     def test_starting_again_is_refused(self):
-        recording = stackweave.Recording(self.path).start()
+        recording = stackweave.Recorder(self.path).start()
         with self.assertRaisesRegex(stackweave.StateError, "can be started once"):
             recording.start()
         recording.stop()
@@ -239,26 +239,26 @@ class States(RecordingCase):
             recording.start()
 
     def test_a_live_recording_can_not_be_read_yet(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
             with self.assertRaisesRegex(stackweave.StateError, "can be read when it is stopped"):
-                recording.info()
+                recorder.recording.info()
 
     def test_an_existing_file_stays(self):
         with open(self.path, "w") as file:
             file.write("precious")
         with self.assertRaisesRegex(stackweave.StartError, "the file exists already"):
-            stackweave.Recording(self.path).start()
+            stackweave.Recorder(self.path).start()
         with open(self.path) as file:
             self.assertEqual(file.read(), "precious")
-        stackweave.Recording(self.path, overwrite=True).start().stop()
+        stackweave.Recorder(self.path, overwrite=True).start().stop()
         self.assertEqual(stackweave.open(self.path).info()["events"], 0)
 
     def test_a_folder_that_is_not_there_is_told(self):
         with self.assertRaisesRegex(stackweave.StartError, "folder does not exist"):
-            stackweave.Recording(os.path.join(self.folder, "no", "out.swv")).start()
+            stackweave.Recorder(os.path.join(self.folder, "no", "out.swv")).start()
 
     def test_a_path_may_be_a_path_object(self):
-        with stackweave.Recording(pathlib.Path(self.path)) as recording:
+        with stackweave.Recorder(pathlib.Path(self.path)) as recording:
             self.assertEqual(recording.path, self.path)
             self.assertIn(self.path, repr(recording))
         self.assertEqual(stackweave.open(pathlib.Path(self.path)).info()["missing"], [])
@@ -282,19 +282,19 @@ class States(RecordingCase):
 
     def test_two_recordings_at_once_are_two_files(self):
         other_path = os.path.join(self.folder, "other.swv")
-        with self.recording() as one, stackweave.Recording(other_path) as other:
+        with self.recording() as one, stackweave.Recorder(other_path) as other:
             for number in range(100):
                 one.begin("one")
                 other.instant(f"other {number}", stack=False)
                 one.end()
-        self.assertEqual(told(one.events()), [("begin", "one"), ("end",)] * 100)
-        self.assertEqual(told(other.events()), [("instant", f"other {number}") for number in range(100)])
+        self.assertEqual(told(one.recording.events()), [("begin", "one"), ("end",)] * 100)
+        self.assertEqual(told(other.recording.events()), [("instant", f"other {number}") for number in range(100)])
 
     def test_nothing_is_kept_of_a_recording_that_is_over(self):
         class Name(str):
             pass
 
-        class Mine(stackweave.Recording):
+        class Mine(stackweave.Recorder):
             pass
 
         recording = Mine(self.path).start()
@@ -355,14 +355,14 @@ class Costs(RecordingCase):
 
     def test_recordings_are_not_pickled(self):
         with self.assertRaisesRegex(TypeError, "can't be pickled"):
-            pickle.dumps(stackweave.Recording(self.path))
+            pickle.dumps(stackweave.Recorder(self.path))
 
     def test_nothing_is_imported_before_it_is_needed(self):
         script = """
 import sys, stackweave
-assert not {"json", "threading", "stackweave._recording"} & set(sys.modules)
-stackweave.Recording
-assert "stackweave._recording" in sys.modules
+assert not {"json", "threading", "stackweave._recorders.recorder"} & set(sys.modules)
+stackweave.Recorder
+assert "stackweave._recorders.recorder" in sys.modules
 try:
     stackweave.recording
 except AttributeError as error:
@@ -376,56 +376,56 @@ class Threads(RecordingCase):
     def test_each_thread_keeps_its_order_and_its_name(self):
         def work(number):
             for turn in range(500):
-                with recording.span(f"{number}"):
-                    recording.counter(f"turn {number}", turn)
+                with recorder.span(f"{number}"):
+                    recorder.counter(f"turn {number}", turn)
 
-        with self.recording() as recording:
+        with self.recording() as recorder:
             threads = [threading.Thread(target=work, args=(n,), name=f"worker {n}") for n in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        info = recording.info()["processes"][0]
+        info = recorder.recording.info()["processes"][0]
         tids = {thread["name"]: thread["tid"] for thread in info["threads"]}
         for number in range(4):
             expected = []
             for turn in range(500):
                 expected += [("begin", f"{number}"), ("counter", f"turn {number}", float(turn)), ("end",)]
-            self.assertEqual(told(recording.events(thread=tids[f"worker {number}"])), expected)
-        times = [event.time_ns for event in recording.events()]
+            self.assertEqual(told(recorder.recording.events(thread=tids[f"worker {number}"])), expected)
+        times = [event.time_ns for event in recorder.recording.events()]
         self.assertEqual(times, sorted(times))
 
     def test_a_thread_can_be_named_and_renamed(self):
         def work():
-            recording.instant("x", stack=False)
+            recorder.instant("x", stack=False)
             threading.current_thread().name = "second"
             waiting.set()
             done.wait()
 
         waiting, done = threading.Event(), threading.Event()
-        recording = stackweave.Recording(self.path).start()
+        recorder = stackweave.Recorder(self.path).start()
         thread = threading.Thread(target=work, name="first")
         thread.start()
         waiting.wait()
-        recording.instant("main", stack=False)
-        recording.name_thread("the main one")
-        recording.stop()
+        recorder.instant("main", stack=False)
+        recorder.name_thread("the main one")
+        recorder.stop()
         done.set()
         thread.join()
-        names = {thread["name"] for thread in recording.info()["processes"][0]["threads"]}
+        names = {thread["name"] for thread in recorder.recording.info()["processes"][0]["threads"]}
         self.assertIn("second", names)
 
     def test_a_slow_writer_holds_nobody_up_for_ever(self):
         def feed():
             for _ in range(20_000):
-                recording.begin("x")
-                recording.end()
+                recorder.begin("x")
+                recorder.end()
 
-        with self.recording(memory=1, when_full="block") as recording:
+        with self.recording(buffer=1, when_full="block") as recorder:
             threads = [threading.Thread(target=feed) for _ in range(3)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        self.assertEqual(recording.stop().lost, {})
-        self.assertEqual(recording.info()["events"], 120_000)
+        self.assertEqual(recorder.stop().lost, {})
+        self.assertEqual(recorder.recording.info()["events"], 120_000)

@@ -14,7 +14,7 @@ from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
 
-START = "import sys, threading, stackweave\nrecording = stackweave.Recording(sys.argv[1]).start()\n"
+START = "import sys, threading, stackweave\nrecording = stackweave.Recorder(sys.argv[1]).start()\n"
 
 
 #: The writer is held up by a pipe that nobody reads. If a thread that feeds waited with the GIL, this would never end.
@@ -33,7 +33,7 @@ def drain_while(thread):
             thread.join(0.001)
 finished = []
 reader = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
-recording = stackweave.Recording(sys.argv[1], memory=1, overwrite=True).start()
+recording = stackweave.Recorder(sys.argv[1], buffer=1, overwrite=True).start()
 feeding = threading.Thread(target=feed)
 feeding.start()
 for _ in range(100):
@@ -71,11 +71,11 @@ import sys, threading, stackweave
 sys.excepthook = lambda kind, error, traceback: print("mine", kind.__name__)
 threading.excepthook = lambda args: print("my thread's", args.exc_type.__name__)
 before = sys.excepthook, threading.excepthook
-with stackweave.Recording(sys.argv[1]) as recording:
+with stackweave.Recorder(sys.argv[1]) as recording:
     assert (sys.excepthook, threading.excepthook) != before
 assert (sys.excepthook, threading.excepthook) == before
-one = stackweave.Recording(sys.argv[1], overwrite=True).start()
-two = stackweave.Recording(sys.argv[1] + "2").start()
+one = stackweave.Recorder(sys.argv[1], overwrite=True).start()
+two = stackweave.Recorder(sys.argv[1] + "2").start()
 one.stop()
 t = threading.Thread(target=int, args=("x",)); t.start(); t.join()
 sys.excepthook = lambda *args, wrapped=sys.excepthook: (print("over it"), wrapped(*args))
@@ -105,35 +105,35 @@ two.stop()
 
 class Rings(RecordingCase):
     def test_only_the_last_events_are_kept(self):
-        with self.recording(ring="64KB") as recording:
+        with self.recording(ring="64KB") as recorder:
             for number in range(200_000):
-                recording.counter("n", number)
-        summary = recording.stop()
-        values = [event.values["value"] for event in recording.events()]
+                recorder.counter("n", number)
+        summary = recorder.stop()
+        values = [event.values["value"] for event in recorder.recording.events()]
         self.assertEqual(values, [float(number) for number in range(200_000 - len(values), 200_000)])
         self.assertEqual(summary.events, len(values))
         self.assertLess(len(values), 200_000)
         self.assertGreater(len(values), 1000)
-        self.assertTrue(recording.info()["processes"][0]["ring"])
+        self.assertTrue(recorder.recording.info()["processes"][0]["ring"])
 
     def test_a_ring_is_dumped_when_it_is_asked_for(self):
-        with self.recording(ring=3600, dump_on=()) as recording:
-            recording.instant("one", stack=False)
+        with self.recording(ring=3600, dump_on=()) as recorder:
+            recorder.instant("one", stack=False)
             other = os.path.join(self.folder, "dump.swv")
-            self.assertEqual(recording.dump(other), other)
+            self.assertEqual(recorder.dump(other), other)
             self.assertEqual(self.files(), ["dump.swv"])
-            recording.instant("two", stack=False)
-            self.assertEqual(recording.dump(), self.path)
-            recording.instant("three", stack=False)
+            recorder.instant("two", stack=False)
+            self.assertEqual(recorder.dump(), self.path)
+            recorder.instant("three", stack=False)
         self.assertEqual(told(stackweave.open(other).events()), [("instant", "one")])
-        self.assertEqual(told(recording.events()), [("instant", "one"), ("instant", "two")])
+        self.assertEqual(told(recorder.recording.events()), [("instant", "one"), ("instant", "two")])
 
     def test_a_ring_that_nobody_dumps_leaves_no_file(self):
-        with self.recording(ring="1MB", dump_on=()) as recording:
-            recording.instant("x")
+        with self.recording(ring="1MB", dump_on=()) as recorder:
+            recorder.instant("x")
         self.assertEqual(self.files(), [])
         with self.assertRaisesRegex(stackweave.RecordingError, "out.swv"):
-            recording.info()
+            recorder.recording.info()
 
     def test_a_whole_recording_can_not_be_dumped(self):
         with self.recording() as recording:
@@ -143,7 +143,7 @@ class Rings(RecordingCase):
     def test_a_ring_is_dumped_when_an_exception_is_not_handled(self):
         script = """
 import os, sys, threading, stackweave
-recording = stackweave.Recording(sys.argv[1], ring=60, dump_on=["exception"]).start()
+recording = stackweave.Recorder(sys.argv[1], ring=60, dump_on=["exception"]).start()
 recording.instant("before", stack=False)
 thread = threading.Thread(target=int, args=("x",))
 thread.start()
@@ -156,7 +156,7 @@ recording.instant("after", stack=False)
         self.assertEqual(names, ["before", "unhandled exception"])
 
     def test_a_ring_is_dumped_at_the_end_of_the_program(self):
-        script = "import sys, stackweave\nstackweave.Recording(sys.argv[1], ring=60).start().instant('x', stack=False)"
+        script = "import sys, stackweave\nstackweave.Recorder(sys.argv[1], ring=60).start().instant('x', stack=False)"
         self.run_script(script)
         self.assertEqual(told(stackweave.open(self.path).events()), [("instant", "x")])
 
@@ -218,7 +218,7 @@ class FullDisks(RecordingCase):
         script = """
 import resource, sys, warnings, stackweave
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-recording = stackweave.Recording(sys.argv[1], flush_every=0.01).start()
+recording = stackweave.Recorder(sys.argv[1], flush_every=0.01).start()
 for number in range(300_000):
     recording.counter("n", number * 1.1)
 with warnings.catch_warnings(record=True) as caught:
@@ -242,7 +242,7 @@ print(summary.events, sum(summary.lost.values()))
         script = """
 import os, sys
 import stackweave
-recording = stackweave.Recording(sys.argv[1], flush_every=0.001).start()
+recording = stackweave.Recorder(sys.argv[1], flush_every=0.001).start()
 for _ in range(1000):
     recording.instant("before", stack=False)
 recording.flush()
@@ -307,24 +307,24 @@ class Signals(RecordingCase):
     @unittest.skipUnless(hasattr(signal, "setitimer"), "no timers here")
     def test_handlers_may_feed_it(self):
         def handler(_number, _frame):
-            with recording.span("handler"):
+            with recorder.span("handler"):
                 handled.append(1)
 
         handled = []
         before = signal.signal(signal.SIGALRM, handler)
         try:
-            with self.recording() as recording:
+            with self.recording() as recorder:
                 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
                 for _ in range(50_000):
-                    with recording.span("x"):
+                    with recorder.span("x"):
                         pass
                 signal.setitimer(signal.ITIMER_REAL, 0)
         finally:
             signal.signal(signal.SIGALRM, before)
-        roles = [event.role for event in recording.events()]
+        roles = [event.role for event in recorder.recording.events()]
         self.assertEqual(roles.count("begin"), roles.count("end"))
-        self.assertEqual(recording.stop().lost, {})
-        names = [event.name for event in recording.events()]
+        self.assertEqual(recorder.stop().lost, {})
+        names = [event.name for event in recorder.recording.events()]
         self.assertEqual((names.count("x"), names.count("handler")), (50_000, len(handled)))
 
     def test_the_writer_takes_no_signal(self):
@@ -332,7 +332,7 @@ class Signals(RecordingCase):
 import os, signal, sys, time, stackweave
 signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
 seen = []
-with stackweave.Recording(sys.argv[1]):
+with stackweave.Recorder(sys.argv[1]):
     for _ in range(200):
         os.kill(os.getpid(), signal.SIGUSR1)
         deadline = time.monotonic() + 30

@@ -4,7 +4,7 @@ import os
 import unittest
 
 import stackweave
-from stackweave import _recording_options as options
+from stackweave._recorders import options
 from tests.recordings import RecordingCase
 from tests.support import run_on_oldest_and_newest
 
@@ -69,15 +69,15 @@ class Options(RecordingCase):
             ({"colour": "red"}, TypeError, "unexpected keyword argument 'colour'"),
         ]:
             with self.assertRaisesRegex(error, text):
-                stackweave.Recording(self.path, **keywords)
+                stackweave.Recorder(self.path, **keywords)
         with self.assertRaises(TypeError):
-            stackweave.Recording(3)
+            stackweave.Recorder(3)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_every_option_is_taken(self):
-        with stackweave.Recording(
+        with stackweave.Recorder(
             self.path,
-            memory="1 MiB",
+            buffer="1 MiB",
             when_full="drop",
             ring=("1MB", 10),
             dump_on="exit",
@@ -87,4 +87,4 @@ class Options(RecordingCase):
             overwrite=False,
         ) as recording:
             recording.instant("x")
-        self.assertTrue(recording.info()["processes"][0]["ring"])
+        self.assertTrue(recording.recording.info()["processes"][0]["ring"])

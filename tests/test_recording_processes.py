@@ -14,7 +14,7 @@ setUpModule = run_on_oldest_and_newest
 FORK = """
 import os, sys, stackweave, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-recording = stackweave.Recording(sys.argv[1], flush_every=1000, follow_forks=sys.argv[2] == "follow").start()
+recording = stackweave.Recorder(sys.argv[1], flush_every=1000, follow_forks=sys.argv[2] == "follow").start()
 recording.instant("parent before", stack=False)
 child = os.fork()
 if child == 0:
@@ -33,7 +33,7 @@ MULTIPROCESSING = """
 import multiprocessing, os, sys, stackweave
 
 def work(number):
-    recording = current or stackweave.Recording.from_environment()
+    recording = current or stackweave.Recorder.from_environment()
     with recording.span(f"work {number}"):
         return os.getpid()
 
@@ -41,7 +41,7 @@ current = None
 if __name__ == "__main__":
     multiprocessing.set_executable(os.environ["STACKWEAVE_TEST_PYTHON"])
     context = multiprocessing.get_context(sys.argv[2])
-    recording = stackweave.Recording(sys.argv[1], flush_every=1000, subprocesses=True).start()
+    recording = stackweave.Recorder(sys.argv[1], flush_every=1000, subprocesses=True).start()
     if sys.argv[2] == "fork":
         current = recording
     recording.instant("parent", stack=False)
@@ -57,13 +57,13 @@ SUBPROCESS = """
 import os, subprocess, sys, stackweave
 script = '''
 import stackweave
-recording = stackweave.Recording.from_environment()
+recording = stackweave.Recorder.from_environment()
 if recording is None:
     print("not asked")
 else:
     recording.instant("child", stack=False)
 '''
-recording = stackweave.Recording(sys.argv[1], subprocesses=sys.argv[2] == "asked").start()
+recording = stackweave.Recorder(sys.argv[1], subprocesses=sys.argv[2] == "asked").start()
 for environment in (None, dict(os.environ)):
     subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", script], check=True, env=environment)
 recording.stop()
@@ -74,7 +74,7 @@ subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", script], check=True)
 EXEC = """
 import os, sys, stackweave, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-recording = stackweave.Recording(sys.argv[1], flush_every=1000, ring=None if sys.argv[2] == "whole" else "1MB").start()
+recording = stackweave.Recorder(sys.argv[1], flush_every=1000, ring=None if sys.argv[2] == "whole" else "1MB").start()
 recording.instant("before", stack=False)
 if sys.argv[2] == "forked":
     child = os.fork()
@@ -85,7 +85,7 @@ os.execv(sys.argv[3], [sys.argv[3], "-c", "print('another program')"])
 
 KILL = """
 import os, signal, sys, stackweave
-recording = stackweave.Recording(sys.argv[1], flush_every=1000).start()
+recording = stackweave.Recorder(sys.argv[1], flush_every=1000).start()
 for number in range(1000):
     recording.begin("work")
     recording.end()
@@ -147,7 +147,7 @@ def feed():
         with recording.span("feed"):
             recording.counter("c", 1)
 finished = []
-with stackweave.Recording(sys.argv[1]) as recording:
+with stackweave.Recorder(sys.argv[1]) as recording:
     threads = [threading.Thread(target=feed) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -171,7 +171,7 @@ with stackweave.Recording(sys.argv[1]) as recording:
         script = """
 import os, sys, stackweave, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-recording = stackweave.Recording(sys.argv[1], ring="1MB").start()
+recording = stackweave.Recorder(sys.argv[1], ring="1MB").start()
 recording.instant("parent", stack=False)
 child = os.fork()
 if child == 0:
@@ -228,12 +228,12 @@ class Programs(RecordingCase):
                 os.remove(self.path)
 
     def test_a_program_that_can_not_become_another_goes_on(self):
-        with self.recording() as recording:
-            recording.instant("before", stack=False)
+        with self.recording() as recorder:
+            recorder.instant("before", stack=False)
             with self.assertRaises(FileNotFoundError):
                 os.execv(os.path.join(self.folder, "no such program"), ["x"])
-            recording.instant("after", stack=False)
-        self.assertEqual(told(recording.events()), [("instant", "before"), ("instant", "after")])
+            recorder.instant("after", stack=False)
+        self.assertEqual(told(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
 
     def test_what_a_killed_program_has_flushed_is_there(self):
         process = subprocess.Popen([PYTHON, "-c", KILL, self.path], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -248,9 +248,9 @@ class Programs(RecordingCase):
         self.assertIn("not closed: its program was killed", opened.info()["missing"][0])
 
     def test_the_process_is_described(self):
-        with self.recording() as recording:
-            recording.instant("x")
-        process = recording.info()["processes"][0]
+        with self.recording() as recorder:
+            recorder.instant("x")
+        process = recorder.recording.info()["processes"][0]
         self.assertEqual((process["pid"], process["parent"], process["path"]), (os.getpid(), os.getppid(), self.path))
         self.assertEqual((process["python"], process["host"]), (sys.version.split()[0], os.uname().nodename))
         self.assertEqual(process["stackweave"], stackweave.__version__)

@@ -16,15 +16,15 @@ class Events(RecordingCase):
         with self.recording() as recording:
             for number in range(1000):
                 recording.counter("n", number)
-        everything = list(recording.events())
+        everything = list(recording.recording.events())
         times = [event.time_ns for event in everything]
         self.assertEqual(times, sorted(times))
         self.assertTrue(all(abs(event.time * 1e9 - event.time_ns) < 1 for event in everything))
         start, end = everything[100].time_ns, everything[700].time_ns
-        chosen = [event.time_ns for event in recording.events(start=start / 1e9, end=end / 1e9)]
+        chosen = [event.time_ns for event in recording.recording.events(start=start / 1e9, end=end / 1e9)]
         self.assertEqual(chosen, [time for time in times if start <= time < end])
-        self.assertEqual(list(recording.events(start=times[-1] / 1e9 + 1)), [])
-        self.assertEqual(len(list(recording.events(end=times[-1] / 1e9 + 1))), 1000)
+        self.assertEqual(list(recording.recording.events(start=times[-1] / 1e9 + 1)), [])
+        self.assertEqual(len(list(recording.recording.events(end=times[-1] / 1e9 + 1))), 1000)
 
     def test_events_can_be_chosen_by_thread_and_process(self):
         def work():
@@ -37,22 +37,22 @@ class Events(RecordingCase):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
-        self.assertEqual(told(recording.events(thread=tids[0])), [("instant", "in thread")])
-        self.assertEqual(told(recording.events(thread=threading.get_native_id())), [("instant", "in main")])
-        self.assertEqual(len(list(recording.events(process=os.getpid()))), 2)
+        self.assertEqual(told(recording.recording.events(thread=tids[0])), [("instant", "in thread")])
+        self.assertEqual(told(recording.recording.events(thread=threading.get_native_id())), [("instant", "in main")])
+        self.assertEqual(len(list(recording.recording.events(process=os.getpid()))), 2)
         for wanted, text in [
             ({"process": 1 << 30}, "no process 1073741824"),
             ({"thread": 1 << 30}, "no thread 1073741824"),
             ({"process": os.getpid(), "thread": 1 << 30}, "no thread 1073741824 of a process"),
         ]:
             with self.assertRaisesRegex(stackweave.RecordingError, text):
-                recording.events(**wanted)
+                recording.recording.events(**wanted)
 
     def test_an_event_says_what_it_is(self):
         with self.recording() as recording:
             recording.instant("tick", stack=False)
             recording.end()
-        tick, end = recording.events()
+        tick, end = recording.recording.events()
         self.assertRegex(repr(tick), r"<stackweave.Event instant \"tick\" at \d+\.\d+ s on thread \d+>")
         self.assertEqual((tick.kind, tick.process, tick.thread), ("instant", os.getpid(), threading.get_native_id()))
         self.assertEqual((tick.thread_name, tick.frame.kind), (threading.current_thread().name, "label"))
@@ -62,7 +62,7 @@ class Events(RecordingCase):
         other = os.path.join(self.folder, "other.swv")
         with self.recording() as recording:
             recording.instant("one", stack=False)
-            with stackweave.Recording(other) as second:
+            with stackweave.Recorder(other) as second:
                 second.instant("two", stack=False)
             recording.instant("three", stack=False)
         for paths in ([self.path, other], self.folder, [self.folder]):
@@ -77,7 +77,7 @@ class Events(RecordingCase):
                 recording.counter("n", number)
         tracemalloc.start()
         try:
-            count = sum(1 for _ in recording.events())
+            count = sum(1 for _ in recording.recording.events())
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -92,7 +92,7 @@ class Events(RecordingCase):
         with self.recording() as recording:
             for number in range(20_000):
                 recording.counter("n", number)
-        events, seen = recording.events(), []
+        events, seen = recording.recording.events(), []
         threads = [threading.Thread(target=read) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -114,14 +114,14 @@ class Profiles(RecordingCase):
         return recording
 
     def test_a_tree_has_a_node_for_each_path(self):
-        root = self.record_spans().tree()
-        self.assertEqual((root.function, root.measure, root.kind), (None, "time", None))
+        root = self.record_spans().recording.tree()
+        self.assertEqual((root.name, root.measure, root.kind), (None, "time", None))
         (outer,) = root.children
-        self.assertEqual((outer.function, outer.calls, outer.kind, outer.file), ("outer", 3, "label", None))
-        inner, other = sorted(outer.children, key=lambda node: node.function)
-        self.assertEqual((inner.function, inner.calls, other.function, other.calls), ("inner", 3, "other", 3))
+        self.assertEqual((outer.name, outer.calls, outer.kind, outer.filename), ("outer", 3, "label", None))
+        inner, other = sorted(outer.children, key=lambda node: node.name)
+        self.assertEqual((inner.name, inner.calls, other.name, other.calls), ("inner", 3, "other", 3))
         (again,) = inner.children
-        self.assertEqual((again.function, again.calls, again.children), ("inner", 3, ()))
+        self.assertEqual((again.name, again.calls, again.children), ("inner", 3, ()))
         self.assertAlmostEqual(outer.total, outer.self + inner.total + other.total, 9)
         self.assertAlmostEqual(inner.total, inner.self + again.total, 9)
         self.assertEqual(again.total, again.self)
@@ -130,7 +130,7 @@ class Profiles(RecordingCase):
 
     def test_a_table_counts_as_cprofile_does(self):
         recording = self.record_spans()
-        rows = {row.function: row for row in recording.top()}
+        rows = {row.name: row for row in recording.recording.top()}
         self.assertEqual(
             {name: (row.calls, row.primitive_calls) for name, row in rows.items()},
             {
@@ -139,21 +139,21 @@ class Profiles(RecordingCase):
                 "other": (3, 3),
             },
         )
-        self.assertAlmostEqual(sum(row.own for row in rows.values()), rows["outer"].total, 9)
-        own = [row.own for row in recording.top()]
+        self.assertAlmostEqual(sum(row.self for row in rows.values()), rows["outer"].total, 9)
+        own = [row.self for row in recording.recording.top()]
         self.assertEqual(own, sorted(own, reverse=True))
-        self.assertEqual(len(recording.top(2)), 2)
+        self.assertEqual(len(recording.recording.top(2)), 2)
 
     def test_spans_can_be_chosen(self):
         recording = self.record_spans()
-        self.assertEqual({row.function for row in recording.top(exclude=["inner"])}, {"outer", "other"})
-        self.assertEqual({row.function for row in recording.top(include="function:o*")}, {"outer", "other"})
-        self.assertEqual(recording.top(kinds=["python"]), [])
-        self.assertEqual(recording.top(start=3600), [])
+        self.assertEqual({row.name for row in recording.recording.top(exclude=["inner"])}, {"outer", "other"})
+        self.assertEqual({row.name for row in recording.recording.top(include="function:o*")}, {"outer", "other"})
+        self.assertEqual(recording.recording.top(kinds=["python"]), [])
+        self.assertEqual(recording.recording.top(start=3600), [])
         with self.assertRaisesRegex(ValueError, "measure must be one of time, samples"):
-            recording.tree(measure="luck")
+            recording.recording.tree(measure="luck")
         with self.assertRaisesRegex(ValueError, "kinds may hold python"):
-            recording.tree(kinds=["luck"])
+            recording.recording.tree(kinds=["luck"])
 
     def test_samples_and_memory_are_trees_of_functions(self):
         def leaf(recording):
@@ -165,11 +165,11 @@ class Profiles(RecordingCase):
         with self.recording() as recording:
             leaf(recording)
             leaf(recording)
-        rows = {row.function.rsplit(".", 1)[-1]: row for row in recording.top(measure="samples", all=True)}
-        self.assertEqual((rows["leaf"].own, rows["leaf"].total), (10, 10))
+        rows = {row.name.rsplit(".", 1)[-1]: row for row in recording.recording.top(measure="samples", all=True)}
+        self.assertEqual((rows["leaf"].self, rows["leaf"].total), (10, 10))
         self.assertEqual(rows[self._testMethodName].total, 10)
-        self.assertEqual(rows["leaf"].file, __file__)
-        live = {row.function.rsplit(".", 1)[-1]: row.total for row in recording.top(measure="live")}
+        self.assertEqual(rows["leaf"].filename, __file__)
+        live = {row.name.rsplit(".", 1)[-1]: row.total for row in recording.recording.top(measure="live")}
         self.assertEqual(live["leaf"], 50)
-        allocated = recording.tree(measure="bytes")
+        allocated = recording.recording.tree(measure="bytes")
         self.assertEqual((allocated.total, allocated.measure), (300, "bytes"))

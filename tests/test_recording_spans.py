@@ -14,9 +14,9 @@ BEGIN, END = ("begin", "x"), ("end",)
 
 class Decorators(RecordingCase):
     def test_a_function_is_a_span_and_stays_itself(self):
-        recording = stackweave.Recording(self.path)
+        recorder = stackweave.Recorder(self.path)
 
-        @recording.span("x")
+        @recorder.span("x")
         def add(a, b=2):
             """Adds."""
             if a is None:
@@ -25,63 +25,63 @@ class Decorators(RecordingCase):
 
         self.assertEqual((add.__name__, add.__doc__, str(inspect.signature(add))), ("add", "Adds.", "(a, b=2)"))
         self.assertEqual(add(1), 3, "before the recording begins it is an ordinary function")
-        with recording:
+        with recorder:
             self.assertEqual(add(1, b=5), 6)
             with self.assertRaises(KeyError):
                 add(None)
         self.assertEqual(add(1), 3, "and so it is afterwards")
-        self.assertEqual(told(recording.events()), [BEGIN, END, BEGIN, END])
+        self.assertEqual(told(recorder.recording.events()), [BEGIN, END, BEGIN, END])
 
     def test_details_and_stacks_are_recorded_with_each_call(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x", stack=True, batch=7)
+            @recorder.span("x", stack=True, batch=7)
             def function():
                 pass
 
             function()
             function()
-        begins = [event for event in recording.events() if event.role == "begin"]
+        begins = [event for event in recorder.recording.events() if event.role == "begin"]
         self.assertEqual([event.details for event in begins], [{"batch": 7}] * 2)
         self.assertIn(self._testMethodName, [frame.name for frame in begins[0].stack])
 
     def test_methods_and_partials_can_be_decorated(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
             class Thing:
-                @recording.span("x")
+                @recorder.span("x")
                 def method(self, value):
                     return self, value
 
                 @classmethod
-                @recording.span("x")
+                @recorder.span("x")
                 def of_class(cls):
                     return cls
 
             thing = Thing()
             self.assertEqual(thing.method(3), (thing, 3))
             self.assertIs(Thing.of_class(), Thing)
-            self.assertEqual(recording.span("x")(functools.partial(max, 3))(5), 5)
-        self.assertEqual(told(recording.events()), [BEGIN, END] * 3)
+            self.assertEqual(recorder.span("x")(functools.partial(max, 3))(5), 5)
+        self.assertEqual(told(recorder.recording.events()), [BEGIN, END] * 3)
 
     def test_recursion_nests(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x")
+            @recorder.span("x")
             def down(depth):
                 return down(depth - 1) if depth else "bottom"
 
             self.assertEqual(down(3), "bottom")
-        self.assertEqual(told(recording.events()), [BEGIN] * 4 + [END] * 4)
+        self.assertEqual(told(recorder.recording.events()), [BEGIN] * 4 + [END] * 4)
 
 
 class Steps(RecordingCase):
     """Generators and coroutines are spans while they run, and not while others do."""
 
     def test_a_generator_is_a_span_for_each_step(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x")
+            @recorder.span("x")
             def numbers():
                 try:
                     received = yield 1
@@ -92,9 +92,9 @@ class Steps(RecordingCase):
 
             self.assertTrue(inspect.isgeneratorfunction(numbers))
             generator = numbers()
-            recording.instant("made", stack=False)
+            recorder.instant("made", stack=False)
             self.assertEqual(next(generator), 1)
-            recording.instant("between", stack=False)
+            recorder.instant("between", stack=False)
             self.assertEqual(generator.send("sent"), "sent")
             with self.assertRaises(StopIteration) as stopped:
                 next(generator)
@@ -105,16 +105,16 @@ class Steps(RecordingCase):
             other.close()
         made, between = ("instant", "made"), ("instant", "between")
         expected = [made, BEGIN, END, between, *[BEGIN, END] * 5]
-        self.assertEqual(told(recording.events()), expected)
+        self.assertEqual(told(recorder.recording.events()), expected)
 
     def test_coroutines_that_take_turns_do_not_mix(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x")
+            @recorder.span("x")
             async def work(number):
-                recording.instant(f"{number} begins", stack=False)
+                recorder.instant(f"{number} begins", stack=False)
                 await asyncio.sleep(0)
-                recording.instant(f"{number} ends", stack=False)
+                recorder.instant(f"{number} ends", stack=False)
                 return number * 2
 
             async def main():
@@ -125,17 +125,17 @@ class Steps(RecordingCase):
         expected = []
         for what in ["1 begins", "2 begins", "1 ends", "2 ends"]:
             expected += [BEGIN, ("instant", what), END]
-        self.assertEqual(told(recording.events()), expected)
+        self.assertEqual(told(recorder.recording.events()), expected)
 
     def test_a_coroutine_that_is_cancelled_ends(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x")
+            @recorder.span("x")
             async def work():
                 try:
                     await asyncio.sleep(60)
                 except asyncio.CancelledError:
-                    recording.instant("cancelled", stack=False)
+                    recorder.instant("cancelled", stack=False)
                     raise
 
             async def main():
@@ -146,12 +146,12 @@ class Steps(RecordingCase):
                     await task
 
             asyncio.run(main())
-        self.assertEqual(told(recording.events()), [BEGIN, END, BEGIN, ("instant", "cancelled"), END])
+        self.assertEqual(told(recorder.recording.events()), [BEGIN, END, BEGIN, ("instant", "cancelled"), END])
 
     def test_an_asynchronous_generator_is_a_span_for_each_step(self):
-        with self.recording() as recording:
+        with self.recording() as recorder:
 
-            @recording.span("x")
+            @recorder.span("x")
             async def numbers():
                 try:
                     received = yield 1
@@ -173,18 +173,18 @@ class Steps(RecordingCase):
                     await generator.athrow(KeyError("y"))
 
             asyncio.run(main())
-        self.assertEqual(told(recording.events()), [BEGIN, END] * (3 + 3 + 3))
+        self.assertEqual(told(recorder.recording.events()), [BEGIN, END] * (3 + 3 + 3))
 
     def test_a_generator_that_another_thread_closes_raises_nothing(self):
         def numbers():
-            with recording.span("x"):
+            with recorder.span("x"):
                 yield 1
 
         def forget():
             held.clear()
             gc.collect()
 
-        with self.recording() as recording:
+        with self.recording() as recorder:
             generator = numbers()
             next(generator)
             held = [generator]
@@ -192,59 +192,59 @@ class Steps(RecordingCase):
             thread = threading.Thread(target=forget)
             thread.start()
             thread.join()
-        self.assertEqual(sorted(told(recording.events())), [BEGIN, END])
+        self.assertEqual(sorted(told(recorder.recording.events())), [BEGIN, END])
 
     def test_a_generator_that_outlives_the_recording_raises_nothing(self):
         def numbers():
-            with recording.span("x"):
+            with recorder.span("x"):
                 yield 1
 
-        with self.recording() as recording:
+        with self.recording() as recorder:
             generator = numbers()
             next(generator)
         generator.close()
-        self.assertEqual(told(recording.events()), [BEGIN])
+        self.assertEqual(told(recorder.recording.events()), [BEGIN])
 
 
 class Pauses(RecordingCase):
     def test_what_happens_in_a_pause_is_left_out(self):
-        with self.recording() as recording:
-            recording.instant("before", stack=False)
-            recording.pause()
-            self.assertEqual(recording.state, "paused")
-            recording.instant("x")
-            recording.counter("x", 1)
-            recording.traceback()
-            recording.allocation(1, 1)
-            recording.free(1)
-            recording.pause()
-            recording.resume()
-            recording.resume()
-            self.assertEqual(recording.state, "recording")
-            recording.instant("after", stack=False)
-        self.assertEqual(told(recording.events()), [("instant", "before"), ("instant", "after")])
+        with self.recording() as recorder:
+            recorder.instant("before", stack=False)
+            recorder.pause()
+            self.assertEqual(recorder.state, "paused")
+            recorder.instant("x")
+            recorder.counter("x", 1)
+            recorder.traceback()
+            recorder.allocation(1, 1)
+            recorder.free(1)
+            recorder.pause()
+            recorder.resume()
+            recorder.resume()
+            self.assertEqual(recorder.state, "recording")
+            recorder.instant("after", stack=False)
+        self.assertEqual(told(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
 
     def test_spans_keep_their_ends_whatever_pauses_come_between(self):
-        with self.recording() as recording:
-            with recording.span("begins before and ends in a pause"):
-                with recording.span("x"):
-                    recording.pause()
-                with recording.span("in the pause"):
+        with self.recording() as recorder:
+            with recorder.span("begins before and ends in a pause"):
+                with recorder.span("x"):
+                    recorder.pause()
+                with recorder.span("in the pause"):
                     pass
-            with recording.span("begins in a pause"):
-                with recording.span("also"):
-                    recording.resume()
-                with recording.span("x"):
+            with recorder.span("begins in a pause"):
+                with recorder.span("also"):
+                    recorder.resume()
+                with recorder.span("x"):
                     pass
-            with recording.span("x"):
+            with recorder.span("x"):
                 pass
         self.assertEqual(
-            told(recording.events()),
+            told(recorder.recording.events()),
             [("begin", "begins before and ends in a pause"), BEGIN, END, END, BEGIN, END, BEGIN, END],
         )
 
     def test_a_recording_may_end_in_a_pause(self):
-        with self.recording() as recording:
-            recording.begin("x")
-            recording.pause()
-        self.assertEqual(told(recording.events()), [BEGIN])
+        with self.recording() as recorder:
+            recorder.begin("x")
+            recorder.pause()
+        self.assertEqual(told(recorder.recording.events()), [BEGIN])

@@ -20,7 +20,7 @@ class Bounds(MemoryCase):
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
-with stackweave.Recording(sys.argv[1], ring="1MB") as recording:
+with stackweave.Recorder(sys.argv[1], ring="1MB") as recording:
     for number in range({NAMES}):
         recording.instant(f"GET /user/{{number}}", stack=False)
         if number == {NAMES // 4}:
@@ -48,7 +48,7 @@ with stackweave.trace(sys.argv[1], ring="200KB"):
         self.run_program(script)
         self.assertLess(os.path.getsize(self.path), 200_000 + BEYOND)
         opened = stackweave.open(self.path)
-        steps = {row.function.rpartition(".")[2]: row.calls for row in opened.top(measure="time", all=True)}
+        steps = {row.name.rpartition(".")[2]: row.calls for row in opened.top(measure="time", all=True)}
         steps = {name: calls for name, calls in steps.items() if name.startswith("step_")}
         self.assertEqual(steps, {f"step_{number}": 1 for number in range(8_000 - len(steps), 8_000)})
         self.assertGreater(len(steps), 100)

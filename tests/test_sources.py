@@ -31,8 +31,8 @@ class FrameSources(unittest.TestCase):
             found = names(captured, "python", "script")
             self.assertEqual(found[:4], ["call", "leaf", "main", "run_program"])
             frame = captured.frames[names(captured).index("leaf")]
-            self.assertEqual((frame.kind, frame.filename, frame.line), ("script", "program.lang", 3))
-            self.assertEqual((frame.qualname, frame.module, frame.column), (None, None, None))
+            self.assertEqual((frame.kind, frame.filename, frame.lineno), ("script", "program.lang", 3))
+            self.assertEqual((frame.qualname, frame.module, frame.colno), (None, None, None))
 
     def test_frames_stand_in_the_innermost_of_several_loops(self):
         with stackweave.register_frame_source(lambda: [("leaf", "f", 1)], runs_in=run_program):
@@ -157,7 +157,7 @@ class ExtraFrames(unittest.TestCase):
             frames = captured.frames
             self.assertEqual([frame.name for frame in frames[:3]], ["generated", "inner", "outer"])
             self.assertEqual([frame.kind for frame in frames[:3]], ["python", "extra", "extra"])
-            self.assertEqual((frames[1].filename, frames[1].line), ("model.py", 7))
+            self.assertEqual((frames[1].filename, frames[1].lineno), ("model.py", 7))
             dicts = stackweave.symbolize([captured])[0]
             self.assertEqual([frame["kind"] for frame in dicts[:3]], ["python", "extra", "extra"])
         self.assertIn(("generated.py", 3), asked)

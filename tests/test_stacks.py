@@ -17,9 +17,9 @@ COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 def note():
     frames = stackweave.capture().frames
-    keys = ("kind", "name", "qualname", "filename", "line", "module", "inlined", "address")
+    keys = ("kind", "name", "qualname", "filename", "module", "inlined", "address")
     with open("captured", "w") as file:
-        json.dump([{key: getattr(frame, key) for key in keys} for frame in frames], file)
+        json.dump([{"line": frame.lineno, **{key: getattr(frame, key) for key in keys}} for frame in frames], file)
     print("there", flush=True)
 
 

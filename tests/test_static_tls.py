@@ -99,7 +99,7 @@ class Threads(unittest.TestCase):
             ready.wait()
             import stackweave
             with tempfile.TemporaryDirectory() as folder:
-                recording = stackweave.Recording(os.path.join(folder, "x.swv")).start()
+                recording = stackweave.Recorder(os.path.join(folder, "x.swv")).start()
                 go.set()
                 for thread in threads:
                     thread.join()

@@ -98,7 +98,7 @@ class TerminationCase(MemoryCase):
 
     def calls_of(self, opened, name):
         rows = opened.top(measure="time", all=True)
-        return sum(row.calls for row in rows if row.function.rpartition(".")[2] == name)
+        return sum(row.calls for row in rows if row.name.rpartition(".")[2] == name)
 
 
 class Programs(TerminationCase):
@@ -108,7 +108,7 @@ class Programs(TerminationCase):
                 plain = self.start()
                 plain.send_signal(number)
                 plain.communicate(timeout=100)
-                opened, status, errors = self.recorded_by("run", number=number)
+                opened, status, errors = self.recorded_by("record", number=number)
                 self.assertEqual((plain.returncode, status), (-number, -number))
                 self.assert_closed(opened, f"ended by {number.name}")
                 self.assertEqual(errors, f"stackweave: ended by {number.name}; recorded in {self.path}\n")
@@ -155,12 +155,12 @@ os.kill(os.getpid(), signal.SIGTERM)
         self.assertEqual(sum(event.role == "begin" for event in opened.events()), CALLS)
 
     def test_nothing_is_written_to_standard_error_if_it_is_quiet(self):
-        _, status, errors = self.recorded_by("run", "--quiet")
+        _, status, errors = self.recorded_by("record", "--quiet")
         self.assertEqual((status, errors), (-signal.SIGTERM, ""))
 
     def test_handlers_of_the_program_win(self):
         before = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))"
-        opened, status, _ = self.recorded_by("run", "--quiet", before=before)
+        opened, status, _ = self.recorded_by("record", "--quiet", before=before)
         self.assertEqual(status, 3)
         self.assert_closed(opened, "stopped")
 
@@ -171,13 +171,13 @@ os.kill(os.getpid(), signal.SIGTERM)
             "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
             "time.sleep(1)\n"
         )
-        opened, status, _ = self.recorded_by("run", "--quiet", before=before)
+        opened, status, _ = self.recorded_by("record", "--quiet", before=before)
         self.assertEqual(status, -signal.SIGTERM)
         self.assert_closed(opened, "ended by SIGTERM")
 
     def test_a_handler_of_faulthandler_that_goes_on_to_the_one_before(self):
         before = "faulthandler.register(signal.SIGTERM, chain=True)"
-        opened, status, errors = self.recorded_by("run", "--quiet", before=before)
+        opened, status, errors = self.recorded_by("record", "--quiet", before=before)
         self.assertEqual(status, -signal.SIGTERM)
         self.assertIn("most recent call first", errors)
         self.assert_closed(opened, "ended by SIGTERM")
@@ -186,7 +186,7 @@ os.kill(os.getpid(), signal.SIGTERM)
         before = "assert 'STACKWEAVE_SIGNALS' in os.environ"
         os.environ["STACKWEAVE_SIGNALS"] = "off"
         self.addCleanup(os.environ.pop, "STACKWEAVE_SIGNALS")
-        opened, status, _ = self.recorded_by("run", "--quiet", before=before)
+        opened, status, _ = self.recorded_by("record", "--quiet", before=before)
         self.assertEqual(status, -signal.SIGTERM)
         self.assertEqual([process["ended"] for process in opened.info()["processes"]], [None])
 
@@ -197,7 +197,7 @@ def caught():
     text = open("/proc/self/status").read()
     return int(text.partition("SigCgt:")[2].split()[0], 16) >> (signal.SIGTERM - 1) & 1
 found = [caught()]
-with stackweave.Recording(sys.argv[1]):
+with stackweave.Recorder(sys.argv[1]):
     found.append(caught())
 found.append(caught())
 print(json.dumps(found))
@@ -238,7 +238,7 @@ class Workers(TerminationCase):
     def test_workers_that_are_started(self):
         for method in ("spawn", "forkserver"):
             with self.subTest(method):
-                opened = self.pool("run", "--subprocesses", method=method)
+                opened = self.pool("record", "--subprocesses", method=method)
                 ended = [process["ended"] for process in self.workers(opened)]
                 self.assertEqual(ended.count("ended by SIGTERM"), 2, ended)
                 self.assertEqual(self.calls_of(opened, "work"), CALLS)
@@ -255,7 +255,7 @@ def work():
     while True:
         [bytes(size) for size in range(100, 3000, 100)]
 
-with stackweave.memory(sys.argv[1], mode=sys.argv[2], python_allocators=True, memory="1MiB"):
+with stackweave.memory(sys.argv[1], mode=sys.argv[2], python_allocators=True, buffer="1MiB"):
     for _ in range(3):
         threading.Thread(target=work, daemon=True).start()
     print("ready", flush=True)

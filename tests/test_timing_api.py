@@ -15,11 +15,11 @@ class PushAndPop(TimingCase):
     def test_a_place_has_a_name_a_file_and_a_line(self):
         self.timing.push("f", "model.py", 12)
         self.timing.push("g", filename="other.py")
-        self.timing.push(line=3, name="h")
+        self.timing.push(lineno=3, name="h")
         self.assertEqual(self.timing.open_frames(), [("f", "model.py", 12), ("g", "other.py", 0), ("h", "", 3)])
         self.assertEqual(self.timing.current(), stackweave.OpenFrame("h", "", 3))
-        frames = [event.frame for event in self.timing.events()]
-        self.assertEqual([(f.name, f.filename, f.line) for f in frames][:1], [("f", "model.py", 12)])
+        frames = [event.frame for event in self.timing.recording.events()]
+        self.assertEqual([(f.name, f.filename, f.lineno) for f in frames][:1], [("f", "model.py", 12)])
         self.assertEqual({frame.kind for frame in frames}, {"label"})
 
     def test_what_is_equal_is_one_function_whatever_its_objects_are(self):
@@ -29,7 +29,7 @@ class PushAndPop(TimingCase):
                 self.timing.push(name, filename, int(str(number)))
                 self.timing.pop()
         self.assertEqual(
-            {key: row[1] for key, row in self.timing.stats().stats.items()},
+            {key: row[1] for key, row in self.timing.recording.stats().stats.items()},
             {("file", 300, "name"): 3, ("file", 301, "name"): 3},
         )
 
@@ -39,7 +39,9 @@ class PushAndPop(TimingCase):
         for place in places * 2:
             self.timing.push(*place)
             self.timing.pop()
-        counted = {(name, file, line): row[1] for (file, line, name), row in self.timing.stats().stats.items()}
+        counted = {
+            (name, file, line): row[1] for (file, line, name), row in self.timing.recording.stats().stats.items()
+        }
         self.assertEqual(counted, {place: 2 * places.count(place) for place in set(places)})
 
     def test_attributes_are_kept(self):
@@ -60,14 +62,14 @@ class PushAndPop(TimingCase):
                 ("end",),
             ],
         )
-        code = [event.values for event in self.timing.events() if event.kind == "begin-code"]
+        code = [event.values for event in self.timing.recording.events() if event.kind == "begin-code"]
         self.assertEqual(code, [{"bytecode_count": 30.0, "inline_depth": 2.0}])
 
     def test_numbers_that_do_not_fit_become_details(self):
         for count in (-1, 2**64, 1.5, True, "many"):
             self.timing.push("a", bytecode_count=count)
             self.timing.pop()
-        details = [event.details for event in self.timing.events() if event.role == "begin"]
+        details = [event.details for event in self.timing.recording.events() if event.role == "begin"]
         self.assertEqual(details, [{"bytecode_count": count} for count in (-1, 2**64, 1.5, True, "many")])
 
     def test_wrong_arguments_are_named(self):
@@ -92,9 +94,9 @@ class PushAndPop(TimingCase):
             (
                 lambda: stackweave.Timing(clock=lambda: 1.5),
                 TypeError,
-                "clock must give an int, of nanoseconds, not float",
+                "clock must return an int, of nanoseconds, not float",
             ),
-            (lambda: stackweave.Timing(clock=lambda: 2**70), ValueError, "clock must give nanoseconds from"),
+            (lambda: stackweave.Timing(clock=lambda: 2**70), ValueError, "clock must return nanoseconds from"),
         ]
         for call, kind, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(kind, message):
@@ -142,7 +144,7 @@ class Problems(TimingCase):
             sentence, rf"^4 pops without a push on the same thread: first at .*{__name__.split('.')[-1]}.py"
         )
         self.assertIn(f":{line} (3 times), ", sentence)
-        events = list(self.timing.events())
+        events = list(self.timing.recording.events())
         self.assertEqual({event.kind for event in events}, {"unmatched-pop"})
         self.assertEqual(next(frame.name for frame in events[0].stack if frame.kind == "python"), "one_too_many")
 

@@ -89,7 +89,7 @@ class Frames(TimingCase):
             thread.start()
         for thread in threads:
             thread.join()
-        ends = [(event.thread_name, event.details) for event in self.timing.events() if event.role == "end"]
+        ends = [(event.thread_name, event.details) for event in self.timing.recording.events() if event.role == "end"]
         expected = [(f"thread {number}", {"name": f"thread {number}"}) for number in range(4)]
         self.assertEqual(sorted(end for end in ends if end[1]), expected)
         self.assertEqual(len(ends), 8)
@@ -177,7 +177,7 @@ class Decorators(TimingCase):
         asyncio.run(main())
         self.assertFalse(self.timing.problems())
         self.assertEqual(set(self.kinds()), {"begin", "end"})
-        self.assertEqual({event.name for event in self.timing.events() if event.role == "begin"}, {"c", "a"})
+        self.assertEqual({event.name for event in self.timing.recording.events() if event.role == "begin"}, {"c", "a"})
 
     def test_methods_and_partials(self):
         class Model:

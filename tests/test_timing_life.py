@@ -68,7 +68,7 @@ class Life(RecordingCase):
                     timing.save(self.path, overwrite=overwrite)
             timing.push("after")
             timing.pop()
-        self.assertEqual({phase.function for phase in stackweave.open(self.path).phases()}, {"before", "after"})
+        self.assertEqual({phase.name for phase in stackweave.open(self.path).phases()}, {"before", "after"})
 
     def test_it_can_be_read_while_it_records(self):
         for timing in (stackweave.Timing(), stackweave.Timing(self.path)):
@@ -76,32 +76,32 @@ class Life(RecordingCase):
                 for number in range(1, 4):
                     timing.push("a")
                     timing.pop()
-                    self.assertEqual(len(list(timing.events())), 2 * number)
-                    self.assertEqual(timing.stats().total_calls, number)
-                    self.assertEqual(timing.tree().children[0].calls, number)
-                    self.assertEqual(timing.top()[0].calls, number)
-                    self.assertEqual(timing.info()["events"], 2 * number)
-                exported = timing.export(os.path.join(self.folder, "out.folded"), overwrite=True)
+                    self.assertEqual(len(list(timing.recording.events())), 2 * number)
+                    self.assertEqual(timing.recording.stats().total_calls, number)
+                    self.assertEqual(timing.recording.tree().children[0].calls, number)
+                    self.assertEqual(timing.recording.top()[0].calls, number)
+                    self.assertEqual(timing.recording.info()["events"], 2 * number)
+                exported = timing.recording.export(os.path.join(self.folder, "out.folded"), overwrite=True)
                 self.assertTrue(os.path.getsize(exported))
-            self.assertEqual(len(list(timing.events())), 6)
+            self.assertEqual(len(list(timing.recording.events())), 6)
 
     def test_phases_and_runs_can_be_read_while_it_records(self):
         with stackweave.Timing(clock=FakeClock()) as timing:
             with timing.run("compile", "model.py", 3, attempt=1) as run:
                 timing.push("f", "model.py", 9, bytecode_count=40, inline_depth=1)
                 timing.pop(failed=True, error="no")
-                (row,) = timing.runs()
+                (row,) = timing.recording.runs()
                 self.assertEqual(
-                    (row.name, row.line, row.unfinished, row.attributes), ("compile", 3, True, {"attempt": 1})
+                    (row.name, row.lineno, row.unfinished, row.attributes), ("compile", 3, True, {"attempt": 1})
                 )
                 run.note(graphs=2)
-            (row,) = timing.runs()
+            (row,) = timing.recording.runs()
             self.assertEqual((row.unfinished, row.failed, row.attributes), (False, False, {"attempt": 1, "graphs": 2}))
-            phases = {phase.function: phase for phase in timing.phases()}
+            phases = {phase.name: phase for phase in timing.recording.phases()}
             self.assertEqual(
                 (phases["f"].failed, phases["f"].bytecode_count, phases["f"].inline_depth), (1, 40, (1, 1))
             )
-            self.assertIn("model.py:9", timing.phases_text())
+            self.assertIn("model.py:9", timing.recording.phases_text())
 
     def test_what_comes_after_its_end_is_ignored(self):
         timing = stackweave.Timing(self.path)
@@ -147,7 +147,7 @@ class Life(RecordingCase):
     def test_a_clock_of_its_own_is_the_recordings(self):
         with stackweave.Timing(clock=FakeClock()) as timing:
             timing.push("a")
-        (process,) = timing.info()["processes"]
+        (process,) = timing.recording.info()["processes"]
         self.assertEqual(process["clock"]["source"], "monotonic")
 
     def test_it_is_not_pickled(self):

@@ -13,7 +13,7 @@ from tests.timing_support import START, pairs, told
 setUpModule = run_on_oldest_and_newest
 
 
-class Oddities(RecordingCase):
+class Anomalies(RecordingCase):
     def test_nesting_of_100_000(self):
         depth = 100_000
         with stackweave.Timing() as timing:
@@ -23,7 +23,7 @@ class Oddities(RecordingCase):
             for _ in range(depth):
                 timing.pop()
         self.assertFalse(timing.problems())
-        rows = {line: row[:2] for (_, line, _), row in timing.stats().stats.items()}
+        rows = {line: row[:2] for (_, line, _), row in timing.recording.stats().stats.items()}
         self.assertEqual(rows, {line: (1, len(range(line, depth, 3))) for line in range(3)})
 
     def test_a_frame_around_100_000_that_are_left_open(self):
@@ -43,13 +43,13 @@ class Oddities(RecordingCase):
                 timing.pop()
             timing.push("lone \udc80 surrogate", "\ud800")
             timing.pop(text="\udfff")
-        begun = [event.name for event in timing.events() if event.role == "begin"]
+        begun = [event.name for event in timing.recording.events() if event.role == "begin"]
         # What is not kept whole is kept from its beginning on.
         for name, kept in zip(names, begun, strict=False):
             self.assertTrue(kept == name or (len(name) > 1000 and name.startswith(kept[:1000])), name[:20])
         self.assertEqual(len(begun), len(names) + 1)
         self.assertRegex(begun[-1], "^lone .* surrogate$")
-        self.assertEqual(len(list(timing.events())), 2 * len(begun))
+        self.assertEqual(len(list(timing.recording.events())), 2 * len(begun))
 
     def test_details_that_do_not_fit(self):
         with stackweave.Timing() as timing:
@@ -58,7 +58,7 @@ class Oddities(RecordingCase):
                 phase.note(text="y" * 1_000_000)
             timing.pop()
         self.assertEqual(pairs(timing), (Counter({"a": 1, "b": 1}), []))
-        details = [event.details for event in timing.events() if event.details]
+        details = [event.details for event in timing.recording.events() if event.details]
         self.assertEqual([list(each) for each in details], [["omitted_bytes"]] * 2)
 
     def test_phases_leave_no_memory_behind(self):

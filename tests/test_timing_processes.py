@@ -58,7 +58,7 @@ assert os.waitpid(child, 0)[1] == 0
 timing.push("in the parent")
 timing.pop()
 timing.stop()
-print([event.name for event in timing.events()], left())
+print([event.name for event in timing.recording.events()], left())
 """
         script = START.replace("sys.argv[1]", "") + LEFT + script
         self.assertEqual(
@@ -123,7 +123,7 @@ with timing.frame("in another program"):
 timing.stop()
 """
         self.assertIsNone(stackweave.Timing.from_environment())
-        with stackweave.Recording(self.path, subprocesses=True):
+        with stackweave.Recorder(self.path, subprocesses=True):
             subprocess.run([PYTHON, "-c", script], check=True, cwd=ROOT, timeout=120)
         self.assertEqual(len(self.files()), 2)
         self.assertEqual(told(stackweave.open(self.folder)), [("begin", "in another program"), ("end",)])

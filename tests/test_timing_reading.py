@@ -57,12 +57,12 @@ class TimingCase(RecordingCase):
 
 def costs(row):
     """The times in whole nanoseconds."""
-    times = (row.own, row.total, row.total_of_all)
+    times = (row.self, row.total, row.total_of_all)
     return (row.calls, row.primitive_calls, *(round(time * 1e9) for time in times))
 
 
 def by_name(rows):
-    return {row.function: row for row in rows}
+    return {row.name: row for row in rows}
 
 
 class Phases(TimingCase):
@@ -89,8 +89,8 @@ class Phases(TimingCase):
         self.pop(9)
         self.pop(10)
         first, second = self.opened().phases()
-        self.assertEqual((first.function, first.file, first.line), ("expensive", None, None))
-        self.assertEqual((second.function, second.file, second.line), ("cheap", "a.py", 3))
+        self.assertEqual((first.name, first.filename, first.lineno), ("expensive", None, None))
+        self.assertEqual((second.name, second.filename, second.lineno), ("cheap", "a.py", 3))
 
     def test_failures_bytecode_and_what_was_left_open(self):
         self.push(0, "f", bytecode_count=20, inline_depth=0)
@@ -121,10 +121,10 @@ class Phases(TimingCase):
         start = next(opened.events()).time
         rows = by_name(opened.phases(start=start + 0.015, end=start + 0.032))
         self.assertEqual(
-            {name: round(row.own * 1e3) for name, row in rows.items()}, {"main": 10, "step": 5, "other": 2}
+            {name: round(row.self * 1e3) for name, row in rows.items()}, {"main": 10, "step": 5, "other": 2}
         )
-        self.assertEqual({row.function for row in opened.phases(include=["function:step"])}, {"step"})
-        self.assertEqual({row.function for row in opened.phases(exclude="file:b.py")}, {"main", "step"})
+        self.assertEqual({row.name for row in opened.phases(include=["function:step"])}, {"step"})
+        self.assertEqual({row.name for row in opened.phases(exclude="file:b.py")}, {"main", "step"})
         thread = threading.get_native_id()
         self.assertEqual(len(opened.phases(thread=thread, process=os.getpid())), 3)
         with self.assertRaisesRegex(stackweave.StackweaveError, "no process"):
@@ -134,10 +134,10 @@ class Phases(TimingCase):
         self.push(0, "main")
         self.push(1, "step")
         self.pop(5)
-        self.assertEqual(by_name(self.timing.phases())["step"].calls, 1)
+        self.assertEqual(by_name(self.timing.recording.phases())["step"].calls, 1)
         self.push(5, "step")
         self.pop(6)
-        self.assertEqual(by_name(self.timing.phases())["step"].calls, 2)
+        self.assertEqual(by_name(self.timing.recording.phases())["step"].calls, 2)
 
     def test_edges_add_up_whatever_happens(self):
         generator = random.Random(7)
@@ -155,9 +155,9 @@ class Phases(TimingCase):
         statistics = by_name(rows)
         ns = 1e9
         for row in rows:
-            begun = [caller for other in rows for caller in other.callers if caller.function == row.function]
+            begun = [caller for other in rows for caller in other.callers if caller.name == row.name]
             below = sum(round(caller.total_of_all * ns) for caller in begun)
-            self.assertEqual(round(row.own * ns) + below, round(row.total_of_all * ns))
+            self.assertEqual(round(row.self * ns) + below, round(row.total_of_all * ns))
             self.assertLessEqual(sum(caller.calls for caller in row.callers), row.calls)
         outermost = {name: row.calls - sum(caller.calls for caller in row.callers) for name, row in statistics.items()}
         self.assertGreaterEqual(min(outermost.values()), 0)
@@ -202,14 +202,14 @@ class Runs(TimingCase):
         self.compile()
         first, nested, last = self.opened().runs()
         self.assertIsInstance(first, stackweave.Run)
-        self.assertEqual((first.number, first.name, first.file, first.line), (1, "forward", "model.py", 10))
+        self.assertEqual((first.number, first.name, first.filename, first.lineno), (1, "forward", "model.py", 10))
         self.assertEqual((first.failed, first.unfinished, first.parent), (False, False, None))
         self.assertEqual(first.attributes, {"compile_id": "0/0", "graphs": 1})
         phases = {name: round(seconds * 1e9) for name, seconds in first.phases.items()}
         self.assertEqual(phases, {"tracing": 35 * MS, "nested": 20 * MS})
         self.assertEqual(next(iter(first.phases)), "tracing")
         self.assertEqual((first.thread, first.process), (threading.get_native_id(), os.getpid()))
-        self.assertEqual((nested.number, nested.name, nested.parent, nested.file), (2, "nested", 1, None))
+        self.assertEqual((nested.number, nested.name, nested.parent, nested.filename), (2, "nested", 1, None))
         self.assertEqual((last.number, last.failed, last.attributes), (3, True, {"error": "ValueError: no"}))
         self.assertEqual([round(run.duration * 1e9) for run in (first, nested, last)], [100 * MS, 20 * MS, 30 * MS])
         self.assertEqual(round((last.began - first.began) * 1e9), 200 * MS)
@@ -218,7 +218,7 @@ class Runs(TimingCase):
         self.timing.push("around")
         with self.at(1).run("unfinished"):
             self.push(5, "inside", "", 0)
-            (run,) = self.timing.runs()
+            (run,) = self.timing.recording.runs()
         self.assertEqual((run.unfinished, run.failed, round(run.duration * 1e9)), (True, False, 4 * MS))
 
     def test_runs_of_threads_lie_in_one_order(self):
@@ -244,12 +244,12 @@ class Runs(TimingCase):
         with self.recording_of_spans() as path:
             opened = stackweave.open(path)
             self.assertEqual(opened.runs(), [])
-            self.assertEqual([row.function for row in opened.phases()], ["span"])
+            self.assertEqual([row.name for row in opened.phases()], ["span"])
 
     @contextlib.contextmanager
     def recording_of_spans(self):
         path = os.path.join(self.folder, "spans.swv")
-        with stackweave.Recording(path) as recording, recording.span("span"):
+        with stackweave.Recorder(path) as recording, recording.span("span"):
             pass
         yield path
 
@@ -269,7 +269,7 @@ class Runs(TimingCase):
         done = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=ROOT, timeout=120, check=True)
         told = json.loads(done.stdout)
         self.assertEqual([run["attributes"] for run in told["runs"]], [run.attributes for run in opened.runs()])
-        self.assertEqual([row["own"] for row in told["phases"]], [row.own for row in opened.phases()])
+        self.assertEqual([row["own"] for row in told["phases"]], [row.self for row in opened.phases()])
 
 
 class Processes(RecordingCase):

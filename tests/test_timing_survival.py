@@ -77,7 +77,7 @@ class Threads(RecordingCase):
             for thread in threads:
                 thread.start()
             try:
-                seen = [sum(row[1] for row in timing.stats().stats.values()) for _ in range(5)]
+                seen = [sum(row[1] for row in timing.recording.stats().stats.values()) for _ in range(5)]
             finally:
                 finished.set()
                 for thread in threads:
@@ -122,7 +122,7 @@ class Ends(RecordingCase):
         number = timing._kept._number
         with open(os.path.join(self.folder, "program's"), "w") as other:
             os.dup2(other.fileno(), number)  # as a daemon does that closes all it finds, and opens its own
-            self.assertRaisesRegex(stackweave.RecordingError, "closed by the program", timing.phases)
+            self.assertRaisesRegex(stackweave.RecordingError, "closed by the program", lambda: timing.recording)
             timing.stop()
             timing = None
             gc.collect()
@@ -234,7 +234,7 @@ with warnings.catch_warnings(record=True) as caught:
     summary = timing.stop()
 timing.push("after")
 print(len(caught), "could not be written" in str(caught[0].message), bool(summary.error))
-print(len(timing.stats().stats) > 10, timing.problems())
+print(len(timing.recording.stats().stats) > 10, timing.problems())
 """
         shown = self.run_script(START + script)
         problems = "Problems(unmatched_pops=0, left_open=0, still_open=0, lost_tokens=0)"
@@ -246,7 +246,7 @@ print(len(timing.stats().stats) > 10, timing.problems())
         os.mkfifo(self.path)
         reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        timing = stackweave.Timing(self.path, overwrite=True, memory=1, when_full="drop")
+        timing = stackweave.Timing(self.path, overwrite=True, buffer=1, when_full="drop")
         copied, finished = os.path.join(self.folder, "copied.swv"), threading.Event()
 
         def drain():
@@ -285,9 +285,9 @@ print(len(timing.stats().stats) > 10, timing.problems())
         opened = stackweave.open(copied)
         gaps = sum(event.kind == "still-open" and event.values["depth"] == 0 for event in opened.events())
         self.assertGreater(gaps, 0)
-        (outermost,) = [child for child in opened.tree().children if child.function == "outermost"]
-        (outer,) = [child for child in outermost.children if child.function == "outer"]
-        (inner,) = [child for child in outer.children if child.function == "inner"]
+        (outermost,) = [child for child in opened.tree().children if child.name == "outermost"]
+        (outer,) = [child for child in outermost.children if child.name == "outer"]
+        (inner,) = [child for child in outer.children if child.name == "inner"]
         begun = sum(event.kind == "begin" for event in opened.events())
         # The first event after a gap can't be put in its place.
         self.assertLessEqual(begun - gaps, 1 + outer.calls + inner.calls)
@@ -306,7 +306,7 @@ def work(count):
         timing.push("phase", "f.py", number % 100)
         timing.pop()
 timing.stop()
-timing = stackweave.Timing(memory="16MB")
+timing = stackweave.Timing(buffer="16MB")
 work(100_000)
 early = resident()
 work(900_000)

@@ -25,9 +25,9 @@ class HandComputed(RecordingCase):
     def test_a_phase_in_a_phase(self):
         # outer: 5 + [inner 7] + 11 = 23, of which 16 are its own
         self.timed.spend("outer", 5, lambda: self.timed.spend("inner", 7), after=11)
-        self.assertEqual(table(self.timing.stats()), {"outer": (1, 1, 16, 23), "inner": (1, 1, 7, 7)})
-        self.assertEqual(callers(self.timing.stats()), {("outer", "inner"): (1, 1, 7, 7)})
-        self.assertEqual(shape(self.timing.tree()), {"outer": (23, 1, {"inner": (7, 1, {})})})
+        self.assertEqual(table(self.timing.recording.stats()), {"outer": (1, 1, 16, 23), "inner": (1, 1, 7, 7)})
+        self.assertEqual(callers(self.timing.recording.stats()), {("outer", "inner"): (1, 1, 7, 7)})
+        self.assertEqual(shape(self.timing.recording.tree()), {"outer": (23, 1, {"inner": (7, 1, {})})})
 
     def test_recursion(self):
         def spend(depth):
@@ -36,9 +36,9 @@ class HandComputed(RecordingCase):
 
         # f(3) = 1000 + f(2) + 3, f(2) = 100 + f(1) + 2, f(1) = 10 + f(0) + 1, f(0) = 1
         spend(3)
-        self.assertEqual(table(self.timing.stats()), {"f": (4, 1, 1117, 1117)})
+        self.assertEqual(table(self.timing.recording.stats()), {"f": (4, 1, 1117, 1117)})
         # All but the outermost call are f's own, and none of them is primitive: cProfile counts the outermost of these.
-        self.assertEqual(callers(self.timing.stats()), {("f", "f"): (3, 1, 114, 114)})
+        self.assertEqual(callers(self.timing.recording.stats()), {("f", "f"): (3, 1, 114, 114)})
 
     def test_mutual_recursion(self):
         def ping(left):
@@ -48,9 +48,9 @@ class HandComputed(RecordingCase):
             self.timed.spend("pong", 20, *([lambda: ping(left - 1)] if left else []), after=10)
 
         ping(3)  # ping pong ping pong: 3 + 30 + 3 + 30
-        self.assertEqual(table(self.timing.stats()), {"ping": (2, 1, 6, 66), "pong": (2, 1, 60, 63)})
+        self.assertEqual(table(self.timing.recording.stats()), {"ping": (2, 1, 6, 66), "pong": (2, 1, 60, 63)})
         self.assertEqual(
-            shape(self.timing.tree()),
+            shape(self.timing.recording.tree()),
             {"ping": (66, 1, {"pong": (63, 1, {"ping": (33, 1, {"pong": (30, 1, {})})})})},
         )
 
@@ -58,11 +58,11 @@ class HandComputed(RecordingCase):
         for name, own in (("a", 1), ("b", 100), ("a", 10_000)):
             self.timed.spend(name, own, lambda: self.timed.spend("shared", 1_000_000))
         self.assertEqual(
-            table(self.timing.stats()),
+            table(self.timing.recording.stats()),
             {"a": (2, 2, 10_001, 2_010_001), "b": (1, 1, 100, 1_000_100), "shared": (3, 3, 3_000_000, 3_000_000)},
         )
         self.assertEqual(
-            callers(self.timing.stats()),
+            callers(self.timing.recording.stats()),
             {("a", "shared"): (2, 2, 2_000_000, 2_000_000), ("b", "shared"): (1, 1, 1_000_000, 1_000_000)},
         )
 
@@ -77,8 +77,8 @@ class HandComputed(RecordingCase):
         self.clock.pass_(500)
         self.timing.pop(failed=True)
         rows = {"outer": (1, 1, 3, 43), "fails": (1, 1, 40, 40), "later": (1, 1, 500, 500)}
-        self.assertEqual(table(self.timing.stats()), rows)
-        failed = [event.details for event in self.timing.events() if event.kind == "end-failed"]
+        self.assertEqual(table(self.timing.recording.stats()), rows)
+        failed = [event.details for event in self.timing.recording.events() if event.kind == "end-failed"]
         self.assertEqual(failed, [{"error": "KeyError: 'gone'"}, {"error": "KeyError: 'gone'"}, {}])
 
     def test_what_is_left_open_ends_with_what_is_around_it(self):
@@ -90,7 +90,7 @@ class HandComputed(RecordingCase):
         self.clock.pass_(1000)
         self.timed.spend("next", 1)
         rows = {"outer": (1, 1, 0, 11), "left": (1, 1, 5, 11), "left too": (1, 1, 6, 6), "next": (1, 1, 1, 1)}
-        self.assertEqual(table(self.timing.stats()), rows)
+        self.assertEqual(table(self.timing.recording.stats()), rows)
 
     def test_threads_have_stacks_of_their_own(self):
         barrier = threading.Barrier(2)
@@ -110,20 +110,21 @@ class HandComputed(RecordingCase):
         for thread in threads:
             thread.join()
         self.assertEqual(
-            table(self.timing.stats()), {"shared": (2, 2, 2, 212), "one": (1, 1, 10, 10), "two": (1, 1, 200, 200)}
+            table(self.timing.recording.stats()),
+            {"shared": (2, 2, 2, 212), "one": (1, 1, 10, 10), "two": (1, 1, 200, 200)},
         )
         self.assertFalse(self.timing.problems())
 
     def test_the_file_of_cprofile_has_the_same_numbers(self):
         self.timed.spend("outer", 5, lambda: self.timed.spend("inner", 7), after=11)
-        path = self.timing.export(os.path.join(self.folder, "out.prof"))
-        self.assertEqual(exact_table(pstats.Stats(path)), exact_table(self.timing.stats()))
+        path = self.timing.recording.export(os.path.join(self.folder, "out.prof"))
+        self.assertEqual(exact_table(pstats.Stats(path)), exact_table(self.timing.recording.stats()))
 
     def test_long_and_short_times_are_kept_exactly(self):
         hour = 3600 * 10**9
         self.timed.spend("long", hour, lambda: self.timed.spend("short", 1), after=1)
         self.timing.stop()
-        own = {child.function: child for child in self.timing.tree().children}["long"]
+        own = {child.name: child for child in self.timing.recording.tree().children}["long"]
         self.assertEqual(round(own.total * 1e9), hour + 2)
         self.assertEqual(round(own.children[0].total * 1e9), 1)
 
@@ -131,7 +132,7 @@ class HandComputed(RecordingCase):
         self.timing.push("a")
         self.clock.pass_(-50)
         self.timing.pop()
-        self.assertEqual(table(self.timing.stats()), {"a": (1, 1, 0, 0)})
+        self.assertEqual(table(self.timing.recording.stats()), {"a": (1, 1, 0, 0)})
 
 
 FUNCTION = """
@@ -197,7 +198,7 @@ class AgreesWithCProfile(unittest.TestCase):
                 expected = exact_table(pstats.Stats(profiler))
                 # From 3.14 on cProfile sees its own end.
                 expected.pop(("~", 0, "<method 'disable' of '_lsprof.Profiler' objects>"), None)
-                self.assertEqual(exact_table(timing.stats()), expected)
+                self.assertEqual(exact_table(timing.recording.stats()), expected)
 
 
 class Replays(unittest.TestCase):
@@ -207,8 +208,8 @@ class Replays(unittest.TestCase):
             timing.push("a")
             clock.pass_(17)
             timing.pop()
-        self.assertEqual(table(timing.stats()), {"a": (1, 1, 17, 17)})
-        self.assertEqual([round(event.time * 1e9) for event in timing.events()], [0, 17])
+        self.assertEqual(table(timing.recording.stats()), {"a": (1, 1, 17, 17)})
+        self.assertEqual([round(event.time * 1e9) for event in timing.recording.events()], [0, 17])
 
 
 if __name__ == "__main__":

@@ -253,14 +253,18 @@ class AgreementTest(CudaCase):
             del tensors[2]
             tensors.append(empty(10 * MIB))
             stats = torch.cuda.memory_stats()
-        device = next(device for device in memory.devices() if device.device == 0)
+        device = next(device for device in memory.recording.memory().devices() if device.device == 0)
         self.assertEqual(device.name, torch.cuda.get_device_name(0))
         self.assertEqual(device.peak.allocated, stats["requested_bytes.all.peak"])
         self.assertEqual(device.reserved_peak.reserved, stats["reserved_bytes.all.peak"])
         self.assertEqual(device.state.requested, stats["requested_bytes.all.current"])
         self.assertEqual(device.state.allocated, stats["allocated_bytes.all.current"])
         self.assertEqual(device.state.reserved, stats["reserved_bytes.all.current"])
-        rows = [row for row in memory.leaks(device=0) if any(frame.name == self._testMethodName for frame in row.stack)]
+        rows = [
+            row
+            for row in memory.recording.leaks(device=0)
+            if any(frame.name == self._testMethodName for frame in row.stack)
+        ]
         self.assertEqual(sum(row.bytes for row in rows), 700 + 13 * MIB)
         del tensors
 

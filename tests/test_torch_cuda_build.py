@@ -9,9 +9,10 @@ from unittest import mock
 
 import stackweave
 from stackweave import StackweaveError
-from stackweave.torch import _cuda_build, _cuda_cache
-from stackweave.torch._cuda_hook import CudaHook
-from stackweave.torch._cuda_memory import CudaMemory
+from stackweave.torch._cuda import build as cuda_build
+from stackweave.torch._cuda import cache as cuda_cache
+from stackweave.torch._cuda.hook import CudaHook
+from stackweave.torch._cuda.memory import CudaMemoryRecorder
 from tests.cuda_support import NATIVE
 from tests.recordings import RecordingCase
 from tests.torch_dynamo_support import HAS_TORCH
@@ -20,7 +21,7 @@ from tests.torch_dynamo_support import HAS_TORCH
 PROGRAM = """
 import ctypes, sys
 import torch
-from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda.hook import CudaHook
 from tests.cuda_support import PRESENT, STATES, FakeDevices, in_short
 
 devices = FakeDevices(sys.argv[2])
@@ -30,7 +31,7 @@ devices.library.fake_init(2)
 assert hook.is_ready()
 before = devices.take(1000, 1)
 devices.library.fake_forget_events()
-hook._call("attach", ctypes.cast(devices.library.fake_tell, ctypes.c_void_p))
+hook._call("attach", ctypes.cast(devices.library.fake_record, ctypes.c_void_p))
 hook.begin()
 devices.library.fake_text(b"forward")
 blocks = [(number % 2, devices.take(number * 1000 + 1, number % 2, 8, number % 3)) for number in range(200)]
@@ -65,7 +66,7 @@ RECORDED = """
 import ctypes, sys
 import torch
 import stackweave.torch
-from stackweave.torch._cuda_memory import CudaMemory
+from stackweave.torch._cuda.memory import CudaMemoryRecorder
 from tests.cuda_support import FakeDevices
 
 devices = FakeDevices(sys.argv[2])
@@ -84,7 +85,7 @@ torch._C._cuda_attach_out_of_memory_observer = observe
 def forward():
     return devices.take(1000, 1)
 
-with CudaMemory(sys.argv[1]):
+with CudaMemoryRecorder(sys.argv[1]):
     kept = forward()
     devices.library.fake_limit(0, 4 << 20)
     assert devices.take(8 << 20) == 0
@@ -100,19 +101,19 @@ class Builds(RecordingCase):
 
         if torch.version.cuda is None:
             raise unittest.SkipTest("this torch was built without CUDA")
-        if not _cuda_build.find_compiler():
+        if not cuda_build.find_compiler():
             raise unittest.SkipTest("there is no C++ compiler")
 
     def setUp(self):
         super().setUp()
-        changed = mock.patch.dict(os.environ, {_cuda_cache.CACHE: self.folder})
+        changed = mock.patch.dict(os.environ, {cuda_cache.CACHE: self.folder})
         changed.start()
         self.addCleanup(changed.stop)
 
     def built(self):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            return _cuda_build.built_library(torch), said.getvalue()
+            return cuda_build.built_library(torch), said.getvalue()
 
     def test_it_is_built_once_and_tells_what_an_allocator_does(self):
         path, said = self.built()
@@ -120,8 +121,8 @@ class Builds(RecordingCase):
         self.assertEqual(self.built(), (path, ""))
         self.assertEqual(os.listdir(self.folder), [os.path.basename(path)])
         devices = os.path.join(self.folder, "devices.so")
-        command = _cuda_build.command_of(torch, _cuda_build.find_compiler(), _cuda_build.STANDARDS[0], devices)
-        command[command.index(_cuda_build.SOURCE)] = os.path.join(NATIVE, "real.cpp")
+        command = cuda_build.command_of(torch, cuda_build.find_compiler(), cuda_build.STANDARDS[0], devices)
+        command[command.index(cuda_build.SOURCE)] = os.path.join(NATIVE, "real.cpp")
         subprocess.run([*command, "-O1", "-w"], check=True)
         self.assertGreater(int(self.run_script(PROGRAM, devices, path)), 400)
         self.run_script(RECORDED, devices, stderr="stackweave: CUDA device 0 is out of memory: 8.00 MiB .*\\n")
@@ -138,14 +139,14 @@ class Builds(RecordingCase):
         if torch.cuda.is_available():
             self.skipTest("there are devices")
         self.assertFalse(hook.is_ready())
-        with self.assertRaisesRegex(StackweaveError, "the allocator is not initialised"):
+        with self.assertRaisesRegex(StackweaveError, "the allocator is not initialized"):
             hook.attach()
 
     def test_without_a_device_nothing_is_recorded(self):
         if torch.cuda.is_available():
             self.skipTest("there are devices")
         with self.assertRaisesRegex(StackweaveError, "torch finds no CUDA device here"):
-            CudaMemory(self.path).start()
+            CudaMemoryRecorder(self.path).start()
         self.assertEqual(self.files(), [])
 
 

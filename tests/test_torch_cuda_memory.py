@@ -63,7 +63,7 @@ def learn():
         (weight @ weight).square().sum().backward()
 
 take(1)
-with stackweave.torch.cuda_memory(path, memory=sys.argv[2]) as memory:
+with stackweave.torch.cuda_memory(path, buffer=sys.argv[2]) as memory:
     others = [threading.Thread(target=target, daemon=True) for target in (hold, ask)]
     workers = [threading.Thread(target=target) for target in (allocate, allocate, allocate, allocate, learn)]
     for thread in [*others, *workers]:
@@ -184,15 +184,15 @@ print("done", kept.data_ptr())
         with self.cuda_memory(process=True) as memory:
             kept = empty(size)
             own = bytearray(40 * MIB)
-        self.assertEqual([row.bytes for row in memory.leaks(device=0) if row.bytes == size], [size])
-        self.assertGreaterEqual(memory.peak().bytes, len(own))
+        self.assertEqual([row.bytes for row in memory.recording.leaks(device=0) if row.bytes == size], [size])
+        self.assertGreaterEqual(memory.recording.peak().bytes, len(own))
         del kept
 
     def test_without_the_process_only_the_device_is_there(self):
         with self.cuda_memory() as memory:
             own = bytearray(40 * MIB)
         try:
-            peak = memory.peak().bytes
+            peak = memory.recording.peak().bytes
         except stackweave.StackweaveError:
             peak = 0
         self.assertLess(peak, len(own))
@@ -227,7 +227,7 @@ print("done", kept.data_ptr())
         self.assertIn("out of memory", said)
         self.assertIn(self.path, said)
         asked = self.assert_tells_of_it(snapshot, kept, size)
-        device = next(device for device in memory.devices() if device.device == 0)
+        device = next(device for device in memory.recording.memory().devices() if device.device == 0)
         self.assertEqual([request.size for request in device.out_of_memory], [asked])
 
     def test_a_ring_is_dumped_when_memory_is_not_there(self):

@@ -191,7 +191,7 @@ class SnapshotTest(CudaCase):
         with self.cuda_memory() as memory:
             kept = ask_for(size)
             let_go([ask_for(new_size())])
-        rows = [row for row in memory.leaks(device=0) if row.bytes == size]
+        rows = [row for row in memory.recording.leaks(device=0) if row.bytes == size]
         self.assertEqual(len(rows), 1)
         found = [frame.name for frame in rows[0].stack if frame.kind == "python"]
         self.assertEqual(found[:2], ["empty", "ask_for"])

@@ -13,7 +13,7 @@ class Functions(DynamoCase):
         result, profile = self.profiled(self.corpus.plain, x)
         self.assert_same(result, self.corpus.plain(x))
         row = row_of(profile, self.corpus.plain)
-        self.assertEqual((row.function, row.calls, row.primitive_calls, row.failed), ("plain", 1, 1, 0))
+        self.assertEqual((row.name, row.calls, row.primitive_calls, row.failed), ("plain", 1, 1, 0))
         self.assertEqual(row.bytecode_count, len(self.corpus.plain.__code__.co_code) // 2)
         self.assertEqual(len(rows_of(profile)), 1)
 
@@ -42,7 +42,7 @@ class Functions(DynamoCase):
         self.assert_same(result, self.corpus.recursive(x))
         row = row_of(profile, self.corpus.countdown)
         self.assertEqual((row.calls, row.primitive_calls), (5, 1))
-        self.assertLessEqual(row.own, row.total)
+        self.assertLessEqual(row.self, row.total)
         result, profile = self.profiled(self.corpus.mutually_recursive, x)
         for function in (self.corpus.even, self.corpus.odd):
             row = row_of(profile, function)
@@ -61,17 +61,17 @@ class Functions(DynamoCase):
         result, profile = self.profiled(self.corpus.catches, x)
         self.assert_same(result, self.corpus.catches(x))
         self.assertEqual([row.failed for row in rows_of(profile).values()], [0, 0, 0])
-        raised = [event.details["raised"] for event in profile.events() if "raised" in (event.details or {})]
+        raised = [event.details["raised"] for event in profile.recording.events() if "raised" in (event.details or {})]
         self.assertEqual(raised, ["ObservedKeyError"])
 
     def test_own_times_are_what_the_compilations_took(self):
         _, profile = self.profiled(self.corpus.net(), self.torch.ones(2, 4))
-        own = sum(row.own for row in profile.phases())
-        self.assertAlmostEqual(own, sum(row.duration for row in profile.compiles()), places=6)
+        own = sum(row.self for row in profile.recording.phases())
+        self.assertAlmostEqual(own, sum(row.duration for row in dynamo.compiles(profile.recording)), places=6)
 
     def test_functions_alone(self):
         _, profile = self.profiled(self.corpus.calls, self.torch.ones(3), phases=False)
-        self.assertEqual({row.function for row in profile.phases()}, {"compile calls", "calls", "shift", "halve"})
+        self.assertEqual({row.name for row in profile.recording.phases()}, {"compile calls", "calls", "shift", "halve"})
 
 
 class Breaks(DynamoCase):
@@ -82,13 +82,13 @@ class Breaks(DynamoCase):
         row = row_of(profile, self.corpus.graph_break)
         self.assertEqual((row.calls, row.failed), (2, 1))
         self.assertEqual(row_of(profile, self.corpus.breaks_inside).failed, 2)
-        first = profile.compiles()[0]
-        self.assertEqual((first.function, first.attempts, first.failed), ("graph_break", 2, False))
+        first = dynamo.compiles(profile.recording)[0]
+        self.assertEqual((first.name, first.attempts, first.failed), ("graph_break", 2, False))
         self.assertEqual(len(first.restart_reasons), 1)
         self.assertEqual(
             (named(profile, "compile_attempt_0").failed, named(profile, "compile_attempt_1").failed), (2, 0)
         )
-        resumed = [each.function for each in profile.compiles() if "resume" in each.function]
+        resumed = [each.name for each in dynamo.compiles(profile.recording) if "resume" in each.name]
         self.assertEqual(len(resumed), 2)
 
     def test_nested_graph_breaks(self):
@@ -99,7 +99,7 @@ class Breaks(DynamoCase):
         with config.patch(nested_graph_breaks=True):
             result, profile = self.profiled(self.corpus.graph_break, x)
         self.assert_same(result, self.corpus.graph_break(x))
-        self.assertFalse(any(each.failed for each in profile.compiles()))
+        self.assertFalse(any(each.failed for each in dynamo.compiles(profile.recording)))
 
     def test_an_error_of_a_whole_graph_is_torchs_own(self):
         compiled = self.torch.compile(self.corpus.graph_break, backend="eager", fullgraph=True)
@@ -111,7 +111,7 @@ class Breaks(DynamoCase):
                 compiled(self.torch.ones(3))
         self.assert_clean(profile)
         self.assertEqual(str(error.exception).splitlines()[0], str(without.exception).splitlines()[0])
-        (row,) = profile.compiles()
+        (row,) = dynamo.compiles(profile.recording)
         self.assertTrue(row.failed)
         self.assertEqual(row.fail_reason.count("\n"), 0)
         self.assertIn("Unsupported", row.attributes["error"])
@@ -138,7 +138,7 @@ class Breaks(DynamoCase):
         with dynamo.profile() as profile:
             with self.assertRaises(self.torch._dynamo.exc.BackendCompilerFailed):
                 compiled(self.torch.ones(3))
-        (row,) = profile.compiles()
+        (row,) = dynamo.compiles(profile.recording)
         self.assertTrue(row.failed)
         self.assertIn("not on this machine", row.fail_reason)
         self.assertEqual(row.backend, "refuses")
@@ -151,7 +151,7 @@ class Breaks(DynamoCase):
             with self.assertRaisesRegex(KeyError, "not this one"):
                 compiled(self.torch.ones(3))
         self.assert_clean(profile)
-        self.assertTrue(all(each.failed or each.fail_reason for each in profile.compiles()))
+        self.assertTrue(all(each.failed or each.fail_reason for each in dynamo.compiles(profile.recording)))
 
 
 class Compilations(DynamoCase):
@@ -161,7 +161,7 @@ class Compilations(DynamoCase):
             compiled(self.torch.ones(3))
             compiled(self.torch.ones(4))
             compiled(self.torch.ones(4))
-        first, second = profile.compiles()
+        first, second = dynamo.compiles(profile.recording)
         self.assertEqual((first.compile_id[-2:], second.compile_id[-2:]), ("/0", "/1"))
         self.assertIsNone(first.recompile_reason)
         self.assertIn("size mismatch", second.recompile_reason)
@@ -175,7 +175,7 @@ class Compilations(DynamoCase):
                 self.torch.compile(module, backend="eager")(self.torch.ones(1, 3))
         codes = [kind.forward.__code__ for kind in (nn.Linear, nn.Sequential)]
         expected = [(getattr(code, "co_qualname", code.co_name), code.co_filename) for code in codes]
-        self.assertEqual([(each.function, each.file) for each in profile.compiles()], expected)
+        self.assertEqual([(each.name, each.filename) for each in dynamo.compiles(profile.recording)], expected)
 
     def test_a_flag_that_changes(self):
         compiled = self.torch.compile(self.corpus.plain, backend="eager")
@@ -183,7 +183,7 @@ class Compilations(DynamoCase):
             compiled(self.torch.ones(3))
             with self.torch.no_grad():
                 compiled(self.torch.ones(3))
-        self.assertRegex(profile.compiles()[1].recompile_reason, "(?i)grad")
+        self.assertRegex(dynamo.compiles(profile.recording)[1].recompile_reason, "(?i)grad")
 
     def test_a_reset_in_between(self):
         compiled = self.torch.compile(self.corpus.plain, backend="eager")
@@ -192,7 +192,7 @@ class Compilations(DynamoCase):
             self.torch.compiler.reset()
             compiled(self.torch.ones(3))
         self.assert_clean(profile)
-        self.assertEqual([each.recompile_reason for each in profile.compiles()], [None, None])
+        self.assertEqual([each.recompile_reason for each in dynamo.compiles(profile.recording)], [None, None])
         self.assertEqual(row_of(profile, self.corpus.plain).calls, 2)
 
     def test_a_compilation_inside_another_one(self):
@@ -204,9 +204,9 @@ class Compilations(DynamoCase):
             return graph
 
         _, profile = self.profiled(self.corpus.plain, self.torch.ones(3), backend=compiles_itself)
-        outer, nested = profile.compiles()
+        outer, nested = dynamo.compiles(profile.recording)
         self.assertEqual((outer.parent, nested.parent), (None, outer.number))
-        self.assertEqual((outer.function, nested.function), ("plain", "halve"))
+        self.assertEqual((outer.name, nested.name), ("plain", "halve"))
         self.assertLessEqual(nested.duration, outer.duration)
 
     def test_the_report_tells_all_of_it(self):
@@ -216,13 +216,13 @@ class Compilations(DynamoCase):
             self.assertIn(part, text)
         with dynamo.profile() as profile:
             pass
-        self.assertEqual(profile.report(), "Nothing was compiled.")
+        self.assertEqual(dynamo.report(profile.recording, errors=profile.hook_errors()), "Nothing was compiled.")
 
 
 class Phases(DynamoCase):
     def test_tracing_and_what_comes_after_it(self):
         _, profile = self.profiled(self.corpus.calls, self.torch.ones(3))
-        (compiled,) = profile.compiles()
+        (compiled,) = dynamo.compiles(profile.recording)
         for name in ("entire_frame_compile", "bytecode_tracing", "backend_compile", "build_guards"):
             self.assertIn(name, compiled.phases)
         callers = {name: named(profile, name).callers[0].function for name in ("bytecode_tracing", "backend_compile")}
@@ -235,7 +235,7 @@ class Phases(DynamoCase):
             self.torch.compile(self.corpus.plain, backend="aot_eager")(x).sum().backward()
         self.assert_clean(profile)
         self.assert_same(x.grad, x.cos() - x.sin())
-        self.assertIn("create_aot_dispatcher_function", profile.compiles()[0].phases)
+        self.assertIn("create_aot_dispatcher_function", dynamo.compiles(profile.recording)[0].phases)
 
     @unittest.skipUnless(HAS_COMPILER, "there is no compiler for C++")
     def test_inductor_forward_and_backward(self):
@@ -244,9 +244,9 @@ class Phases(DynamoCase):
             self.torch.compile(self.corpus.plain, backend="inductor")(x).sum().backward()
         self.assert_clean(profile)
         self.assert_same(x.grad, x.cos() - x.sin())
-        rows = profile.compiles()
+        rows = dynamo.compiles(profile.recording)
         self.assertEqual([row.direction for row in rows], ["forward", "backward"])
-        self.assertEqual({row.function for row in rows}, {"plain"})
+        self.assertEqual({row.name for row in rows}, {"plain"})
         self.assertEqual(len({row.compile_id for row in rows}), 1)
         self.assertIn("inductor_compile", rows[0].phases)
         self.assertIn("inductor_compile", rows[1].phases)

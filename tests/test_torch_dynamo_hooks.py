@@ -28,7 +28,7 @@ with stackweave.torch.dynamo.profile(sys.argv[1]) as profile:
     assert type(spec.loader).__module__.startswith(("importlib", "_frozen_importlib")), spec.loader
 assert profile.hook_state() == "unhooked"
 assert not any(type(finder).__module__.startswith("stackweave") for finder in sys.meta_path)
-print(*[(each.function, each.failed) for each in profile.compiles()], *profile.hook_errors())
+print(*[(each.name, each.failed) for each in stackweave.torch.dynamo.compiles(profile.recording)], *profile.hook_errors())
 """
 
 FORKED = """
@@ -50,7 +50,7 @@ with stackweave.torch.dynamo.profile(sys.argv[1]) as profile:
     assert os.waitpid(child, 0)[1] == 0
 folder = os.path.dirname(sys.argv[1])
 both = stackweave.open([os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".swv")])
-print(*sorted(each.function for each in stackweave.torch.dynamo.compiles(both)))
+print(*sorted(each.name for each in stackweave.torch.dynamo.compiles(both)))
 """
 
 
@@ -90,9 +90,9 @@ class Places(DynamoCase):
                 profiles[order[2]].stop()
                 self.assert_same_places(before)
                 first, *others = (profiles[place] for place in order)
-                self.assertEqual([each.function for each in first.compiles()], ["calls"])
+                self.assertEqual([each.name for each in dynamo.compiles(first.recording)], ["calls"])
                 for profile in others:
-                    self.assertEqual([each.function for each in profile.compiles()], ["calls", "plain"])
+                    self.assertEqual([each.name for each in dynamo.compiles(profile.recording)], ["calls", "plain"])
                 for profile in profiles:
                     self.assertEqual((profile.hook_errors(), profile.explain_problems()), ([], []))
                     self.assertEqual(row_of(profile, self.corpus.calls).calls, 1)
@@ -104,8 +104,10 @@ class Places(DynamoCase):
                 self.torch.compile(self.corpus.graph_break, backend="eager")(x)
             self.torch.compile(self.corpus.plain, backend="eager")(x)
         self.assert_same_places(before)
-        told = [(each.compile_id, each.function, each.attempts) for each in outer.compiles()]
-        self.assertEqual(told[:-1], [(each.compile_id, each.function, each.attempts) for each in inner.compiles()])
+        told = [(each.compile_id, each.name, each.attempts) for each in dynamo.compiles(outer.recording)]
+        self.assertEqual(
+            told[:-1], [(each.compile_id, each.name, each.attempts) for each in dynamo.compiles(inner.recording)]
+        )
         self.assertEqual(told[-1][1], "plain")
 
     def test_what_somebody_else_puts_over_ours_stays_and_works(self):
@@ -125,7 +127,7 @@ class Places(DynamoCase):
         self.assertIs(module._compile, theirs)
         self.torch.compile(self.corpus.plain, backend="eager")(self.torch.ones(3))
         self.assertEqual(seen, ["plain"])
-        self.assertEqual(profile.compiles(), [])
+        self.assertEqual(dynamo.compiles(profile.recording), [])
         module._compile = before
 
     def test_what_is_compiled_when_it_begins_and_when_it_ends(self):
@@ -144,7 +146,7 @@ class Places(DynamoCase):
         self.assert_same(self.torch.compile(self.corpus.calls, backend=ends)(x), self.corpus.calls(x))
         (profile,) = profiles
         self.assertEqual(profile.hook_errors(), [])
-        self.assertEqual([each.function for each in profile.compiles()], ["calls"])
+        self.assertEqual([each.name for each in dynamo.compiles(profile.recording)], ["calls"])
         self.assertEqual(row_of(profile, self.corpus.calls).calls, 1)
 
 
@@ -164,23 +166,23 @@ class Errors(DynamoCase):
     def test_one_of_ours_is_told_and_torch_does_not_see_it(self):
         profile = self.failing("frame")
         self.assertIn("ValueError: ours", "\n".join(profile.hook_errors()))
-        self.assertEqual(len(profile.compiles()), 4)
-        self.assertIn("ValueError: ours", profile.report())
+        self.assertEqual(len(dynamo.compiles(profile.recording)), 4)
+        self.assertIn("ValueError: ours", dynamo.report(profile.recording, errors=profile.hook_errors()))
 
     def test_one_of_ours_at_the_begin_of_a_compilation(self):
         profile = self.failing("run")
-        self.assertEqual(profile.compiles(), [])
+        self.assertEqual(dynamo.compiles(profile.recording), [])
         self.assertGreater(row_of(profile, self.corpus.graph_break).calls, 0)
 
     def test_something_that_torch_no_longer_has(self):
-        from stackweave.torch import _dynamo_hooks
+        from stackweave.torch._dynamo import hooks
 
-        gone = _dynamo_hooks.ROOT[0]._replace(name="no_longer_there")
-        with mock.patch.object(_dynamo_hooks, "ROOT", (gone, _dynamo_hooks.ROOT[1])):
+        gone = hooks.ROOT[0]._replace(name="no_longer_there")
+        with mock.patch.object(hooks, "ROOT", (gone, hooks.ROOT[1])):
             with self.assertWarnsRegex(RuntimeWarning, "no_longer_there"):
                 with dynamo.profile() as profile:
                     self.torch.compile(self.corpus.plain, backend="eager")(self.torch.ones(3))
-        self.assertEqual(len(profile.compiles()), 1)
+        self.assertEqual(len(dynamo.compiles(profile.recording)), 1)
 
 
 class Compiled(DynamoCase):
@@ -208,19 +210,19 @@ class Compiled(DynamoCase):
 
 class OlderTorch(DynamoCase):
     def test_inlined_calls_are_the_same_without_torchs_own_hook(self):
-        from stackweave.torch import _dynamo_hooks
+        from stackweave.torch._dynamo import hooks
 
         def counts(profile):
             return {key: (row.calls, row.primitive_calls, row.failed) for key, row in rows_of(profile).items()}
 
-        gone = _dynamo_hooks.INLINED._replace(name="no_longer_there")
+        gone = hooks.INLINED._replace(name="no_longer_there")
         x = self.torch.ones(3)
         for function in (*self.corpus.FUNCTIONS, self.corpus.graph_break):
             with self.subTest(function.__name__):
                 self.torch.compiler.reset()
                 _, profile = self.profiled(function, x)
                 self.torch.compiler.reset()
-                with mock.patch.object(_dynamo_hooks, "INLINED", gone):
+                with mock.patch.object(hooks, "INLINED", gone):
                     result, older = self.profiled(function, x)
                 self.assert_same(result, function(x))
                 self.assertEqual(counts(older), counts(profile))
@@ -246,8 +248,8 @@ class Threads(DynamoCase):
         self.assert_clean(profile)
         for function in functions:
             self.assert_same(results[function], function(x))
-        rows = profile.compiles()
-        self.assertEqual({row.function for row in rows}, {"calls", "recursive"})
+        rows = dynamo.compiles(profile.recording)
+        self.assertEqual({row.name for row in rows}, {"calls", "recursive"})
         self.assertEqual(len({row.thread for row in rows}), 2)
         self.assertEqual(row_of(profile, self.corpus.countdown).calls, 5)
 

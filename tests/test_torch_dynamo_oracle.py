@@ -62,7 +62,7 @@ class TorchsOwn(DynamoCase):
                     timings = self.torch_timings(run)
                 self.assert_clean(profile)
                 self.assertEqual(ours_of(profile), counted(timings))
-                units = {(row.file, row.line): row.bytecode_count for row in rows_of(profile).values()}
+                units = {(row.filename, row.lineno): row.bytecode_count for row in rows_of(profile).values()}
                 for timing in timings:
                     self.assertEqual(units[timing.filename, timing.firstlineno], timing.bytecode_count // 2)
 
@@ -71,7 +71,7 @@ class TorchsOwn(DynamoCase):
         theirs = self.torch_stats(run)
         with dynamo.profile(phases=False) as profile:
             run()
-        ours = profile.stats().stats
+        ours = profile.recording.stats().stats
         self.assertEqual(calls_of(ours), calls_of(theirs))
         self.assertEqual(edges_of(ours), edges_of(theirs))
         for _, _, own, total, _ in ours.values():
@@ -108,7 +108,7 @@ def ours_of(profile):
     """The same, of ours, without what torch leaves out. A generator or a function that raises does so at its end."""
     raised = {}
     stack = []
-    for event in profile.events():
+    for event in profile.recording.events():
         if event.role == "begin":
             stack.append(event.name)
         elif event.role == "end":
@@ -116,9 +116,9 @@ def ours_of(profile):
             raised[name] = raised.get(name, 0) + ("raised" in event.details)
     counts = {}
     for row in rows_of(profile).values():
-        missed = row.failed + raised.get(row.function, 0)
+        missed = row.failed + raised.get(row.name, 0)
         if row.calls > missed:
-            key = (row.file, row.line, row.function.split(".")[-1])
+            key = (row.filename, row.lineno, row.name.split(".")[-1])
             counts[key] = (row.calls - missed, row.primitive_calls - missed)
     return counts
 

@@ -60,7 +60,7 @@ def behind(stack):
 
 
 def extra(stack):
-    return [(frame.name, frame.filename, frame.line) for frame in stack if frame.kind == "extra"]
+    return [(frame.name, frame.filename, frame.lineno) for frame in stack if frame.kind == "extra"]
 
 
 class Linemaps(unittest.TestCase):
@@ -138,15 +138,15 @@ class Stacks(RecordingCase):
         with stackweave.trace(self.path) as trace:
             generated(lambda _: trace.instant("look", stack=True))
         self.linemaps.clear()
-        (event,) = [event for event in trace.events() if event.name == "look"]
+        (event,) = [event for event in trace.recording.events() if event.name == "look"]
         self.assertEqual(behind(event.stack), BEHIND)
-        self.assertIn("call", [event.name for event in trace.events() if event.role == "begin"])
+        self.assertIn("call", [event.name for event in trace.recording.events() if event.role == "begin"])
 
     def test_memory_is_charged_to_the_lines_of_the_model(self):
         with stackweave.memory(self.path) as memory:
             block = generated(lambda _: bytearray(50_000_000))
         self.linemaps.clear()
-        (row,) = [row for row in memory.peak() if row.bytes >= len(block)]
+        (row,) = [row for row in memory.recording.peak() if row.bytes >= len(block)]
         self.assertEqual(behind(row.stack), BEHIND)
 
 
@@ -213,7 +213,7 @@ for captured in seen:
     frames = [frame for frame in captured.frames if frame.kind != "native"]
     place = [frame.kind for frame in frames].index("extra")
     print(frames[place - 1].kind, frames[place - 1].name, frames[place - 1].filename.startswith(sys.path[0]))
-    print([(frame.name, frame.line) for frame in frames if frame.kind == "extra" and frame.filename == {self.model!r}])
+    print([(frame.name, frame.lineno) for frame in frames if frame.kind == "extra" and frame.filename == {self.model!r}])
 with stackweave.memory(sys.argv[1]):
     net(x)
 """

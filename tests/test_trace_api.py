@@ -9,9 +9,9 @@ import threading
 import unittest
 
 import stackweave
-from stackweave import _argument_values as values
-from stackweave import _trace_options as options
-from tests.recordings import RecordingCase
+from stackweave._recorders import argument_values as values
+from stackweave._recorders import call_options as options
+from tests.recordings import RecordingCase, recording_of
 from tests.support import PYTHON, run_python
 
 
@@ -44,7 +44,7 @@ class TraceCase(RecordingCase):
         return stackweave.trace(self.path, **keywords)
 
     def calls(self, trace, function):
-        return sum(row.calls for row in trace.top() if row.function == function)
+        return sum(row.calls for row in recording_of(trace).top() if row.name == function)
 
 
 class Options(TraceCase):
@@ -110,14 +110,14 @@ class Options(TraceCase):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_options_of_recordings_are_taken(self):
-        with self.trace(ring="1MB", when_full="drop", flush_every=1, memory="1MB", follow_forks=False) as trace:
+        with self.trace(ring="1MB", when_full="drop", flush_every=1, buffer="1MB", follow_forks=False) as trace:
             fib(5)
-        self.assertTrue(trace.info()["processes"][0]["ring"])
+        self.assertTrue(trace.recording.info()["processes"][0]["ring"])
 
 
 def calls_in(tree, function):
     """How many calls of a function are in a tree of calls."""
-    return sum(calls_in(child, function) for child in tree.children) + tree.calls * (tree.function == function)
+    return sum(calls_in(child, function) for child in tree.children) + tree.calls * (tree.name == function)
 
 
 class Tracing(TraceCase):
@@ -125,23 +125,25 @@ class Tracing(TraceCase):
         with self.trace() as trace:
             fib(10)
         self.assertEqual(self.calls(trace, "fib"), 177)
-        stats = trace.stats()
+        stats = trace.recording.stats()
         self.assertIsInstance(stats, pstats.Stats)
         rows = {name: row for (_, _, name), row in stats.stats.items()}
         self.assertEqual(rows["fib"][:2], (1, 177))
-        begins = [event for event in trace.events() if event.role == "begin" and event.name == "fib"]
+        begins = [event for event in trace.recording.events() if event.role == "begin" and event.name == "fib"]
         self.assertEqual(len(begins), 177)
-        tree = trace.tree()
+        tree = trace.recording.tree()
         self.assertIn(self.id().rpartition(".")[2], str(tree))  # where little time was spent has no row
         self.assertEqual(calls_in(tree, "fib"), 177)
-        exported = trace.export(os.path.join(self.folder, "out.json"))
+        exported = trace.recording.export(os.path.join(self.folder, "out.json"))
         self.assertGreater(os.path.getsize(exported), 1000)
 
     def test_nothing_of_ours_is_traced(self):
         with self.trace(logs=True) as trace, stackweave.span("mine"):
             fib(3)
             stackweave.instant("now", stack=False)
-        files = {event.frame.filename for event in trace.events() if event.frame and event.frame.kind == "python"}
+        files = {
+            event.frame.filename for event in trace.recording.events() if event.frame and event.frame.kind == "python"
+        }
         folder = os.path.dirname(stackweave.__file__)
         self.assertEqual([file for file in files if file and file.startswith(folder)], [])
 
@@ -152,8 +154,8 @@ class Tracing(TraceCase):
         decorated = stackweave.trace(os.path.join(self.folder, "other.swv"), c_calls=True)
         decorated(fib)(1)
         decorated.stop()
-        for recording, expected in ((trace, []), (decorated, ["fib"])):
-            names = [e.name for e in recording.events() if e.role in ("begin", "resume") and e.kind != "gc"]
+        for recorder, expected in ((trace, []), (decorated, ["fib"])):
+            names = [e.name for e in recorder.recording.events() if e.role in ("begin", "resume") and e.kind != "gc"]
             self.assertEqual(names, expected)
 
     def test_what_happens_during_a_pause_is_left_out(self):
@@ -203,9 +205,9 @@ class Tracing(TraceCase):
 
     def test_a_trace_says_what_it_is(self):
         trace = self.trace()
-        self.assertEqual(repr(trace), f"<stackweave.Trace {self.path!r}, new>")
-        self.assertIsInstance(trace, stackweave.Recording)
-        self.assertIs(stackweave.trace, stackweave.Trace)
+        self.assertEqual(repr(trace), f"<stackweave.TraceRecorder {self.path!r}, new>")
+        self.assertIsInstance(trace, stackweave.Recorder)
+        self.assertIs(stackweave.trace, stackweave.TraceRecorder)
 
     def test_forgetting_to_stop_records_to_the_end(self):
         self.run_script(
@@ -230,7 +232,7 @@ with stackweave.trace(sys.argv[1]):
         script = """
 import os, stackweave, subprocess, sys
 if len(sys.argv) == 2:
-    with stackweave.Recording(sys.argv[1], subprocesses=True) as recording:
+    with stackweave.Recorder(sys.argv[1], subprocesses=True) as recording:
         recording.instant("parent")
         subprocess.run([os.environ["PROGRAM"], "-c", os.environ["SCRIPT"], sys.argv[1], "child"], check=True)
 else:
@@ -331,13 +333,13 @@ class Decorating(TraceCase):
 
 class LiveRecordings(TraceCase):
     def test_spans_instants_and_counters_go_to_all_that_record(self):
-        other = stackweave.Recording(os.path.join(self.folder, "other.swv"))
+        other = stackweave.Recorder(os.path.join(self.folder, "other.swv"))
         with self.trace() as trace, other:
             with stackweave.span("both", number=3):
                 stackweave.instant("moment", stack=False, text="x")
                 stackweave.counter("queue", 5)
         for recording in (trace, other):
-            told = {(event.role, event.name): event for event in recording.events()}
+            told = {(event.role, event.name): event for event in recorder.recording.events()}
             self.assertEqual(told["begin", "both"].details, {"number": 3})
             self.assertEqual(told["instant", "moment"].details, {"text": "x"})
             self.assertEqual(list(told["counter", "queue"].values.values()), [5])
@@ -360,20 +362,20 @@ class LiveRecordings(TraceCase):
             yield 1
 
         self.assertEqual(step(2), "done")
-        with stackweave.Recording(self.path) as recording:
+        with stackweave.Recorder(self.path) as recorder:
             self.assertEqual((step(2), list(produce())), ("done", [1]))
-        names = [event.name for event in recording.events() if event.role == "begin"]
+        names = [event.name for event in recorder.recording.events() if event.role == "begin"]
         self.assertEqual(names, ["step"] * 3 + ["produce"] * 2)
 
     def test_what_begins_with_a_span_ends_with_it_whoever_starts_or_stops(self):
-        first = stackweave.Recording(self.path).start()
+        first = stackweave.Recorder(self.path).start()
         with stackweave.span("outer"):
-            second = stackweave.Recording(os.path.join(self.folder, "second.swv")).start()
+            second = stackweave.Recorder(os.path.join(self.folder, "second.swv")).start()
             with stackweave.span("inner"):
                 first.stop()
         second.stop()
-        self.assertEqual([(e.role, e.name) for e in second.events()], [("begin", "inner"), ("end", None)])
-        self.assertEqual([e.name for e in first.events() if e.role == "begin"], ["outer", "inner"])
+        self.assertEqual([(e.role, e.name) for e in second.recording.events()], [("begin", "inner"), ("end", None)])
+        self.assertEqual([e.name for e in first.recording.events() if e.role == "begin"], ["outer", "inner"])
 
 
 class Arguments(TraceCase):
@@ -382,17 +384,17 @@ class Arguments(TraceCase):
             add(1, "two", 3, 4, key=[5], extra={"a": None})
             add(object())
             fib(1)
-        details = [event.details for event in trace.events() if event.role == "begin" and event.name == "add"]
+        details = [event.details for event in trace.recording.events() if event.role == "begin" and event.name == "add"]
         expected = {"one": 1, "other": "two", "rest": "(3, 4)", "key": "[5]", "more": "{'extra': {'a': None}}"}
         self.assertEqual(details[0], expected)
         self.assertEqual(details[1]["one"], "<object>")
-        self.assertFalse({e.name: e.details for e in trace.events() if e.role == "begin"}["fib"])
+        self.assertFalse({e.name: e.details for e in trace.recording.events() if e.role == "begin"}["fib"])
 
     def test_methods_are_chosen_by_their_qualified_names(self):
         with self.trace(arguments=f"{__name__}.Shelf.put", native_stacks=f"{__name__}.Shelf.put") as trace:
             Shelf().put("book", on=3)
             add(1)
-        begun = {event.name.rpartition(".")[2]: event for event in trace.events() if event.role == "begin"}
+        begun = {event.name.rpartition(".")[2]: event for event in trace.recording.events() if event.role == "begin"}
         expected = {"self": f"<{__name__}.Shelf>", "thing": "book", "on": 3}
         self.assertEqual({"thing": "book", **begun["put"].details}, expected)
         self.assertTrue(sys.version_info < (3, 11) or "thing" in begun["put"].details)
@@ -402,7 +404,7 @@ class Arguments(TraceCase):
     def test_native_stacks_of_chosen_functions_are_recorded(self):
         with self.trace(native_stacks=[f"{__name__}.add"]) as trace:
             add(1)
-        (begin,) = [event for event in trace.events() if event.role == "begin" and event.name == "add"]
+        (begin,) = [event for event in trace.recording.events() if event.role == "begin" and event.name == "add"]
         self.assertIn("native", {frame.kind for frame in begin.stack})
         self.assertFalse(begin.details)
 
@@ -450,20 +452,20 @@ class Tables(TraceCase):
             self.skipTest("pyarrow and pandas are not installed")
         with self.trace() as trace:
             fib(5)
-        table = trace.to_arrow()
+        table = trace.recording.to_arrow()
         self.assertIsInstance(table, pyarrow.Table)
-        frame = trace.to_pandas(thread=threading.get_native_id())
+        frame = trace.recording.to_pandas(thread=threading.get_native_id())
         self.assertIsInstance(frame, pandas.DataFrame)
         spans = frame[(frame["name"] == "fib") & (frame["kind"] == "span")]
         self.assertEqual(len(spans), 15)
         self.assertEqual(set(spans["filename"]), {__file__})
-        self.assertTrue((spans["duration_ns"] >= spans["own_ns"]).all())
+        self.assertTrue((spans["duration_ns"] >= spans["self_ns"]).all())
 
     def test_what_they_need_is_said(self):
         script = """
 import stackweave, sys
 sys.modules["pyarrow"] = sys.modules["pandas"] = None
-with stackweave.Recording(sys.argv[1]) as recording:
+with stackweave.Recorder(sys.argv[1]) as recording:
     recording.instant("x")
 for ask in (recording.to_arrow, recording.to_pandas):
     try:

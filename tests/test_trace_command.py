@@ -107,7 +107,7 @@ class Said(TraceCommandCase):
     def test_nothing_is_in_the_trace_but_the_program(self):
         self.write("work.py", "def f(): pass\nf()")
         self.said(*OUTPUT, "-q", "--no-gc", "work.py")
-        functions = {(row.function, os.path.basename(row.file)) for row in stackweave.open(self.path).top(all=True)}
+        functions = {(row.name, os.path.basename(row.filename)) for row in stackweave.open(self.path).top(all=True)}
         interpreters = {
             row for row in functions if row[1] in ("threading.py", "<frozen importlib._bootstrap_external>")
         }
@@ -194,7 +194,7 @@ class Said(TraceCommandCase):
             "--logger",
             "a",
         ]
-        options += ["--log-level", "info", "--memory", "1MB", "--when-full", "drop", "--flush-every", "1"]
+        options += ["--log-level", "info", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
@@ -206,7 +206,7 @@ class Said(TraceCommandCase):
             self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
             self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
             (other,) = [name for name in self.files() if name != "out.swv"]
-            functions = {row.function for row in stackweave.open(os.path.join(self.folder, other)).top(all=True)}
+            functions = {row.name for row in stackweave.open(os.path.join(self.folder, other)).top(all=True)}
             self.assertIn("<lambda>" if child == asks else "f", functions)
             os.remove(os.path.join(self.folder, other))
 

@@ -106,7 +106,7 @@ class SameAsCProfile(TraceCase):
             for mechanism in self.each_complete_mechanism():
                 with self.subTest(program=name):
                     trace = self.trace(main, mechanism=mechanism)
-                    self.assert_same(Counts.from_stats(trace.stats()), theirs)
+                    self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
                     check_times(self, trace)
                     told = trace.tracer_stats()
                     self.assertEqual((told["repairs"], told["ignored_ends"], told["dropped"]), (0, 0, 0))
@@ -121,7 +121,7 @@ class SameAsCProfile(TraceCase):
                     continue
                 with self.subTest(program=name):
                     trace = self.trace(main, mechanism=mechanism, c_calls=True)
-                    self.assert_same(Counts.from_stats(trace.stats()), theirs)
+                    self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
 
     def test_functions_of_threads(self):
         """To start a thread takes other calls each time: only the program's own are compared."""
@@ -130,7 +130,7 @@ class SameAsCProfile(TraceCase):
         theirs = reference(program.main).counts.of(program.__file__)
         self.assertEqual(theirs[0]["fibonacci"], (34, 6))
         for mechanism in self.each_complete_mechanism():
-            functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).stats()).of(
+            functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).recording.stats()).of(
                 program.__file__
             )
             # Others begin to count inside of it.
@@ -148,7 +148,7 @@ class SameAsCProfile(TraceCase):
             theirs = counted(main)
             for mechanism in self.each_complete_mechanism():
                 with self.subTest(seed=seed):
-                    self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).stats()), theirs)
+                    self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).recording.stats()), theirs)
 
     def test_functions_of_one_name_and_place_are_one(self):
         """The one difference: cProfile tells apart code objects whose file, line and name are the same."""
@@ -157,7 +157,7 @@ class SameAsCProfile(TraceCase):
             for _ in range(3):
                 eval("(lambda: 1)()")
 
-        stats = self.trace(main).stats().stats
+        stats = self.trace(main).recording.stats().stats
         called = {key_of(*key): value[1] for key, value in stats.items()}
         self.assertEqual(called[("<string>", 1, "<module>")], 3)
         self.assertEqual(called[("<string>", 1, "<lambda>")], 3)
@@ -165,7 +165,7 @@ class SameAsCProfile(TraceCase):
 
 def check_times(case, trace):
     """Whatever the times are, they agree with each other."""
-    stats = trace.stats().stats
+    stats = trace.recording.stats().stats
     for key, (primitive, calls, own, total, callers) in stats.items():
         case.assertGreaterEqual(total * (1 + 1e-9) + 1e-9, own, key)
         case.assertGreaterEqual(own, 0, key)
@@ -173,7 +173,7 @@ def check_times(case, trace):
         if callers:
             case.assertLessEqual(sum(caller[0] for caller in callers.values()), calls, key)
     owned = sum(row[2] for row in stats.values())
-    case.assertAlmostEqual(owned, trace.tree().total, places=6)
+    case.assertAlmostEqual(owned, trace.recording.tree().total, places=6)
 
 
 def differences(mine, other):

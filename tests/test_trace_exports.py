@@ -21,7 +21,7 @@ class Exports(TraceCase):
 
     def test_pstats_reads_it(self):
         path = os.path.join(self.folder, "out.prof")
-        self.traced.export(path)
+        self.traced.recording.export(path)
         stats = pstats.Stats(path, stream=io.StringIO())
         stats.sort_stats("cumulative").print_stats(5)
         stats.print_callers("fibonacci")
@@ -31,7 +31,7 @@ class Exports(TraceCase):
     def test_chrome_reads_it(self):
         """Complete events of one thread nest, and there is one for each span."""
         path = os.path.join(self.folder, "out.json")
-        self.traced.export(path, format="chrome")
+        self.traced.recording.export(path, format="chrome")
         with open(path) as file:
             events = json.load(file)["traceEvents"]
         spans = [event for event in events if event["ph"] in ("X", "B")]
@@ -48,6 +48,6 @@ class Exports(TraceCase):
         for format in sorted(FORMATS.keys() - {"pstats", "chrome", "parquet"}):
             with self.subTest(format):
                 path = os.path.join(self.folder, f"out.{format}")
-                self.traced.export(path, format=format)
+                self.traced.recording.export(path, format=format)
                 with open(path, "rb") as file:
                     self.assertGreater(len(file.read()), 100)

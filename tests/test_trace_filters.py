@@ -45,7 +45,7 @@ class ByName(TraceCase):
             trace = self.trace(main, mechanism=mechanism, **options)
             self.replay(trace)
             answers.append(
-                {name: calls for name, (calls, _) in Counts.from_stats(trace.stats()).of(__file__)[0].items()}
+                {name: calls for name, (calls, _) in Counts.from_stats(trace.recording.stats()).of(__file__)[0].items()}
             )
         self.assertEqual(answers[0], answers[1])
         return {name: calls for name, calls in answers[0].items() if name in ("leaf", "branch", "slow", "generator")}
@@ -168,7 +168,7 @@ class ByNumber(TraceCase):
             replay = self.replay(trace)
             self.assertEqual(len(replay.called("leaf")), 1000)
             self.assertEqual(len(replay.called("branch")), 4)
-            (demoted,) = (event for event in trace.events() if event.kind == "demoted")
+            (demoted,) = (event for event in trace.recording.events() if event.kind == "demoted")
             self.assertTrue(demoted.name.endswith("leaf"))
             self.assertEqual(demoted.values["calls"], 1000)
             (told,) = trace.tracer_stats()["demoted"]
@@ -183,7 +183,7 @@ class ByNumber(TraceCase):
         for mechanism in self.each_mechanism():
             trace = self.trace(lambda: many(5000), mechanism=mechanism, max_events=1000)
             replay = self.replay(trace)
-            begun = sum(1 for event in trace.events() if event.role in ("begin", "resume"))
+            begun = sum(1 for event in trace.recording.events() if event.role in ("begin", "resume"))
             self.assertEqual(begun, 1000)
             self.assertEqual(trace.tracer_stats()["dropped"], 2 + 5000 + 9 - 1000)
             self.assertEqual(len(replay.called("branch")), 0)

@@ -75,7 +75,7 @@ class Thrown(TraceCase):
         self.assertEqual((expected["waits"], expected["goes_on"]), (2, 3))
         for mechanism in self.each_complete_mechanism():
             trace = self.trace(main, mechanism=mechanism)
-            self.assertEqual(calls(trace.stats().stats), expected)
+            self.assertEqual(calls(trace.recording.stats().stats), expected)
             self.assertEqual(trace.tracer_stats()["repairs"], 0)
 
 
@@ -247,7 +247,7 @@ class Tasks(TraceCase):
 
         for mechanism in self.each_mechanism():
             trace = self.trace(lambda: asyncio.run(main()), mechanism=mechanism)
-            names = {event.name: event.values["object"] for event in trace.events() if event.role == "name"}
+            names = {event.name: event.values["object"] for event in trace.recording.events() if event.role == "name"}
             workers = {name: value for name, value in names.items() if name.startswith("worker")}
             self.assertEqual(sorted(workers), ["worker 0", "worker 1", "worker 2"])
             ran = {span.object for span in self.replay(trace).called("work")}

@@ -23,7 +23,9 @@ class Logs(RecordingCase):
     def logged(self, logs, work):
         with stackweave.trace(self.path, overwrite=True, logs=logs) as trace:
             work()
-        instants = [event for event in trace.events() if event.role == "instant" and event.name.startswith("log ")]
+        instants = [
+            event for event in trace.recording.events() if event.role == "instant" and event.name.startswith("log ")
+        ]
         return [(event.name, event.details["logger"], event.details["message"]) for event in instants]
 
     def work(self):
@@ -102,8 +104,8 @@ class Tasks(RecordingCase):
 
         with stackweave.trace(self.path) as trace:
             asyncio.run(both())
-        names = {event.name for event in trace.events() if event.role == "name"}
+        names = {event.name for event in trace.recording.events() if event.role == "name"}
         self.assertLessEqual({"first", "second"}, names)
         with stackweave.trace(self.path, overwrite=True, tasks=False) as trace:
             asyncio.run(both())
-        self.assertEqual([event for event in trace.events() if event.role == "name"], [])
+        self.assertEqual([event for event in trace.recording.events() if event.role == "name"], [])

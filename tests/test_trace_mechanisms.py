@@ -38,14 +38,14 @@ class Others(TraceCase):
             program.main()
             profiler.disable()
         functions, _ = Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)
-        self.assertEqual(Counts.from_stats(trace.stats()).of(program.__file__)[0], functions)
+        self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__)[0], functions)
         profiler = cProfile.Profile(builtins=False)
         profiler.enable()
         with self.tracing(gc=False) as trace:
             program.main()
         profiler.disable()
         self.assertEqual(Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)[0], functions)
-        self.assertEqual(Counts.from_stats(trace.stats()).of(program.__file__)[0], functions)
+        self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__)[0], functions)
 
     def test_cprofile_beside_the_evaluation_hook(self):
         program = load("mixed")
@@ -57,7 +57,7 @@ class Others(TraceCase):
             program.main()
             profiler.disable()
         theirs = Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)
-        self.assertEqual(Counts.from_stats(trace.stats()).of(program.__file__), theirs)
+        self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__), theirs)
 
     def test_the_place_of_another_profile_function_is_not_taken(self):
         def function(frame, event, argument):
@@ -92,7 +92,9 @@ class Others(TraceCase):
             sys.setprofile(None)
             self.assertEqual(seen.count(("call", "branch")), 3)
             self.assertEqual(len(self.replay(trace).called("branch")), 0 if mechanism == "profile" else 3)
-            self.assertEqual(trace.tracer_stats()["untold_threads"], int(mechanism == "profile"), "and that is told")
+            self.assertEqual(
+                trace.tracer_stats()["unrecorded_threads"], int(mechanism == "profile"), "and that is told"
+            )
 
     def test_a_trace_leaves_no_profile_function_behind(self):
         for mechanism in self.each_mechanism():

@@ -66,7 +66,7 @@ class SubInterpreters(TraceCase):
             path, program = os.path.join(folder, "x.swv"), os.path.join(folder, "program.py")
             with open(program, "w") as file:
                 file.write(SUB_INTERPRETERS + "\nrun_other()\n")
-            for command in ("trace", "run"):
+            for command in ("trace", "record"):
                 arguments = [PYTHON, "-m", "stackweave", command, "-o", f"{path}.{command}", program]
                 done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -107,7 +107,7 @@ class Nesting(TraceCase):
             self.assertEqual(
                 [child.name for child in span.children if child.name in ("down", "leaf")], ["down", "leaf"]
             )
-            stats = {key[2].rpartition(".")[2]: row[:2] for key, row in trace.stats().stats.items()}
+            stats = {key[2].rpartition(".")[2]: row[:2] for key, row in trace.recording.stats().stats.items()}
             self.assertEqual((stats["down"], stats["main"]), ((0, 0), (0, 0)), "nobody has called them")
             self.assertEqual(stats["leaf"], (2, 2))
 
@@ -122,7 +122,7 @@ class Nesting(TraceCase):
         first = main.__code__.co_firstlineno
         for mechanism in self.each_mechanism():
             spans = self.replay(self.trace(main, mechanism=mechanism)).called("leaf")
-            self.assertEqual([span.caller.line - first for span in spans], [1, 3, 4])
+            self.assertEqual([span.caller.lineno - first for span in spans], [1, 3, 4])
             self.assertEqual({span.caller.name for span in spans}, {"main"})
 
     def test_functions_that_are_gone_have_their_names(self):
@@ -148,11 +148,13 @@ class Nesting(TraceCase):
         replay = self.replay(trace)
         for roots in replay.roots.values():
             self.assertLess(sum(root.end - root.begin for root in roots) / 1e9, passed)
-        (main,) = (row for row in trace.top() if row.function == "main" and row.file == load("mixed").__file__)
-        (span,) = (span for span in replay.called("main") if span.key[0] == main.file)
+        (main,) = (
+            row for row in trace.recording.top() if row.name == "main" and row.filename == load("mixed").__file__
+        )
+        (span,) = (span for span in replay.called("main") if span.key[0] == main.filename)
         self.assertAlmostEqual(main.total, (span.end - span.begin) / 1e9, places=7)
         inside = sum(child.end - child.begin for child in span.children) / 1e9
-        self.assertAlmostEqual(main.own, main.total - inside, places=7)
+        self.assertAlmostEqual(main.self, main.total - inside, places=7)
 
 
 class Between(TraceCase):
@@ -209,8 +211,8 @@ class Between(TraceCase):
         with self.tracing() as trace:
             main()
         replay = self.replay(trace)
-        begun = [event for event in trace.events() if event.kind == "gc"]
-        ended = [event for event in trace.events() if event.kind == "gc-end"]
+        begun = [event for event in trace.recording.events() if event.kind == "gc"]
+        ended = [event for event in trace.recording.events() if event.kind == "gc-end"]
         self.assertEqual([event.values["generation"] for event in begun][-2:], [2, 0])
         self.assertGreaterEqual(ended[-2].values["collected"], 1)
         spans = [span for span in replay.walk() if span.kind == "gc"]
@@ -232,7 +234,7 @@ class Between(TraceCase):
                 gc.set_threshold(*before)
             # Time goes back on no thread.
             self.replay(trace)
-            collections += sum(event.kind == "gc" for event in trace.events())
+            collections += sum(event.kind == "gc" for event in trace.recording.events())
         if sys.version_info < (3, 12):
             self.assertGreater(collections, 0, "later versions collect between instructions only")
 
@@ -277,7 +279,7 @@ class Between(TraceCase):
             self.assertEqual(replay.called("paused"), [])
             self.assertEqual(len(replay.called("leaf")), 5)
             self.assertEqual([len(span.children) > 0 for span in replay.called("branch")][-1], True)
-            stats = {key[2].rpartition(".")[2]: row[1] for key, row in trace.stats().stats.items()}
+            stats = {key[2].rpartition(".")[2]: row[1] for key, row in trace.recording.stats().stats.items()}
             self.assertEqual((stats["main"], stats["branch"], stats["after"]), (1, 2, 0))
 
 

@@ -50,7 +50,7 @@ thread.start()
 thread.join()
 if mechanism != "none":
     trace.stop()
-    downs = sum(event.role == "begin" and event.name == "down" for event in trace.events())
+    downs = sum(event.role == "begin" and event.name == "down" for event in trace.recording.events())
     called = sum(answer[0] if isinstance(answer, tuple) else answer for answer in answers)
     if sys.version_info[:2] == (3, 11) and mechanism == "eval" and limit > 1000:
         assert 0 < downs <= called, (downs, called)

@@ -85,7 +85,7 @@ class StartsAndStops(TraceCase):
             trace.stop()
             if number % 50 == 0:
                 self.replay(trace)
-                self.assertGreater(len(list(trace.events())), 2)
+                self.assertGreater(len(list(trace.recording.events())), 2)
         del work
         gc.collect()
 

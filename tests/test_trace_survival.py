@@ -111,7 +111,7 @@ def work(calls):
         leaf()
 
 calls = int(sys.argv[2])
-recording = trace(memory="16MB").start()
+recording = trace(buffer="16MB").start()
 work(calls // 10)
 early = resident()
 work(calls - calls // 10)
@@ -175,9 +175,9 @@ class Full(TraceCase):
         for mechanism in self.each_mechanism():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                trace = self.trace(main, mechanism=mechanism, when_full="drop", memory="64KB")
+                trace = self.trace(main, mechanism=mechanism, when_full="drop", buffer="64KB")
             # A thread's last ends may be among what is missing, and on a busy machine all that it has done.
-            replay = Replay(trace.events())
+            replay = Replay(trace.recording.events())
             whole = [parts for count in (1, 2, 3) for parts in itertools.combinations((4, 41, 21), count)]
             found = (len(replay.called("work")), len(replay.called("down")))
             self.assertIn(found, [(len(parts), sum(parts)) for parts in whole])

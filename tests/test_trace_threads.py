@@ -67,14 +67,16 @@ class Threads(TraceCase):
 
         for mechanism in self.each_mechanism():
             trace = self.trace(main, mechanism=mechanism)
-            functions, edges = Counts.from_stats(trace.stats()).of(__file__)
+            functions, edges = Counts.from_stats(trace.recording.stats()).of(__file__)
             self.assertEqual(functions["portion"], (50, 50))
             self.assertEqual(functions["fibonacci"], (25 * 50, 50))
             self.assertEqual(functions["numbers"], (11 * 50, 11 * 50))
             self.assertEqual((functions["leaf"], edges[("portion", "leaf")]), ((50, 50), (50, 50)))
             spans = self.replay(trace).called("portion")
             self.assertEqual(len({span.thread for span in spans}), 50)
-            names = {event.thread_name for event in trace.events() if event.name and event.name.endswith("portion")}
+            names = {
+                event.thread_name for event in trace.recording.events() if event.name and event.name.endswith("portion")
+            }
             self.assertEqual(names, {f"thread {number}" for number in range(50)})
 
     def test_those_that_run_before_the_start(self):
@@ -111,7 +113,7 @@ class Threads(TraceCase):
             self.assertEqual((span.kind, span.thread, span.children), ("open", thread.native_id, []))
             (called,) = replay.called("leaf")
             self.assertTrue(span.begin <= called.begin and called.end <= span.end)
-            self.assertEqual(Counts.from_stats(trace.stats()).of(__file__)[0], {"leaf": (1, 1)})
+            self.assertEqual(Counts.from_stats(trace.recording.stats()).of(__file__)[0], {"leaf": (1, 1)})
 
     def test_any_thread_may_start_and_another_may_stop(self):
         for mechanism in self.each_mechanism():
@@ -187,11 +189,11 @@ class SeveralTraces(TraceCase):
         self.assertEqual(len(self.replay(third).called("leaf")), 1)
 
     def test_a_plain_recording_beside_it_has_no_calls(self):
-        with self.tracing() as trace, stackweave.Recording(self.path + "2") as recording:
+        with self.tracing() as trace, stackweave.Recorder(self.path + "2") as recording:
             leaf()
             recording.instant("other", stack=False)
         self.assertEqual(len(self.replay(trace).called("leaf")), 1)
-        self.assertEqual([event.name for event in recording.events()], ["other"])
+        self.assertEqual([event.name for event in recording.recording.events()], ["other"])
 
 
 def portion_of_nothing():

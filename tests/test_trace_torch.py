@@ -5,7 +5,7 @@ import importlib.util
 import unittest
 
 import stackweave
-from stackweave import _torch_calls
+from stackweave._recorders import torch_calls
 from tests.recordings import RecordingCase
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -22,7 +22,7 @@ class Ordinals(unittest.TestCase):
         class Other:
             pass
 
-        ordinals = _torch_calls.Ordinals()
+        ordinals = torch_calls.Ordinals()
         kept = [Equal() for _ in range(3)]
         self.assertEqual([ordinals.of(each, "Equal") for each in kept], [(0, True), (1, True), (2, True)])
         self.assertEqual([ordinals.of(each, "Equal") for each in kept], [(0, False), (1, False), (2, False)])
@@ -42,7 +42,7 @@ class Ordinals(unittest.TestCase):
             def _wrapped_call_impl(self):
                 pass
 
-        calls = _torch_calls.TorchCalls()
+        calls = torch_calls.TorchCalls()
         self.assertIsNone(calls.describe(Module._wrapped_call_impl.__code__, {"self": Module()}))
 
 

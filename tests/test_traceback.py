@@ -108,13 +108,13 @@ class Frames(unittest.TestCase):
 
         line = Place.method.__code__.co_firstlineno + 1
         frame = Place().method().frames[0]
-        self.assertEqual((frame.name, frame.filename, frame.line, frame.kind), ("method", __file__, line, "python"))
+        self.assertEqual((frame.name, frame.filename, frame.lineno, frame.kind), ("method", __file__, line, "python"))
         self.assertEqual((frame.module, frame.inlined, frame.address), (None, False, None))
         if sys.version_info >= (3, 11):
             self.assertEqual(frame.qualname, Place.method.__qualname__)
-            self.assertEqual((frame.end_line, frame.end_column - frame.column), (line, len("stackweave.capture()")))
+            self.assertEqual((frame.end_lineno, frame.end_colno - frame.colno), (line, len("stackweave.capture()")))
         else:
-            self.assertIsNone(frame.column)
+            self.assertIsNone(frame.colno)
         self.assertIn("method", repr(frame))
         self.assertIn(f"{__file__}:{line}", repr(frame))
 
@@ -191,7 +191,7 @@ class Shown(unittest.TestCase):
         self.assertIsInstance(summary, traceback.StackSummary)
         self.assertEqual([frame.name for frame in summary], [frame.name for frame in extracted] + ["here"])
         self.assertEqual(list(summary[:-2]), list(extracted[:-1]))
-        self.assertEqual([frame.line for frame in summary[:-2]], [frame.line for frame in extracted[:-1]])
+        self.assertEqual([frame.lineno for frame in summary[:-2]], [frame.lineno for frame in extracted[:-1]])
         self.assertEqual(captured.format(), traceback.format_list(summary))
 
     def test_a_summary_has_native_frames_too(self):
@@ -200,7 +200,7 @@ class Shown(unittest.TestCase):
         self.assertEqual(len(summary), len(captured))
         for frame, shown in zip(reversed(captured.frames), summary):
             self.assertEqual(shown.name, frame.name)
-            self.assertEqual(shown.lineno, frame.line)
+            self.assertEqual(shown.lineno, frame.lineno)
             self.assertTrue(shown.filename)
         self.assertEqual(len(captured.format()), len(summary.format()))
 

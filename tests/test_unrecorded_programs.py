@@ -42,7 +42,7 @@ class Unrecorded(CommandCase):
 
     def test_under_every_command(self):
         self.write("starts.py", CODE)
-        for name in ("memory", "run", "dynamo"):
+        for name in ("memory", "record", "dynamo"):
             with self.subTest(command=name):
                 self.name = name
                 self.assertEqual(self.hints("starts.py"), [f"stackweave: 4 Python programs were {HINT}"])

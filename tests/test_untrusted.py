@@ -11,8 +11,8 @@ import unittest
 from xml.etree import ElementTree
 
 import stackweave
-from stackweave._memory_devices import DeviceMemory, DeviceMoment, Devices
 from stackweave._printable import printable
+from stackweave._reading.memory_devices import DeviceMemory, DeviceMoment, Devices
 from stackweave.torch import dynamo
 from tests.recordings import RecordingCase
 from tests.support import run_on_oldest_and_newest
@@ -66,7 +66,7 @@ class Tables(RecordingCase):
             with self.subTest(name):
                 svg, said = self.drawn(content, f"{name}.prof")
                 self.assertIsNone(svg)
-                self.assertIn("it is not a table of cProfile", said)
+                self.assertIn("it is not a cProfile file", said)
 
     def test_a_pipe_is_not_waited_for(self):
         path = os.path.join(self.folder, "pipe.prof")
@@ -126,7 +126,7 @@ class Objects(RecordingCase):
             self.assert_plain(event, event.frame, event.caller, event.stack)
         tree = opened.tree()
         self.assert_plain(tree, *tree.children)
-        self.assertEqual(tree.children[0].function, self.HOSTILE)
+        self.assertEqual(tree.children[0].name, self.HOSTILE)
 
     def test_memory(self):
         with self.recording() as recording, recording.span(self.HOSTILE):

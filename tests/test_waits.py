@@ -26,7 +26,7 @@ class InsideTheLoader(MemoryCase):
 def work():
     for _ in range({MANY}):
         library.give(take(100))
-with memory(memory="256KiB") as recording:
+with memory(buffer="256KiB") as recording:
     inside_the_loader(work)
 """
         self.run_program(INSIDE + script)
@@ -41,19 +41,19 @@ def called():
 def work():
     for _ in range({MANY}):
         called()
-with stackweave.trace(sys.argv[1], memory="64KiB"):
+with stackweave.trace(sys.argv[1], buffer="64KiB"):
     inside_the_loader(work)
 """
         self.run_program(INSIDE + script)
         rows = stackweave.open(self.path).top(measure="time", all=True)
-        self.assertEqual([row.calls for row in rows if row.function.endswith("called")], [MANY])
+        self.assertEqual([row.calls for row in rows if row.name.endswith("called")], [MANY])
 
     def test_samples_with_native_stacks(self):
         script = f"""
 def work():
     for number in range({MANY}):
         recording.instant("step", stack=True)
-with stackweave.Recording(sys.argv[1], memory="64KiB") as recording:
+with stackweave.Recorder(sys.argv[1], buffer="64KiB") as recording:
     inside_the_loader(work)
 """
         self.run_program(INSIDE + script)
@@ -66,7 +66,7 @@ def work():
         recording.instant("step", stack=True)
     recording.flush()
     recording.stop()
-recording = stackweave.Recording(sys.argv[1]).start()
+recording = stackweave.Recorder(sys.argv[1]).start()
 inside_the_loader(work)
 """
         self.run_program(INSIDE + script)

@@ -77,7 +77,7 @@ class Hung:
         """What it writes in its first `end` dumps."""
         lines, signs = [], 0
         for line in self.process.stderr:
-            signs += line.startswith("Stackweave: no sign of life")
+            signs += line.startswith("Stackweave: watchdog not reset")
             if signs > end:
                 break
             lines.append(line)
@@ -176,7 +176,7 @@ class Watchdogs(unittest.TestCase):
         stackweave.watchdog(0.05, file=write)
         os.close(write)
         with open(read) as file:
-            self.assertEqual(file.readline(), "Stackweave: no sign of life for 50ms\n")
+            self.assertEqual(file.readline(), "Stackweave: watchdog not reset for 50ms\n")
             self.assertRegex(file.readline(), "^Stackweave: [0-9]+ threads of process")
 
     def test_a_forked_child_has_none(self):

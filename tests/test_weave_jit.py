@@ -55,7 +55,7 @@ def check(loop):
     for captured, was_compiled, stack in seen:
         compiled += was_compiled
         assert captured.frames[0].kind == "python", captured
-        python = [(each.filename, each.line, each.name) for each in captured.frames if each.kind == "python"]
+        python = [(each.filename, each.lineno, each.name) for each in captured.frames if each.kind == "python"]
         assert python == stack, captured
         if captured.stop_reason == "end of stack":
             assert captured.frames[-1].kind == "native", captured

@@ -49,7 +49,7 @@ def check(when):
     for stack in stacks:
         captured = stackweave.traceback_of(stack)
         assert captured.stop_reason == "end of stack" and captured.frames[-1].kind == "native", (when, captured)
-        python.append([(frame.name, frame.line) for frame in captured.frames if frame.kind == "python"])
+        python.append([(frame.name, frame.lineno) for frame in captured.frames if frame.kind == "python"])
     assert python[0] == python[1] == [("key", 7), ("sort", 11), ("<module>", 16)], (when, python[:2])
     assert python[2] == [("descend", 14)] * 31 + [("<module>", 17)], (when, python[2])
     assert [name for name, _ in python[3]] == ["run_the_other", "<module>"], (when, python[3])

@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 
 import stackweave
-from tests.recordings import RecordingCase
+from tests.recordings import RecordingCase, recording_of
 
 #: A program that records to the path which it is given.
 START = "import os, sys, threading, time, stackweave\ntiming = stackweave.Timing(sys.argv[1])\n"
@@ -67,8 +67,8 @@ def exact_table(stats):
 def shape(tree):
     """A call tree: total nanoseconds, calls and children by name."""
     return {
-        child.function: (nanoseconds(child.total), child.calls, shape(child))
-        for child in sorted(tree.children, key=lambda child: child.function)
+        child.name: (nanoseconds(child.total), child.calls, shape(child))
+        for child in sorted(tree.children, key=lambda child: child.name)
     }
 
 
@@ -76,7 +76,7 @@ def told(timing):
     """The events in short: kind, name, details."""
     return [
         tuple(part for part in (event.kind, event.name, event.details or None) if part is not None)
-        for event in timing.events()
+        for event in recording_of(timing).events()
     ]
 
 
@@ -100,7 +100,7 @@ class Timed:
 def pairs(recording):
     """How often each phase was begun and ended, replayed as each thread did it. Raises where ends do not fit."""
     open_frames, whole = {}, Counter()
-    for event in recording.events():
+    for event in recording_of(recording).events():
         stack = open_frames.setdefault((event.process, event.thread), [])
         if event.role in ("begin", "open"):
             stack.append(event.name)

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from tests.recordings import RecordingCase
+from tests.recordings import RecordingCase, recording_of
 from tests.support import PYTHON, ROOT
 
 #: Sizes that nothing else asks for. Both histories are cut there: what comes before and behind is the recorders' own.
@@ -228,7 +228,7 @@ def exported(recording, **options):
     """What PyTorch's viewer gets of a recording: every frame, unless it is said otherwise."""
     with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
         path = os.path.join(folder, "out.pickle")
-        recording.export(path, **{"all": True, **options})
+        recording_of(recording).export(path, **{"all": True, **options})
         return read_pickle(path)
 
 

@@ -16,14 +16,14 @@ HAS_COMPILER = any(map(shutil.which, ("g++", "clang++")))
 
 def places():
     """What torch has in the places that are hooked, by name: as it lies there."""
-    from stackweave.torch import _dynamo_hooks
+    from stackweave.torch._dynamo import hooks
 
     every = (
-        _dynamo_hooks.COMPILE,
-        *_dynamo_hooks.ROOT,
-        _dynamo_hooks.INLINED,
-        *_dynamo_hooks.INLINED_BEFORE,
-        *_dynamo_hooks.PHASES,
+        hooks.COMPILE,
+        *hooks.ROOT,
+        hooks.INLINED,
+        *hooks.INLINED_BEFORE,
+        *hooks.PHASES,
     )
     return {str(place): vars(place.holder()).get(place.name) for place in every}
 
@@ -72,7 +72,9 @@ class DynamoCase(RecordingCase):
 def rows_of(profile):
     """The functions that were traced, by file and line: as the profile's rows."""
     return {
-        (row.file, row.line): row for row in profile.phases() if row.file and not row.function.startswith("compile ")
+        (row.filename, row.lineno): row
+        for row in profile.recording.phases()
+        if row.filename and not row.name.startswith("compile ")
     }
 
 
@@ -83,7 +85,7 @@ def row_of(profile, function):
 
 def named(profile, name):
     """The row of a phase."""
-    rows = [row for row in profile.phases() if row.function == name]
+    rows = [row for row in profile.recording.phases() if row.name == name]
     assert len(rows) == 1, (name, rows)
     return rows[0]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import stackweave
-from tests.recordings import RecordingCase
+from tests.recordings import RecordingCase, recording_of
 
 #: How this Python can be made to tell of calls, the usual way first.
 MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
@@ -164,7 +164,7 @@ class Open:
         frame = event.frame
         return Span(
             event.name.rpartition(".")[2] if frame is None or frame.kind == "python" else event.name,
-            key_of(frame.filename, frame.first_line, frame.name) if frame is not None else (None, None, event.name),
+            key_of(frame.filename, frame.firstlineno, frame.name) if frame is not None else (None, None, event.name),
             event.kind,
             event.time_ns,
             time,
@@ -291,7 +291,7 @@ class TraceCase(RecordingCase):
         return trace
 
     def replay(self, trace, **selection):
-        replay = Replay(trace.events(**selection))
+        replay = Replay(recording_of(trace).events(**selection))
         self.assertEqual(replay.unfinished, {}, "all spans end with the trace")
         return replay
 

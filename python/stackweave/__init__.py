@@ -1,31 +1,32 @@
 """Which Python and native code is running here, as one stack, at the price of a function call.
 
 >>> import stackweave
->>> traceback = stackweave.capture()
->>> print(traceback)
+>>> print(stackweave.capture())
 
-A capture writes down where each frame is, and nothing else. Names, lines and inlined calls are looked up when they are
-first asked for.
+A capture records where each frame is, and nothing else. Names, lines and inlined calls are looked up when they are
+first used.
 
->>> with stackweave.Recording("out.swv") as recording:
-...     with recording.span("load"):
-...         load()
+A recorder writes a recording, and its property `recording` reads it:
 
->>> with stackweave.trace("calls.swv") as trace:
+>>> with stackweave.trace("calls.swv") as recorder:
 ...     main()
->>> trace.stats().sort_stats("cumulative").print_stats(20)
+>>> recorder.recording.stats().sort_stats("cumulative").print_stats(20)
 
->>> with stackweave.memory("heap.swv") as memory:
+>>> with stackweave.memory("heap.swv") as recorder:
 ...     main()
->>> print(memory.peak())
+>>> print(recorder.recording.peak())
 
->>> with stackweave.record("both.swv") as record:
+>>> with stackweave.record("both.swv") as recorder:
 ...     main()
->>> record.export("report.html")
+>>> recorder.recording.export("report.html")
 
 >>> with stackweave.Timing("phases.swv") as timing:
 ...     with timing.frame("plan", "query.sql", 3):
 ...         plan()
+
+>>> with stackweave.Recorder("out.swv") as recorder:
+...     with recorder.span("load"):
+...         load()
 
 PYTEST_DONT_REWRITE: pytest finds this package loaded where a command runs it, and would warn about that.
 """
@@ -69,24 +70,26 @@ except ModuleNotFoundError:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._include import get_include
-    from ._live import counter, instant, span
-    from ._memory import Memory, allocation_traceback, memory
-    from ._memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
-    from ._memory_tags import memory_tag
-    from ._memory_usage import FunctionUsage, Usage, UsageRow
-    from ._memory_views import GroupUsage, MemoryTotals, SizeClass
-    from ._reading import FunctionCost
-    from ._reading_memory import RecordedMemory
-    from ._reading_timing import CallerCost, PhaseCost, Run
-    from ._record import Record, record
-    from ._recording import Recording, Summary, open
-    from ._timing import OpenFrame, Timing
-    from ._timing_problems import Problems
-    from ._trace import Trace, trace
+    from ._reading.memory import RecordedMemory
+    from ._reading.memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
+    from ._reading.memory_usage import FunctionUsage, Usage, UsageRow
+    from ._reading.memory_views import GroupUsage, MemoryTotals, SizeClass
+    from ._reading.phases import CallerCost, PhaseCost, Run
+    from ._reading.recording import FunctionCost, Recording, open
+    from ._recorders.combined import CombinedRecorder, record
+    from ._recorders.live_events import counter, instant, span
+    from ._recorders.live_memory import LiveMemory
+    from ._recorders.memory import MemoryRecorder, allocation_traceback, memory
+    from ._recorders.memory_tags import memory_tag
+    from ._recorders.recorder import Recorder, Summary
+    from ._recorders.timing import OpenFrame, Timing
+    from ._recorders.timing_problems import Problems
+    from ._recorders.trace import TraceRecorder, trace
 
 __all__ = [
     "CallTree",
     "CallerCost",
+    "CombinedRecorder",
     "DeviceMemory",
     "DeviceMoment",
     "DevicePool",
@@ -98,14 +101,15 @@ __all__ = [
     "FunctionCost",
     "FunctionUsage",
     "GroupUsage",
-    "Memory",
+    "LiveMemory",
+    "MemoryRecorder",
     "MemoryTotals",
     "OpenFrame",
     "Phase",
     "PhaseCost",
     "Problems",
-    "Record",
     "RecordedMemory",
+    "Recorder",
     "Recording",
     "RecordingError",
     "Registration",
@@ -117,7 +121,7 @@ __all__ = [
     "StateError",
     "Summary",
     "Timing",
-    "Trace",
+    "TraceRecorder",
     "Traceback",
     "Usage",
     "UsageRow",
@@ -148,42 +152,44 @@ __all__ = [
     "watchdog",
 ]
 
-#: Where that is which not every program needs: it is imported when it is first asked for.
+#: The modules of the names that not every program needs: they are imported when they are first used.
 _LATER = {
-    "FunctionCost": "_recording",
-    "Recording": "_recording",
-    "Summary": "_recording",
-    "open": "_recording",
-    "Trace": "_trace",
-    "trace": "_trace",
-    "Record": "_record",
-    "record": "_record",
-    "Memory": "_memory",
-    "allocation_traceback": "_memory",
-    "memory": "_memory",
-    "memory_tag": "_memory_tags",
-    "DeviceMemory": "_memory_devices",
-    "DeviceMoment": "_memory_devices",
-    "DevicePool": "_memory_devices",
-    "DeviceState": "_memory_devices",
-    "FailedRequest": "_memory_devices",
-    "FunctionUsage": "_memory_usage",
-    "Usage": "_memory_usage",
-    "UsageRow": "_memory_usage",
-    "RecordedMemory": "_reading_memory",
-    "CallerCost": "_reading_timing",
-    "PhaseCost": "_reading_timing",
-    "Run": "_reading_timing",
-    "GroupUsage": "_memory_views",
-    "MemoryTotals": "_memory_views",
-    "SizeClass": "_memory_views",
-    "OpenFrame": "_timing",
-    "Timing": "_timing",
-    "Problems": "_timing_problems",
     "get_include": "_include",
-    "counter": "_live",
-    "instant": "_live",
-    "span": "_live",
+    "RecordedMemory": "_reading.memory",
+    "DeviceMemory": "_reading.memory_devices",
+    "DeviceMoment": "_reading.memory_devices",
+    "DevicePool": "_reading.memory_devices",
+    "DeviceState": "_reading.memory_devices",
+    "FailedRequest": "_reading.memory_devices",
+    "FunctionUsage": "_reading.memory_usage",
+    "Usage": "_reading.memory_usage",
+    "UsageRow": "_reading.memory_usage",
+    "GroupUsage": "_reading.memory_views",
+    "MemoryTotals": "_reading.memory_views",
+    "SizeClass": "_reading.memory_views",
+    "CallerCost": "_reading.phases",
+    "PhaseCost": "_reading.phases",
+    "Run": "_reading.phases",
+    "FunctionCost": "_reading.recording",
+    "Recording": "_reading.recording",
+    "open": "_reading.recording",
+    "CombinedRecorder": "_recorders.combined",
+    "record": "_recorders.combined",
+    "counter": "_recorders.live_events",
+    "instant": "_recorders.live_events",
+    "span": "_recorders.live_events",
+    "LiveMemory": "_recorders.live_memory",
+    "MemoryRecorder": "_recorders.memory",
+    "allocation_traceback": "_recorders.memory",
+    "memory": "_recorders.memory",
+    "memory_tag": "_recorders.memory_tags",
+    "Recorder": "_recorders.recorder",
+    "Summary": "_recorders.recorder",
+    "OpenFrame": "_recorders.timing",
+    "Timing": "_recorders.timing",
+    "Problems": "_recorders.timing_problems",
+    "TraceRecorder": "_recorders.trace",
+    "trace": "_recorders.trace",
 }
 
 
@@ -191,21 +197,21 @@ def __getattr__(name: str) -> object:
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Without a call of a Python function, which a trace would show, if it is there already.
+    # If the module is loaded already, this calls no Python function, which a trace would show.
     value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
     globals()[name] = value
     return value
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """For `%load_ext stackweave`: adds %%trace, %%memory and %%record, which show their reports below the cell."""
-    from ._notebook import load
+    """Adds %%trace, %%memory and %%record for `%load_ext stackweave`: they show their reports below the cell."""
+    from ._integrations.notebook.magics import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: object) -> None:
-    """For `%unload_ext stackweave`."""
-    from ._notebook import unload
+    """Removes what load_ipython_extension() added, for `%unload_ext stackweave`."""
+    from ._integrations.notebook.magics import unload
 
     unload(ipython)

@@ -1,16 +1,16 @@
-"""The stackweave command: python -m stackweave, or stackweave where the package is installed."""
+"""The command: `stackweave`, or `python -m stackweave`."""
 
 import sys
 
 from ._native import run_command
 
-#: Commands that run in this interpreter, and the modules that have them.
+#: Commands that run in this interpreter, and their modules.
 _IN_PYTHON = {
-    "trace": "_trace_command",
-    "memory": "_memory_command",
-    "run": "_run_command",
-    "dynamo": "_dynamo_command",
-    "doctor": "_doctor_command",
+    "trace": "_commands.trace",
+    "memory": "_commands.memory",
+    "record": "_commands.record",
+    "dynamo": "_commands.dynamo",
+    "doctor": "_doctor.command",
 }
 
 
@@ -31,20 +31,21 @@ def main() -> int:
 
 
 def _occupy_closed_streams() -> None:
-    """Opens something in place of closed standard streams, so that no file of the command gets their numbers."""
+    """Opens the null device in place of closed standard streams, so that no file of the command gets their numbers."""
     import os
 
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is this one. Writing to it is an error, as it is to a closed stream.
+            # The lowest free number is this one. Writing to it is an error, as to a closed stream.
             os.open(os.devnull, os.O_RDONLY)
 
 
 def _run_here(arguments: list[str]) -> int:
     if not getattr(sys.flags, "safe_path", sys.flags.isolated):
-        # The current folder may have modules named like those that are imported below. The program adds its own folder.
+        # The current folder may have modules with the names of those that are imported below. The program adds its own
+        # folder.
         del sys.path[0]
     from ._loaded_modules import import_eagerly
 

@@ -1,16 +1,22 @@
-"""Where the headers of the C interface are."""
+"""The folder of the headers of the C interface."""
 
 from __future__ import annotations
 
 import os
 
+from ._location import FOLDER
+
 
 def get_include() -> str:
-    """The folder with stackweave.h and stackweave.hpp, for hosts that are built against this package.
+    """Returns the folder with stackweave.h and stackweave.hpp, for hosts that are built against this package.
 
-    The functions are those of the package's own module, which is loaded already: see docs/reference/c-interface.md.
+    >>> import os
+    >>> sorted(os.listdir(stackweave.get_include()))
+    ['stackweave.h', 'stackweave.hpp']
+
+    The functions are those of the package's native module, which is loaded already: see docs/reference/c-interface.md.
     """
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
+    return os.path.join(FOLDER, "include")
 
 
 get_include.__module__ = "stackweave"

@@ -1,4 +1,4 @@
-"""Which modules a program finds loaded when it starts: those that it finds in a plain run.
+"""Gives a program the same loaded modules at its start as a plain run.
 
 The recorders import modules of the standard library that a plain interpreter has not loaded by then. The program may
 have modules with the same names beside its script, and imports those in a plain run. So the names are removed from
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _PACKAGE = __name__.partition(".")[0]
-#: Modules that are hooked for the program, which has to use the same ones.
+#: Modules that are hooked for the program: it must use the same ones.
 _SHARED = frozenset({"logging", "threading"})
 
 
-#: What was removed, so that nothing of it is freed: the interpreter may keep pointers into it.
+#: The removed modules, so that they are not freed: the interpreter may keep pointers into them.
 _unloaded: list[ModuleType] = []
 
 
 def import_eagerly() -> None:
-    """Makes all imports eager until the program's modules can be imported. Called before anything else is imported."""
+    """Makes all imports eager until the program's modules can be imported. It is called before other imports."""
     if sys.version_info >= (3, 15):
         global _lazy_filter
         _lazy_filter = sys.get_lazy_imports_filter()
@@ -38,12 +38,12 @@ def _never(*_of_import: object) -> bool:
     return False
 
 
-#: What decided before whether an import may be lazy.
+#: The filter that was set before, which decides whether an import may be lazy.
 _lazy_filter: Callable[..., bool] | None = None
 
 
 def names_at_start() -> frozenset[str]:
-    """The modules that the interpreter had loaded when it began to run this command.
+    """Returns the modules that the interpreter had loaded when it began to run this command.
 
     sys.modules has them in the order in which their imports have ended, and `site` is the last that the interpreter
     imports by itself.
@@ -54,12 +54,12 @@ def names_at_start() -> frozenset[str]:
 
 
 def unload(kept: Collection[str]) -> None:
-    """Removes all names from sys.modules but the kept ones and our own. sys.path is the program's by now.
+    """Removes all names from sys.modules but the kept ones and our own. sys.path is that of the program already.
 
     Imports may be lazy again.
     """
     for name, module in list(sys.modules.items()):
-        # Built-in modules are found before all others: the program can't have its own.
+        # Built-in modules are found before all others: the program can't replace them.
         if name in kept or name in sys.builtin_module_names or name.partition(".")[0] == _PACKAGE:
             continue
         if name not in _SHARED or _has_another(name, module):
@@ -69,7 +69,7 @@ def unload(kept: Collection[str]) -> None:
 
 
 def with_shared(start: Callable[[], object]) -> None:
-    """Starts a recorder, which imports the modules that it hooks. Calls nothing after that: calls would be recorded."""
+    """Starts a recorder, which imports the modules that it hooks. Any call after that would be recorded."""
     removed = [module for module in _unloaded if module.__name__ in _SHARED]
     of_program = [(module.__name__, sys.modules.get(module.__name__)) for module in removed]
     for module in removed:
@@ -85,6 +85,6 @@ def with_shared(start: Callable[[], object]) -> None:
 
 
 def _has_another(name: str, module: ModuleType) -> bool:
-    """Whether the program would import another module by this name."""
+    """Returns whether the program would import another module by this name."""
     found = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name)
     return found is not None and found.origin != getattr(module.__spec__, "origin", None)

@@ -1,4 +1,4 @@
-"""Which file a number is of. A program may close files that it did not open, and then the number is somebody else's."""
+"""The identity of open files. A program may close files that it did not open, and reuse their numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def identity_of(number: int, look: Callable[[int], os.stat_result] = os.fstat) -> tuple[int, int] | None:
-    """None if there is none."""
+def identity_of(number: int, stat: Callable[[int], os.stat_result] = os.fstat) -> tuple[int, int] | None:
+    """Returns the device and inode of an open file, or None if the number is not open."""
     try:
-        found = look(number)
+        found = stat(number)
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -1,9 +1,9 @@
-"""Text of others that goes to a terminal: names, paths and messages, which may come from a recording of anybody."""
+"""Untrusted text on a terminal: names, paths and messages of a recording."""
 
 from __future__ import annotations
 
-#: Control characters, C1 included, ends of lines but for the plain one, and what turns the direction of writing.
-_OBEYED = [
+#: Control characters with C1, ends of lines other than "\\n", and marks that change the direction of writing.
+_CONTROL = [
     *range(0x0A),
     *range(0x0B, 0x20),
     *range(0x7F, 0xA0),
@@ -15,9 +15,9 @@ _OBEYED = [
     *range(0x202A, 0x202F),
     *range(0x2066, 0x206A),
 ]
-_REPLACED = dict.fromkeys(_OBEYED, "\N{REPLACEMENT CHARACTER}")
+_REPLACED = dict.fromkeys(_CONTROL, "\N{REPLACEMENT CHARACTER}")
 
 
 def printable(text: str) -> str:
-    """Returns the text without what a terminal would obey. Ends of lines stay."""
+    """Replaces the characters that control a terminal. Ends of lines stay."""
     return text.translate(_REPLACED)

@@ -1,4 +1,4 @@
-"""Says why the native module can't be loaded where the interpreter would only say that it is not there."""
+"""Explains why the native module can't be loaded, where the interpreter would only say that it is missing."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 
 
 def check() -> None:
-    """Raises where this is a free-threaded Python and the package was built for those with the GIL."""
+    """Raises ImportError in a free-threaded Python if the package was built for Pythons with the GIL."""
     if "t" not in sys.abiflags:
         return
     names = {f"_native{suffix}" for suffix in EXTENSION_SUFFIXES}

@@ -1,4 +1,4 @@
-"""Tracebacks in the words of the standard library. Imported when one is first shown."""
+"""Tracebacks in the form of the standard library. Imported when one is first shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = "end of stack"
 
 
 def summary(traceback: Traceback) -> StackSummary:
-    """The frames as `traceback.extract_stack` would give them, native ones included."""
+    """Returns the frames as `traceback.extract_stack` does, with the native ones."""
     frames = traceback.frames
     for filename in {frame.filename for frame in frames if frame.filename}:
         linecache.checkcache(filename)
@@ -29,12 +29,12 @@ def summary(traceback: Traceback) -> StackSummary:
 
 
 def format(traceback: Traceback) -> list[str]:
-    """As `traceback.format_list`: a string with its line ends for each frame."""
+    """Returns a string with line ends for each frame, as `traceback.format_list` does."""
     return summary(traceback).format()
 
 
 def text(traceback: Traceback) -> str:
-    """What `str` shows: Python's own traceback, with the native frames indented between its entries."""
+    """Returns the text of `str`: Python's traceback, with the native frames indented between its entries."""
     frames = traceback.frames
     parts = ["Traceback (most recent call last):\n"]
     if traceback.stop_reason != WHOLE:
@@ -59,15 +59,15 @@ def _summary_of(frames: Iterable[Frame]) -> StackSummary:
 def _frame_summary(frame: Frame) -> FrameSummary:
     filename = frame.filename or frame.module or "<unknown>"
     if sys.version_info < (3, 11) or frame.kind != "python":
-        return FrameSummary(filename, frame.line, frame.name, lookup_line=False)
+        return FrameSummary(filename, frame.lineno, frame.name, lookup_line=False)
     return FrameSummary(
         filename,
-        frame.line,
+        frame.lineno,
         frame.name,
         lookup_line=False,
-        end_lineno=frame.end_line,
-        colno=frame.column,
-        end_colno=frame.end_column,
+        end_lineno=frame.end_lineno,
+        colno=frame.colno,
+        end_colno=frame.end_colno,
     )
 
 
@@ -77,8 +77,8 @@ def _native_row(frame: Frame) -> tuple[str, str, str]:
         place = "/".join(frame.filename.rsplit("/", 2)[-2:])
         if len(place) > WIDEST_PLACE:
             place = "..." + place[3 - WIDEST_PLACE :]
-        if frame.line:
-            place = f"{place}:{frame.line}"
+        if frame.lineno:
+            place = f"{place}:{frame.lineno}"
     marks = [basename(frame.module)] if frame.module else []
     if frame.inlined:
         marks.append("inlined")

@@ -1,12 +1,11 @@
-"""Recordings of tests, limits of memory and checks for leaks for pytest, which finds this by itself where the package
-is installed.
+"""The plugin of pytest, which finds it by an entry point: recordings of tests, limits of memory, checks for leaks.
 
 --stackweave=trace records the calls of each test to a file of its own, --stackweave=memory its memory, and
---stackweave=run both.
+--stackweave=record both.
 
-@pytest.mark.stackweave_limit("24 MB") fails a test that has more in use at any moment, and
-@pytest.mark.stackweave_leaks("100 kB") one that gives back less than it takes, each time that it is run.
---stackweave-memory lists the tests that use most.
+@pytest.mark.stackweave_limit("24 MB") fails a test that has more memory in use at any moment, and
+@pytest.mark.stackweave_leaks("100 kB") a test that leaves more memory in use, each time that it runs.
+--stackweave-memory lists the tests that use most memory.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: What each test's peak is called among the properties of its report.
+#: The name of the peak among the properties of a test report.
 PEAK = "stackweave_peak_bytes"
 #: What can be recorded of each test.
-KINDS = ("trace", "memory", "run")
-#: Where recordings of tests go.
+KINDS = ("trace", "memory", "record")
+#: The folder for recordings of tests.
 FOLDER = ".stackweave"
-#: A longer name is cut, and gets a number that tells it from others.
+#: A longer name is cut, and gets a number that distinguishes it.
 LONGEST_NAME = 150
 MARKS = {
-    "stackweave_limit": "stackweave_limit(size, python_allocators=False): the test may have at most so much memory in"
+    "stackweave_limit": "stackweave_limit(size, python_allocators=False): the test may have at most this much memory in"
     ' use at a time, "24 MB"',
     "stackweave_leaks": "stackweave_leaks(size, warmups=1, runs=3, python_allocators=True): the test is run several"
-    ' times, and may leave at most so much memory in use each time, "100 kB"',
+    ' times, and may leave at most this much memory in use each time, "100 kB"',
 }
 
 
@@ -52,11 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _add_recording(group: Any, parser: pytest.Parser) -> None:
-    group.addoption("--stackweave", choices=KINDS, help="record each test: its calls, its memory, or both (run)")
+    group.addoption("--stackweave", choices=KINDS, help="record each test: its calls, its memory, or both (record)")
     group.addoption("--stackweave-folder", metavar="FOLDER", help=f"where recordings go ({FOLDER})")
     group.addoption("--stackweave-fixtures", action="store_true", help="record setup and teardown, too")
     group.addoption("--stackweave-only-failed", action="store_true", help="keep recordings of tests that fail only")
-    parser.addini("stackweave", "record each test: trace, memory or run")
+    parser.addini("stackweave", "record each test: trace, memory or record")
     parser.addini("stackweave_folder", "where recordings of tests go", default=FOLDER)
     parser.addini("stackweave_fixtures", "record setup and teardown, too", type="bool", default=False)
     parser.addini("stackweave_only_failed", "keep recordings of tests that fail only", type="bool", default=False)
@@ -72,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    checks = sys.modules.get(f"{__package__}._pytest_checks")
+    checks = sys.modules.get(f"{__package__}._integrations.pytest.checks")
     if checks is not None:
         checks.release_hooks()
 
@@ -84,7 +83,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if not (limit or leaks or lists_all) or not hasattr(item, "obj"):
         yield
         return
-    from ._pytest_checks import measured
+    from ._integrations.pytest.checks import measured
 
     plain = item.obj
     item.obj = measured(item, plain, limit, leaks)
@@ -96,13 +95,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 def _record_tests(config: pytest.Config, kind: str) -> None:
     if kind not in KINDS:
-        raise pytest.UsageError(f"stackweave must be trace, memory or run, but is {kind!r}")
+        raise pytest.UsageError(f"stackweave must be trace, memory or record, but is {kind!r}")
     lists_all = config.getoption("stackweave_memory") or config.getini("stackweave_memory")
     if lists_all and kind != "trace":
         raise pytest.UsageError(
             f"--stackweave={kind} and --stackweave-memory both record memory: leave out one of them"
         )
-    from ._pytest_recording import Recordings
+    from ._integrations.pytest.recordings import Recordings
 
     names = ("folder", "fixtures", "only_failed")
     options = {name: config.getoption(f"stackweave_{name}") or config.getini(f"stackweave_{name}") for name in names}
@@ -110,7 +109,7 @@ def _record_tests(config: pytest.Config, kind: str) -> None:
 
 
 class _Peaks:
-    """Lists the tests that used most. Reports come here from all processes that run tests."""
+    """Lists the tests that used most memory, in all processes that run tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._peaks: list[tuple[int, str]] = []
@@ -133,10 +132,10 @@ class _Peaks:
 
 
 def file_name(test: str) -> str:
-    """A file for a test, by its name in pytest: tests.test_shop--TestCart.test_total.swv."""
+    """Returns a file name for a test, by its name in pytest: tests.test_shop--TestCart.test_total.swv."""
     path, *names = test.split("::")
     folders = path.removesuffix(".py").split("/")
-    readable = ".".join(folders) + "".join(("--" if place == 0 else ".") + name for place, name in enumerate(names))
+    readable = ".".join(folders) + "".join(("--" if index == 0 else ".") + name for index, name in enumerate(names))
     safe = re.sub(r"[^\w.-]+", "_", readable).strip("_")
     if safe != readable or len(safe) > LONGEST_NAME or any("." in folder for folder in folders):
         number = hashlib.sha256(test.encode("utf-8", "surrogateescape")).hexdigest()[:8]
@@ -145,5 +144,5 @@ def file_name(test: str) -> str:
 
 
 def recording_path(item: pytest.Item, folder: str) -> str:
-    """A file for a test, in a folder of recordings."""
+    """Returns the path for a test in a folder of recordings."""
     return os.path.join(folder, file_name(item.nodeid))

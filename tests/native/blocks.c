@@ -1,4 +1,4 @@
-/* Takes and gives back memory by each function there is, and counts what it asked for: a program to be measured. */
+/* Allocates and frees memory with each function, and counts its requests, for measurements. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ void *remap(void *block, size_t before, size_t after) {
     return moved == MAP_FAILED ? NULL : moved;
 }
 
-/* What the churn has asked for. */
+/* The totals of a churn. */
 struct count {
     uint64_t allocations, bytes, frees, live_blocks, live_bytes, peak_bytes;
 };
@@ -57,13 +57,13 @@ static void add(struct count *count, uint64_t size) {
     if (count->live_bytes > count->peak_bytes) count->peak_bytes = count->live_bytes;
 }
 
-static void take_away(struct count *count, uint64_t size) {
+static void subtract(struct count *count, uint64_t size) {
     count->frees++;
     count->live_blocks--;
     count->live_bytes -= size;
 }
 
-/* Takes, resizes and gives back blocks of random sizes, and leaves some. */
+/* Allocates, resizes and frees blocks of random sizes, and leaves some. */
 struct churned *churn(uint64_t seed, uint64_t rounds, struct count *count) {
     static struct churned all[64];
     struct churned *churned = &all[seed % 64];
@@ -75,12 +75,12 @@ struct churned *churn(uint64_t seed, uint64_t rounds, struct count *count) {
             add(count, size);
         } else if (kind == 1) {
             *block = realloc(*block, size);
-            take_away(count, churned->sizes[place]);
+            subtract(count, churned->sizes[place]);
             add(count, size);
         } else {
             free(*block);
             *block = NULL;
-            take_away(count, churned->sizes[place]);
+            subtract(count, churned->sizes[place]);
             size = 0;
         }
         churned->sizes[place] = size;
@@ -88,14 +88,14 @@ struct churned *churn(uint64_t seed, uint64_t rounds, struct count *count) {
     return churned;
 }
 
-void give_back(struct churned *churned) {
+void free_churned(struct churned *churned) {
     for (int place = 0; place < SLOTS; place++) {
         free(churned->blocks[place]);
         churned->blocks[place] = NULL;
     }
 }
 
-/* Blocks that one thread takes and another gives back, in a thread that Python does not know. */
+/* Blocks that a thread unknown to Python allocates, for another thread to free. */
 struct order {
     size_t blocks, size;
     void **taken;
@@ -107,7 +107,7 @@ static void *take_all(void *argument) {
     return NULL;
 }
 
-int take_elsewhere(void **taken, size_t blocks, size_t size) {
+int take_in_other_thread(void **taken, size_t blocks, size_t size) {
     struct order order = {blocks, size, taken};
     pthread_t thread;
     int failed = pthread_create(&thread, NULL, take_all, &order);

@@ -1,4 +1,4 @@
-/* Initializes Python, runs a program and finalizes it, again and again: argv[2] times. */
+/* Initializes Python, runs a program and finalizes it, repeatedly: argv[2] times. */
 #include <Python.h>
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
-/* A host with an allocator of its own, linked with another copy of Stackweave: the part of the C interface that joins the two.
+/* A host with its own allocator, linked with another copy of Stackweave: the part of the C interface that connects the two.
  *
- * It takes a sink when it is given one, and looks for a recorder when it is loaded, as libstackweave.so does.
+ * It accepts a sink, and looks for a recorder when it is loaded, as libstackweave.so does.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ struct block {
 
 struct sink {
     size_t size;
-    void (*tell)(uint32_t what, const struct block *block, uintptr_t place);
+    void (*record)(uint32_t kind, const struct block *block, uintptr_t stack_address);
 };
 
 static _Atomic(const struct sink *) present;
@@ -29,7 +29,7 @@ int stackweave_set_memory_sink(const struct sink *sink, const struct sink *befor
     return atomic_compare_exchange_strong(&present, &before, sink) ? 0 : BUSY;
 }
 
-/* What the C interface does in a constructor, for a module that it finds by itself. */
+/* Does what the C interface does in a constructor, for a module that it finds itself. */
 void join(void *module)
 {
     typedef const struct sink *provider(void);
@@ -40,15 +40,15 @@ void join(void *module)
 
 int has_sink(void) { return present != NULL; }
 
-static void tell(uint32_t what, uint64_t address, uint64_t bytes, int64_t device)
+static void record(uint32_t kind, uint64_t address, uint64_t bytes, int64_t device)
 {
     const struct sink *sink = present;
     const struct block block = {sizeof block, address, bytes, device, 5, 6};
     if (sink)
-        sink->tell(what, &block, (uintptr_t)__builtin_frame_address(0) - 8);
+        sink->record(kind, &block, (uintptr_t)__builtin_frame_address(0) - 8);
 }
 
-void device_take(uint64_t address, uint64_t bytes, int64_t device) { tell(ALLOCATE, address, bytes, device); }
-void device_give(uint64_t address, int64_t device) { tell(FREE, address, 0, device); }
-void device_open(uint64_t address, uint64_t bytes, int64_t device) { tell(SEGMENT, address, bytes, device); }
-void device_close(uint64_t address, uint64_t bytes, int64_t device) { tell(SEGMENT_FREE, address, bytes, device); }
+void device_allocate(uint64_t address, uint64_t bytes, int64_t device) { record(ALLOCATE, address, bytes, device); }
+void device_free(uint64_t address, int64_t device) { record(FREE, address, 0, device); }
+void device_reserve(uint64_t address, uint64_t bytes, int64_t device) { record(SEGMENT, address, bytes, device); }
+void device_release(uint64_t address, uint64_t bytes, int64_t device) { record(SEGMENT_FREE, address, bytes, device); }

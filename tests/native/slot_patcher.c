@@ -1,5 +1,5 @@
-/* A profiler that takes over the slots of malloc, calloc, realloc and free in every loaded module, as memray does: whatever a slot
-   holds, it is overwritten by start(), and gets the C library's function by stop(). */
+/* A profiler that replaces the slots of malloc, calloc, realloc and free in every loaded module, as memray does: start() overwrites
+   any content of a slot, and stop() stores the C library's function. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -64,7 +64,7 @@ static void patch_table(ElfW(Addr) base, const ElfW(Rela) * table, size_t bytes,
 
 static int patch_module(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
-  /* Not the C library, the loader, the vdso, nor this library itself. */
+  /* Skip the C library, the loader, the vdso, and this library itself. */
   const char *path = info->dlpi_name;
   if (strstr(path, "libc.so") || strstr(path, "ld-linux") || strstr(path, "linux-vdso") || strstr(path, "slot_patcher")) {
     return 0;
@@ -102,7 +102,7 @@ static int patch_module(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 static void patch_all(int restores) {
-  /* A program that is not position-independent lends these functions an address of its own, which calls through its slot. */
+  /* In a program that is not position-independent, these functions have an address in the program, which calls through its slot. */
   void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   for (size_t each = 0; each < sizeof functions / sizeof *functions; each++) {
     *functions[each].real = dlsym(library, functions[each].name);

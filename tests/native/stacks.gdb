@@ -1,5 +1,5 @@
 # Runs a program up to SIGTRAP, and prints the frames that are on its stack: address and function, innermost first.
-# Frames that gdb makes up from debug information, for inlined and for tail calls, are on no stack.
+# Frames that gdb derives from debug information, for inlined and for tail calls, are on no stack.
 set debuginfod enabled off
 set auto-load off
 set pagination off

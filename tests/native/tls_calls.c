@@ -1,4 +1,4 @@
-/* Preloaded: counts how often a handler of real-time signals looks for thread-local memory, which may allocate. */
+/* Preloaded: counts how often a handler of real-time signals looks up thread-local memory, which may allocate. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
-"""Makes a Python program that a recording one has started record too, without being changed.
+"""Makes a Python program record that a recorded one has started, without a change of the program.
 
-Whoever records puts this folder first in PYTHONPATH. Any Python may come here, of any version and from another
-environment, so this file keeps to what all of them understand, and goes on to the sitecustomize that would have been
-imported without it.
+A recorder puts this folder first in PYTHONPATH. Any Python may import this file, of any version and
+of another environment, so it uses only what all of them understand, and then imports the sitecustomize that would have
+been imported without it.
 """
 # mypy: ignore-errors
 
@@ -22,7 +22,7 @@ def _go_on(folder):
 
 
 def _package(folder):
-    """The package, wherever it is: another environment may not have it."""
+    """Imports the package by its path: another environment may not have it."""
     try:
         import stackweave
     except ImportError:
@@ -44,7 +44,7 @@ def _record(folder, kept):
         from stackweave._loaded_modules import import_eagerly, unload
 
         import_eagerly()
-        from stackweave._subprocess import record
+        from stackweave._recorders.subprocesses import record
     except ImportError:
         return
     record()

@@ -1,4 +1,5 @@
-// Stackweave for C++17: RAII over stackweave.h, header only. What may be called where is in docs/reference/c-interface.md.
+// Stackweave for C++17: a header-only RAII wrapper of stackweave.h. docs/reference/c-interface.md lists where each function may
+// be called.
 #ifndef STACKWEAVE_HPP
 #define STACKWEAVE_HPP
 
@@ -19,7 +20,7 @@
 
 namespace stackweave {
 
-// A call that failed, and what the library has to say about it.
+// The error of a call, with the library's message.
 class error : public std::runtime_error {
 public:
     explicit error(stackweave_status status)
@@ -39,18 +40,18 @@ inline void check(stackweave_status status) {
         throw error(status);
 }
 
-// What to capture. The default is everything, from the caller outward.
+// Which frames to capture. The default requests all frames, starting with the caller.
 struct request {
-    std::uint32_t flags = STACKWEAVE_ALL;
+    std::uint32_t flags = STACKWEAVE_CAPTURE_ALL;
     std::uint32_t skip = 0;
     std::uint32_t limit = 0;
 
-    stackweave_request raw() const noexcept { return {sizeof(stackweave_request), flags, skip, limit}; }
+    stackweave_capture_request raw() const noexcept { return {sizeof(stackweave_capture_request), flags, skip, limit}; }
 };
 
-// A named frame. What is not known is empty, or 0: lines and columns count from 1.
+// A named frame. An unknown value is empty or 0: lines and columns count from 1.
 struct frame {
-    stackweave_kind kind = STACKWEAVE_KIND_NATIVE;
+    stackweave_frame_kind kind = STACKWEAVE_FRAME_NATIVE;
     bool is_inlined = false;
     std::string name;
     std::string qualname;
@@ -63,29 +64,29 @@ struct frame {
     std::uint64_t address = 0;
 };
 
-// A captured stack. As cheap to copy as an integer; nothing here throws, takes a lock or allocates, but for `resolve` and
-// `json`. Retaining and releasing cost nothing: a stack is shared and never freed.
+// A captured stack, which can be copied like an integer. Only `resolve` and `json` throw, take locks or allocate. Stacks are
+// shared and never freed, so they need no reference counts.
 class stack {
 public:
     stack() noexcept = default;
 
-    // Captures the calling thread's stack, from the function that calls this outward. Without a stack if there is no
+    // Captures the stack of the calling thread, starting with the caller of this function. Returns no stack if there is no
     // memory for it.
 #if defined(__GNUC__)
     __attribute__((always_inline))
 #endif
-    static inline stack capture(const request &wanted = {}) noexcept {
-        const stackweave_request raw = wanted.raw();
+    static inline stack capture(const request &requested = {}) noexcept {
+        const stackweave_capture_request raw = requested.raw();
         stack captured;
-        (void)stackweave_capture(&raw, &captured.number_, &captured.stop_);
+        (void)stackweave_capture(&raw, &captured.number_, &captured.stop_reason_);
         return captured;
     }
 
-    // What a signal interrupted, from its handler.
-    static stack from_context(const void *context, const request &wanted = {}) noexcept {
-        const stackweave_request raw = wanted.raw();
+    // Captures the stack that a signal interrupted. Must be called in the signal's handler.
+    static stack from_context(const void *context, const request &requested = {}) noexcept {
+        const stackweave_capture_request raw = requested.raw();
         stack captured;
-        (void)stackweave_capture_from_context(context, &raw, &captured.number_, &captured.stop_);
+        (void)stackweave_capture_from_context(context, &raw, &captured.number_, &captured.stop_reason_);
         return captured;
     }
 
@@ -94,36 +95,36 @@ public:
     bool operator!=(const stack &other) const noexcept { return number_ != other.number_; }
     stackweave_stack number() const noexcept { return number_; }
 
-    // Why it is not whole.
-    stackweave_stop stop() const noexcept { return stop_; }
-    bool is_whole() const noexcept { return number_ != STACKWEAVE_NO_STACK && stop_ == STACKWEAVE_WHOLE; }
+    // Returns why the stack is incomplete.
+    stackweave_stop_reason stop_reason() const noexcept { return stop_reason_; }
+    bool is_complete() const noexcept { return number_ != STACKWEAVE_NO_STACK && stop_reason_ == STACKWEAVE_STOP_NONE; }
 
     std::uint32_t frame_count() const noexcept {
         std::uint32_t count = 0;
-        (void)stackweave_frame_count(number_, &count);
+        (void)stackweave_get_frame_count(number_, &count);
         return count;
     }
 
-    // The named frames, innermost first.
+    // Returns the named frames, innermost first.
     std::vector<frame> resolve() const;
     std::string json() const;
 
 private:
     stackweave_stack number_ = STACKWEAVE_NO_STACK;
-    stackweave_stop stop_ = STACKWEAVE_WHOLE;
+    stackweave_stop_reason stop_reason_ = STACKWEAVE_STOP_NONE;
 };
 
 namespace detail {
 
 inline std::string text(const char *text) { return text ? std::string(text) : std::string(); }
 
-// Exceptions do not cross C: they end the call and are thrown again behind it.
-struct resolving {
+// Collects the frames of a call. An exception must not cross C, so it ends the call and is rethrown afterwards.
+struct frame_collector {
     std::vector<std::vector<frame>> stacks;
     std::exception_ptr thrown;
 
     static int add(void *data, std::size_t stack, std::size_t, const stackweave_frame *named) noexcept {
-        auto &self = *static_cast<resolving *>(data);
+        auto &self = *static_cast<frame_collector *>(data);
         try {
             self.stacks[stack].push_back(
                 {named->kind, named->is_inlined, text(named->name), text(named->qualname), text(named->filename),
@@ -146,31 +147,31 @@ inline std::vector<stackweave_stack> numbers(const std::vector<stack> &stacks) {
 
 } // namespace detail
 
-// The named frames of several stacks, in one batch, which is cheaper than one by one.
+// Returns the named frames of several stacks, in one batch, which is cheaper than one call for each stack.
 inline std::vector<std::vector<frame>> resolve(const std::vector<stack> &stacks) {
     const auto numbers = detail::numbers(stacks);
-    detail::resolving resolving{std::vector<std::vector<frame>>(stacks.size()), nullptr};
-    const auto status = stackweave_resolve(numbers.data(), numbers.size(), detail::resolving::add, &resolving);
-    if (resolving.thrown)
-        std::rethrow_exception(resolving.thrown);
+    detail::frame_collector collector{std::vector<std::vector<frame>>(stacks.size()), nullptr};
+    const auto status = stackweave_resolve(numbers.data(), numbers.size(), detail::frame_collector::add, &collector);
+    if (collector.thrown)
+        std::rethrow_exception(collector.thrown);
     check(status);
-    return std::move(resolving.stacks);
+    return std::move(collector.stacks);
 }
 
-// The same as JSON.
+// Returns the named frames of several stacks as JSON.
 inline std::string json(const std::vector<stack> &stacks) {
     const auto numbers = detail::numbers(stacks);
     char *text = nullptr;
     check(stackweave_resolve_json(numbers.data(), numbers.size(), &text));
-    const auto free = [](char *given) { (void)stackweave_free_string(given); };
-    const std::unique_ptr<char, decltype(free)> held(text, free);
+    const auto free = [](char *allocated) { (void)stackweave_free_string(allocated); };
+    const std::unique_ptr<char, decltype(free)> owner(text, free);
     return std::string(text);
 }
 
 inline std::vector<frame> stack::resolve() const { return std::move(stackweave::resolve({*this}).front()); }
 inline std::string stack::json() const { return stackweave::json({*this}); }
 
-// A place in source code. What is not known is empty, or 0.
+// A location in source code. An unknown value is empty or 0.
 struct location {
     std::string name;
     std::string qualname;
@@ -183,58 +184,58 @@ struct location {
 
 namespace detail {
 
-inline void add(stackweave_locations *locations, const location &place) noexcept {
+inline void add(stackweave_location_list *locations, const location &added) noexcept {
     const stackweave_location raw = {sizeof(stackweave_location),
-                                     place.name.c_str(),
-                                     place.qualname.empty() ? nullptr : place.qualname.c_str(),
-                                     place.filename.c_str(),
-                                     place.line,
-                                     place.column,
-                                     place.end_line,
-                                     place.end_column};
-    (void)stackweave_locations_add(locations, &raw);
+                                     added.name.c_str(),
+                                     added.qualname.empty() ? nullptr : added.qualname.c_str(),
+                                     added.filename.c_str(),
+                                     added.line,
+                                     added.column,
+                                     added.end_line,
+                                     added.end_column};
+    (void)stackweave_add_location(locations, &raw);
 }
 
 } // namespace detail
 
-// An interpreter that adds frames, from its construction on until it is destroyed: a member of the class that
-// implements `Interpreter`, declared last, so that it goes first. `Interpreter` has
+// Registers an interpreter as a frame source until this object is destroyed. Make it the last member of the class that
+// implements `Interpreter`, so that it is destroyed first. `Interpreter` has
 //
-//   std::size_t walk(stackweave_walk &walk) noexcept;              see stackweave_source
+//   std::size_t walk(stackweave_source_walk &walk) noexcept;              see stackweave_frame_source
 //   std::optional<stackweave::location> locate(std::uint64_t word);
 //
-// Destroying it waits for captures that are asking: not with a lock held that these two take.
-template <class Interpreter> class registered_source {
+// The destructor waits for threads that are in these functions, so don't destroy it with a lock held that they take.
+template <class Interpreter> class registered_frame_source {
 public:
-    explicit registered_source(Interpreter &interpreter) {
-        stackweave_source source = {sizeof(stackweave_source), &interpreter, walk, locate};
-        check(stackweave_register_source(&source, &handle_));
+    explicit registered_frame_source(Interpreter &interpreter) {
+        stackweave_frame_source source = {sizeof(stackweave_frame_source), &interpreter, walk, locate};
+        check(stackweave_register_frame_source(&source, &handle_));
     }
-    ~registered_source() { (void)stackweave_remove_source(handle_); }
-    registered_source(const registered_source &) = delete;
-    registered_source &operator=(const registered_source &) = delete;
+    ~registered_frame_source() { (void)stackweave_remove_frame_source(handle_); }
+    registered_frame_source(const registered_frame_source &) = delete;
+    registered_frame_source &operator=(const registered_frame_source &) = delete;
 
 private:
-    static std::size_t walk(void *data, stackweave_walk *walk) noexcept {
+    static std::size_t walk(void *data, stackweave_source_walk *walk) noexcept {
         static_assert(noexcept(std::declval<Interpreter &>().walk(*walk)), "walk runs inside captures: it must not throw");
         return static_cast<Interpreter *>(data)->walk(*walk);
     }
 
-    static void locate(void *data, std::uint64_t word, stackweave_locations *locations) noexcept {
+    static void locate(void *data, std::uint64_t word, stackweave_location_list *locations) noexcept {
         try {
-            const std::optional<location> place = static_cast<Interpreter *>(data)->locate(word);
-            if (place)
-                detail::add(locations, *place);
+            const std::optional<location> found = static_cast<Interpreter *>(data)->locate(word);
+            if (found)
+                detail::add(locations, *found);
         } catch (...) {
-            // A frame without a name is what is left to say.
+            // The frame stays without a name.
         }
     }
 
     std::uint64_t handle_ = 0;
 };
 
-// A code generator that knows what its generated Python code was made from, until this is destroyed. An exception of
-// its function is taken for no answer.
+// Registers a code generator, which reports the original frames of generated Python code, until this object is destroyed. If
+// its function throws, it adds no frames.
 class registered_extra_frames {
 public:
     using function = std::function<std::vector<location>(std::string_view filename, std::uint32_t line)>;
@@ -248,10 +249,10 @@ public:
     registered_extra_frames &operator=(const registered_extra_frames &) = delete;
 
 private:
-    static void call(void *data, const char *filename, std::uint32_t line, stackweave_locations *frames) noexcept {
+    static void call(void *data, const char *filename, std::uint32_t line, stackweave_location_list *frames) noexcept {
         try {
-            for (const location &place : static_cast<registered_extra_frames *>(data)->frames_behind_(filename, line))
-                detail::add(frames, place);
+            for (const location &original : static_cast<registered_extra_frames *>(data)->frames_behind_(filename, line))
+                detail::add(frames, original);
         } catch (...) {
         }
     }
@@ -260,51 +261,51 @@ private:
     std::uint64_t handle_ = 0;
 };
 
-inline void prepare() { check(stackweave_prepare()); }
+inline void prepare_thread() { check(stackweave_prepare_thread()); }
 
-/// Once, before the first dump.
+// Must be called before the first dump.
 inline void prepare_dumps() { check(stackweave_prepare_dumps()); }
 
-/// The stacks of all threads as text. Throws nothing, so that a watchdog may call it: the status says how it went.
+// Writes the stacks of all threads as text. It does not throw, so that a watchdog can call it; the status reports errors.
 inline stackweave_status dump_threads(int fd, std::uint32_t timeout_ms = 0) noexcept {
     return stackweave_dump_threads(fd, timeout_ms, nullptr);
 }
 inline void enable_python() { check(stackweave_enable_python()); }
 inline void disable_python() { check(stackweave_disable_python()); }
 
-// A block of the host's own allocator, or a segment that it gives out blocks of. Telling of one throws nothing, and costs a few
-// nanoseconds if memory is not recorded.
-struct block {
+// A block of the host's own allocator, or a segment that it splits into blocks.
+struct host_block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     std::int64_t device = 0;
     std::uint64_t stream = 0;
     std::uint64_t pool = 0;
 
-    stackweave_block raw() const noexcept { return {sizeof(stackweave_block), address, bytes, device, stream, pool, nullptr, 0, 0}; }
+    stackweave_host_block raw() const noexcept { return {sizeof(stackweave_host_block), address, bytes, device, stream, pool, nullptr, 0, 0}; }
 };
 
-// These have the caller's frame first, so that the stack begins with the allocator that tells.
-#define STACKWEAVE_TELL_INLINE inline __attribute__((always_inline))
-STACKWEAVE_TELL_INLINE stackweave_status tell_alloc(const block &taken) noexcept {
-    const stackweave_block raw = taken.raw();
-    return stackweave_alloc(&raw);
+// The functions that record events of the host's allocator don't throw, and cost a few nanoseconds if memory is not recorded.
+// They are inlined, so that the recorded stack begins with the allocator.
+#define STACKWEAVE_RECORD_INLINE inline __attribute__((always_inline))
+STACKWEAVE_RECORD_INLINE stackweave_status record_alloc(const host_block &allocated) noexcept {
+    const stackweave_host_block raw = allocated.raw();
+    return stackweave_record_alloc(&raw);
 }
-STACKWEAVE_TELL_INLINE stackweave_status tell_free(const block &given_back) noexcept {
-    const stackweave_block raw = given_back.raw();
-    return stackweave_free(&raw);
+STACKWEAVE_RECORD_INLINE stackweave_status record_free(const host_block &freed) noexcept {
+    const stackweave_host_block raw = freed.raw();
+    return stackweave_record_free(&raw);
 }
-STACKWEAVE_TELL_INLINE stackweave_status tell_segment(const block &segment) noexcept {
-    const stackweave_block raw = segment.raw();
-    return stackweave_segment(&raw);
+STACKWEAVE_RECORD_INLINE stackweave_status record_segment_alloc(const host_block &segment) noexcept {
+    const stackweave_host_block raw = segment.raw();
+    return stackweave_record_segment_alloc(&raw);
 }
-STACKWEAVE_TELL_INLINE stackweave_status tell_segment_free(const block &segment) noexcept {
-    const stackweave_block raw = segment.raw();
-    return stackweave_segment_free(&raw);
+STACKWEAVE_RECORD_INLINE stackweave_status record_segment_free(const host_block &segment) noexcept {
+    const stackweave_host_block raw = segment.raw();
+    return stackweave_record_segment_free(&raw);
 }
-#undef STACKWEAVE_TELL_INLINE
+#undef STACKWEAVE_RECORD_INLINE
 
-// Records the memory of the process until it is stopped or goes away.
+// Records the memory of the process until it is stopped or destroyed.
 class memory_recording {
 public:
     explicit memory_recording(const std::string &path,
@@ -320,9 +321,9 @@ public:
 
     void pause() { check(stackweave_memory_pause()); }
     void resume() { check(stackweave_memory_resume()); }
-    void write_snapshot() { check(stackweave_memory_snapshot()); }
+    void write_snapshot() { check(stackweave_memory_write_snapshot()); }
 
-    // Of a device; -1 is the process.
+    // Returns the usage of a device; -1 is the process's own memory.
     stackweave_memory_usage usage(std::int64_t device = -1) const {
         stackweave_memory_usage usage{};
         usage.size = sizeof usage;

@@ -1,11 +1,11 @@
-"""What stackweave knows of PyTorch. Importing this does not import torch.
+"""Support for PyTorch. Importing this module does not import torch.
 
-Importing this has stacks show the lines of a model behind the lines of Inductor's generated code.
+After its import, stacks show the lines of a model behind the lines of Inductor's generated code. In a block of
 
 >>> with stackweave.torch.installed():
 ...     main()
 
-has torch's own tracebacks be captured and shown by stackweave.
+stackweave captures and shows torch's own tracebacks.
 """
 
 from . import _inductor_frames as _inductor_frames
@@ -13,11 +13,11 @@ from . import _inductor_frames as _inductor_frames
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._captured_traceback import GatheredTraceback, forward_traceback
-    from ._cuda_memory import CudaMemory, cuda_memory
+    from ._cuda.memory import CudaMemoryRecorder, cuda_memory
     from ._install import install, installed, is_installed, uninstall
 
 __all__ = [
-    "CudaMemory",
+    "CudaMemoryRecorder",
     "GatheredTraceback",
     "cuda_memory",
     "forward_traceback",
@@ -27,10 +27,10 @@ __all__ = [
     "uninstall",
 ]
 
-#: What not every program needs is imported when it is first asked for.
+#: The modules of the names, which are imported when they are first used.
 _LATER = {
-    "CudaMemory": "_cuda_memory",
-    "cuda_memory": "_cuda_memory",
+    "CudaMemoryRecorder": "_cuda.memory",
+    "cuda_memory": "_cuda.memory",
     "GatheredTraceback": "_captured_traceback",
     "forward_traceback": "_captured_traceback",
     "install": "_install",

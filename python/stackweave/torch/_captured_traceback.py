@@ -1,6 +1,6 @@
-"""What stands behind torch's names while stackweave is installed.
+"""The functions that replace those of torch while stackweave is installed.
 
-Captures that have native frames leave out the functions of this file: so whatever captures is here, and nothing else.
+Captures with native frames leave out the functions of this file: so all functions that capture are here, and no others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import operator
 from traceback import FrameSummary, StackSummary, format_list
 from typing import TYPE_CHECKING, Any
 
-from .._native import Traceback, capture, plain_addresses, plain_frames, register_frame_source
+from .._native import Traceback, capture, torch_address_frames, torch_frames, register_frame_source
 from ._torchscript_frames import RUNS_IN, TorchScriptFrames
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MODES = ("addr2line", "fast", "dladdr")
 
 
 class Torch:
-    """What torch had in the places that are replaced, and what else is needed of it."""
+    """The functions of torch that are replaced, and others that are needed."""
 
     def __init__(self, profiler: Any, captured_traceback: Any, current_node: Callable[[], Any]) -> None:
         self.gather: Callable[..., Any] = profiler.gather_traceback
@@ -30,31 +30,37 @@ class Torch:
         self.gathered: type = type(self.gather(python=False, script=False, cpp=False))
         self.captured_traceback = captured_traceback
         self.script_frames = TorchScriptFrames(self.gather, self.symbolize)
-        #: The node that autograd runs on this thread.
+        #: Returns the node that autograd runs on this thread.
         self.current_node = current_node
 
 
-#: From the first install() on.
+#: Set by the first install().
 _torch: Torch
-#: Whether ours stand behind torch's names. Who has kept one of ours gets torch's otherwise.
+#: Whether torch's functions are replaced. If not, references to ours that were kept call torch's.
 _is_on = False
 
 
 class GatheredTraceback:
-    """A captured stack with what torch keeps besides: as its own object, but it can be looked at."""
+    """A captured stack with what torch keeps besides. It replaces torch's own object, and can be inspected.
+
+    >>> traceback = stackweave.capture()
+    >>> stackweave.torch.GatheredTraceback(traceback, None, False).frames == traceback.frames
+    True
+    """
 
     __slots__ = ("forward_traceback", "hides_native", "traceback")
 
     def __init__(self, traceback: Traceback, forward_traceback: list[str] | None, hides_native: bool) -> None:
         self.traceback = traceback
-        #: Where the forward pass made the node of autograd that was running: a string for each frame, outermost first.
+        #: The stack of the forward pass that made the running node of autograd: a string for each frame, outermost
+        #: first.
         self.forward_traceback = forward_traceback
-        #: Native frames were captured only to know where those of TorchScript belong.
+        #: Whether native frames were captured only to find the place of TorchScript frames.
         self.hides_native = hides_native
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """Those of the traceback. With native ones, whether or not they were asked for, where TorchScript runs."""
+        """The frames of the traceback. Where TorchScript runs, they always include native ones."""
         return self.traceback.frames
 
     def __repr__(self) -> str:
@@ -62,9 +68,12 @@ class GatheredTraceback:
 
 
 def forward_traceback(traceback: Any) -> list[str] | None:
-    """Where the forward pass made the node of autograd that was running when this was captured, under anomaly mode.
+    """Returns the stack of the forward pass that made the node of autograd that ran at the capture, under anomaly mode.
 
-    Takes what gather_traceback() or CapturedTraceback.extract() gave.
+    >>> stackweave.torch.forward_traceback(stackweave.capture()) is None
+    True
+
+    The argument is a result of gather_traceback() or CapturedTraceback.extract().
     """
     traceback = getattr(traceback, "tb", traceback)
     frames: list[str] | None = getattr(traceback, "forward_traceback", None)
@@ -77,8 +86,8 @@ GatheredTraceback.__module__ = forward_traceback.__module__ = "stackweave.torch"
 def gather_traceback(python: bool = True, script: bool = True, cpp: bool = True) -> Any:
     """gather_traceback(python: bool = True, script: bool = True, cpp: bool = True) -> stackweave.Traceback
 
-    Captures the stack of this thread, woven. Gives a GatheredTraceback with it inside of TorchScript, and in a backward
-    pass under anomaly mode.
+    Captures the stack of this thread, woven. Returns a GatheredTraceback inside of TorchScript, and in a backward pass
+    under anomaly mode.
     """
     if not _is_on:
         return _torch.gather(python=python, script=script, cpp=cpp)
@@ -112,7 +121,7 @@ def _forward_traceback() -> list[str] | None:
 
 
 def _truth(name: str, value: Any) -> bool:
-    """As torch takes flags: whatever has a truth, but not because it has a length."""
+    """Converts a flag as torch does: any object with a truth value that is not its length."""
     if value is None or hasattr(type(value), "__bool__"):
         return bool(value)
     raise TypeError(f"gather_traceback(): {name} must be a bool, not {type(value).__name__}")
@@ -133,7 +142,7 @@ def symbolize_tracebacks(tracebacks: list[Any], /) -> list[list[dict[str, Any]]]
         elif type(traceback) is _torch.gathered:
             theirs.append(traceback)
         else:
-            # Torch's own function takes whatever it is given for one of its objects, and crashes.
+            # Torch's own function treats any object as one of its own, and crashes.
             what = type(traceback).__name__
             raise TypeError(f"symbolize_tracebacks(): item {index} must be a captured traceback, not {what}")
     if not theirs:
@@ -143,7 +152,7 @@ def symbolize_tracebacks(tracebacks: list[Any], /) -> list[list[dict[str, Any]]]
 
 
 def _ours(traceback: Any) -> tuple[Traceback, bool] | None:
-    """The stack, and whether its native frames are hidden. None if it is not ours."""
+    """Returns the stack, and whether its native frames are hidden; None if it is not ours."""
     if type(traceback) is Traceback:
         return traceback, False
     if type(traceback) is GatheredTraceback:
@@ -152,13 +161,13 @@ def _ours(traceback: Any) -> tuple[Traceback, bool] | None:
 
 
 def _named(ours: list[tuple[Traceback, bool]]) -> list[list[dict[str, Any]]]:
-    return plain_frames([traceback for traceback, _ in ours], [hides for _, hides in ours], __file__, RUNS_IN)
+    return torch_frames([traceback for traceback, _ in ours], [hides for _, hides in ours], __file__, RUNS_IN)
 
 
 def symbolize_addresses(addresses: Iterable[int], mode: str, /) -> list[tuple[str, int, str]]:
     """symbolize_addresses(arg0: Sequence[int], arg1: str) -> list[tuple[str, int, str]]
 
-    (filename, line, function) for each address, whichever of torch's modes is asked for.
+    Returns (filename, line, function) for each address, in any of torch's modes.
     """
     if not isinstance(mode, str) or isinstance(addresses, (str, bytes)):
         raise TypeError("symbolize_addresses() takes a list of addresses and the name of a mode")
@@ -170,11 +179,11 @@ def symbolize_addresses(addresses: Iterable[int], mode: str, /) -> list[tuple[st
         raise TypeError("symbolize_addresses(): an address is an int from 0 to 2**64 - 1")
     if mode not in MODES:
         raise RuntimeError(f"unexpected mode {mode}")
-    return plain_addresses(read)
+    return torch_address_frames(read)
 
 
 def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> Any:
-    """Captures the stack of this thread, from the caller on: Python's frames, and others if they are wanted."""
+    """Captures the stack of this thread from the caller on: Python frames, and others if they are requested."""
     if script or cpp:
         if skip != 0:
             raise AssertionError("skip is for stacks of Python frames alone: leave it out, or script and cpp")
@@ -182,19 +191,19 @@ def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> Any:
     traceback: Any = capture(native=False, script=False)
     if _torch.current_node() is not None and (forward := _forward_traceback()):
         traceback = GatheredTraceback(traceback, forward, False)
-    # As torch does: the frame of this function is there, and skipped when the stack is looked at.
+    # As in torch, the frame of this function is captured, and skipped when the stack is shown.
     return _torch.captured_traceback(traceback, skip + 1)
 
 
 def summary(self: Any) -> StackSummary:
-    """The frames as a traceback.StackSummary, outermost first."""
+    """Returns the frames as a traceback.StackSummary, outermost first."""
     if self.tb is None:
         return StackSummary()
     return _summary_of(symbolize_tracebacks([self.tb])[0], self.skip)
 
 
 def format_all(tbs: Iterable[Any]) -> list[list[str]]:
-    """A list of strings for each, as format() gives. All names are looked up at once."""
+    """Returns a list of strings for each, as format() does. All names are looked up at once."""
     tbs = list(tbs)
     named = iter(symbolize_tracebacks([each.tb for each in tbs if each.tb is not None]))
     return [[] if each.tb is None else format_list(_summary_of(next(named), each.skip)) for each in tbs]
@@ -206,17 +215,17 @@ def _summary_of(frames: list[dict[str, Any]], skip: int) -> StackSummary:
 
 
 def of_torch() -> Torch:
-    """What torch had. install() has been called."""
+    """Returns the functions of torch. install() must have been called."""
     return _torch
 
 
 def know(torch: Torch) -> None:
-    """Before the first of ours is put in a place."""
+    """Sets the functions of torch, before the first is replaced."""
     global _torch
     _torch = torch
 
 
 def switch(is_on: bool) -> None:
-    """Whether gather_traceback() is ours for those who have kept it."""
+    """Sets whether references to our functions that were kept call ours."""
     global _is_on
     _is_on = is_on

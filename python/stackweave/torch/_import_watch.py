@@ -1,4 +1,4 @@
-"""Tells when a module has been imported, without importing it."""
+"""Notifies when a module has been imported, without importing it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """Calls a function once, when the module is there: at once if it is already, after its import otherwise.
+    """Calls a function once when a module is imported: immediately if it is already, otherwise after its import.
 
     The function must not raise: it is called in the middle of an import statement.
     """
@@ -28,23 +28,23 @@ class ImportWatch:
         self._lock = threading.Lock()
         self._has_started = False
         self._is_wanted = False
-        self._asking = threading.local()
+        self._finding = threading.local()
         self._finder: ImportFinder | None = None
 
     def start(self) -> None:
-        """Again, it changes nothing."""
+        """Starts to watch. A second call changes nothing."""
         with self._lock:
             if self._has_started:
                 return
             self._has_started = self._is_wanted = True
         self._finder = ImportFinder(self._name, self._find_spec)
         sys.meta_path.insert(0, self._finder)
-        # Another thread may have begun to import it before that, and need not have seen it.
+        # Another thread may have begun to import it before the finder was added.
         if _is_imported(self._name):
             self.loaded()
 
     def stop(self) -> None:
-        """Also from a function of this one, or a second time."""
+        """Stops to watch. It may be called from the function itself, and a second time."""
         self._is_wanted = False
         finder, self._finder = self._finder, None
         with contextlib.suppress(ValueError):
@@ -58,14 +58,14 @@ class ImportWatch:
             self._imported()
 
     def _find_spec(self, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
-        """What the other finders find, so that it is known when that has been loaded."""
-        if getattr(self._asking, "now", False):
+        """Returns the spec of the other finders, with a loader that notifies when it has loaded the module."""
+        if getattr(self._finding, "now", False):
             return None
-        self._asking.now = True
+        self._finding.now = True
         try:
             spec = self._found_by_others(path, target)
         finally:
-            self._asking.now = False
+            self._finding.now = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Watched(spec.loader, self)
         return spec
@@ -80,7 +80,7 @@ class ImportWatch:
 
 
 class _Watched(Loader):
-    """A loader that tells when it has loaded. The module keeps its own."""
+    """A loader that notifies when it has loaded. The module keeps its own loader."""
 
     def __init__(self, loader: Any, watch: ImportWatch) -> None:
         self._loader = loader
@@ -102,7 +102,7 @@ class _Watched(Loader):
 
 
 def _is_imported(name: str) -> bool:
-    """Whether the module is there. If another thread imports it just now, it is waited for."""
+    """Returns whether the module is imported. Waits if another thread is importing it."""
     if name not in sys.modules:
         return False
     try:

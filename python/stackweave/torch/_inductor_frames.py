@@ -1,4 +1,4 @@
-"""What Inductor's generated code was made from: the lines of the model behind a line of a generated file.
+"""The lines of a model behind a line of a file that Inductor has generated.
 
 Registered when this is imported, for captured stacks and for recordings. Inductor is looked for at each question and
 never imported: the program may import it later, and has files generated as long as it runs. So nothing is remembered.
@@ -12,12 +12,12 @@ from bisect import bisect_right
 
 from .._native import register_extra_frames
 
-#: As Python prints a frame. The text of a line of source stands on the next line, and may look like anything.
+#: A frame as Python prints it. The next line is a line of source, which may be any text.
 _FRAME = re.compile(r'^[ \t]*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def frames_behind(filename: str, line: int) -> list[tuple[str, str, int]] | None:
-    """The frames of the model, innermost first, as (name, filename, line). None if the line is not Inductor's."""
+    """Returns the frames of the model as (name, filename, line), innermost first; None for a line of another file."""
     cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
     linemap = getattr(cache, "linemaps", {}).get(filename)
     if not linemap:

@@ -1,7 +1,7 @@
-"""Puts stackweave behind torch's own names, and takes it out again.
+"""Replaces functions of torch by ours, and restores them.
 
-One of ours stays when the rest is taken out: symbolize_tracebacks, which knows objects of both. Torch's own function
-would crash on those that were captured meanwhile. It passes on what is torch's.
+symbolize_tracebacks is not restored: it knows objects of both kinds, and calls torch's function for torch's objects.
+Torch's own function would crash on the objects that were captured in between.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from ._import_watch import ImportWatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Of this, a class that many modules have: so its methods are replaced, and it stays.
+#: The methods of CapturedTraceback. Many modules refer to the class, so it stays, and its methods are replaced.
 _METHODS = {
     "extract": staticmethod(_captured_traceback.extract),
     "summary": _captured_traceback.summary,
     "format_all": staticmethod(_captured_traceback.format_all),
 }
-#: Dynamo looks here for files whose functions it leaves alone.
+#: The module of Dynamo with the files whose functions it does not compile.
 _TRACE_RULES = "torch._dynamo.trace_rules"
 
 
 class _Installation:
-    """What is in torch's places."""
+    """The state of the replacements."""
 
     def __init__(self) -> None:
         self.torch: Torch | None = None
-        #: Whether install() was called, and how many with blocks run: either keeps it.
-        self.is_asked = False
+        #: Whether install() was called, and how many with blocks run: either keeps the replacements.
+        self.is_requested = False
         self.blocks = 0
         self._methods: dict[str, Any] = {}
         self.is_in = False
 
     def change(self) -> None:
-        """Puts ours in, or takes them out, as is wanted now. The lock is held."""
-        is_wanted = self.is_asked or self.blocks > 0
+        """Replaces the functions, or restores them, as is needed now. The lock is held."""
+        is_wanted = self.is_requested or self.blocks > 0
         if is_wanted and not self.is_in:
-            self._put_in()
+            self._replace()
         elif not is_wanted and self.is_in:
-            self._take_out()
+            self._restore()
 
-    def _put_in(self) -> None:
+    def _replace(self) -> None:
         if self.torch is None:
             self.torch = _find_torch()
             _captured_traceback.know(self.torch)
@@ -69,11 +69,11 @@ class _Installation:
             self._methods[name] = vars(torch.captured_traceback)[name]
             setattr(torch.captured_traceback, name, ours)
 
-    def _take_out(self) -> None:
+    def _restore(self) -> None:
         assert self.torch is not None
         torch = self.torch
         for name, before in self._methods.items():
-            # Somebody may have put something over ours, which calls ours: those go on to work.
+            # Other code may have replaced ours by a function that calls ours, which must still work.
             if vars(torch.captured_traceback)[name] is _METHODS[name]:
                 setattr(torch.captured_traceback, name, before)
         self._methods.clear()
@@ -93,7 +93,7 @@ _lock = threading.RLock()
 
 
 def _forget_lock() -> None:
-    """In a forked child, where the thread that has it is not."""
+    """Replaces the lock in a forked child, where the thread that holds it does not exist."""
     global _lock
     _lock = threading.RLock()
 
@@ -102,33 +102,41 @@ os.register_at_fork(after_in_child=_forget_lock)
 
 
 def install() -> None:
-    """Has torch's tracebacks captured and shown by stackweave, until uninstall() is called. Again, it changes nothing.
+    """Makes stackweave capture and show torch's tracebacks, until uninstall() is called. A second call changes nothing.
 
-    Imports torch, if nobody has yet.
+    >>> stackweave.torch.install()  # doctest: +SKIP
+
+    Imports torch.
     """
     _prepare()
     with _lock:
-        was_asked, _installation.is_asked = _installation.is_asked, True
+        was_requested, _installation.is_requested = _installation.is_requested, True
         try:
             _installation.change()
         except BaseException:
-            _installation.is_asked = was_asked
+            _installation.is_requested = was_requested
             raise
 
 
 def uninstall() -> None:
-    """Gives torch its own functions back; inside of installed(), when that ends. Without install(), it changes nothing.
+    """Restores torch's functions; inside of installed(), when that ends. Without install(), it changes nothing.
 
-    What was captured meanwhile can still be looked at.
+    >>> stackweave.torch.uninstall()
+
+    Tracebacks that were captured before can still be shown.
     """
     with _lock:
-        _installation.is_asked = False
+        _installation.is_requested = False
         _installation.change()
 
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
-    """install() for a with block. Blocks can be nested, and run on several threads: the last to end uninstalls."""
+    """Calls install() for a with block. Blocks can be nested, and run on several threads: the last to end uninstalls.
+
+    >>> with stackweave.torch.installed():  # doctest: +SKIP
+    ...     main()
+    """
     _prepare()
     with _lock:
         _installation.blocks += 1
@@ -143,7 +151,11 @@ def installed() -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    """Whether torch's tracebacks are stackweave's now."""
+    """Returns whether stackweave captures torch's tracebacks now.
+
+    >>> stackweave.torch.is_installed()
+    False
+    """
     return _installation.is_in
 
 
@@ -156,7 +168,7 @@ def _prepare() -> None:
 
 
 def _find_torch() -> Torch:
-    """What torch has in its places. It has been imported."""
+    """Returns the functions of torch, which is imported."""
     torch = sys.modules["torch"]
     try:
         current_node = getattr(torch._C, "_current_autograd_node", _no_node)
@@ -176,10 +188,10 @@ def _no_node() -> None:
 
 
 def _replace_everywhere(replaced: dict[Any, Any]) -> None:
-    """In every module that has one of these under whatever name: many import functions by name."""
+    """Replaces functions in every module, under any name: many modules import them by name."""
     by_id = {id(before): after for before, after in replaced.items()}
     for module in list(sys.modules.values()):
-        # What is no module, as some put there, may make things up when it is asked. A lazy one would be loaded.
+        # An object in sys.modules that is no module may invent attributes, and a lazy module would be loaded.
         if not issubclass(type(module), types.ModuleType):
             continue
         names = object.__getattribute__(module, "__dict__")
@@ -191,13 +203,13 @@ def _replace_everywhere(replaced: dict[Any, Any]) -> None:
 
 
 def _leave_uncompiled() -> None:
-    """Has Dynamo neither trace nor compile our functions, as it does with torch's own."""
+    """Makes Dynamo neither trace nor compile our functions, like torch's own."""
     rules = sys.modules.get(_TRACE_RULES)
     files = getattr(rules, "FORCE_SKIP_FILES", None)
     if isinstance(files, set):
         files.update((_captured_traceback.__file__, _torchscript_frames.__file__))
     elif rules is not None:
-        # In the middle of the program's own import. At worst our functions are traced.
+        # This runs during an import of the program. At worst our functions are traced.
         with contextlib.suppress(Exception):
             rules.add(__package__)
 

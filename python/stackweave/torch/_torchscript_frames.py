@@ -1,4 +1,4 @@
-"""The frames of TorchScript programs, as torch's own functions tell them."""
+"""The frames of TorchScript programs, which torch's own functions report."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 Frame = tuple[str, str, int]
 
 WHOLE = "end of stack"
-#: The native functions that run TorchScript, the better one first: which of them have names differs between builds.
+#: The native functions that run TorchScript, the preferred one first: builds differ in which of them have names.
 RUNS_IN = ["torch::jit::InterpreterStateImpl::run", "torch::jit::InterpreterState::run"]
 
 
-#: Of so many stacks is known that TorchScript does not run in them.
+#: The most stacks that are remembered as without TorchScript.
 KEPT = 100_000
 
 
 class TorchScriptFrames:
-    """Whether TorchScript runs on this thread, and a frame source for the capture that follows.
+    """Finds whether TorchScript runs on this thread, and is a frame source for the next capture.
 
-    Other captures get nothing of it: they do not know where the frames stand. Whoever captures from Python is inside of
+    Other captures get no frames: their place in the stack is not known. Code that captures from Python runs inside of
     TorchScript, not the other way round.
     """
 
@@ -32,11 +32,11 @@ class TorchScriptFrames:
         self._gather = gather
         self._symbolize = symbolize
         self._found = threading.local()
-        #: Numbers of woven stacks. Torch takes longer to answer than a capture does, and the answer lies in the stack.
+        #: Numbers of woven stacks. A query of torch takes longer than a capture, and its result depends on the stack.
         self._without: set[int] = set()
 
     def are_in(self, traceback: Traceback) -> bool:
-        """Whether there are any, where this was just captured with native frames."""
+        """Returns whether TorchScript runs in a stack that was just captured with native frames."""
         stack = traceback.stack_id
         if stack in self._without:
             return False
@@ -44,7 +44,7 @@ class TorchScriptFrames:
         if frames:
             self._found.frames = [(frame["name"], frame["filename"], frame["line"]) for frame in frames]
             return True
-        # The interpreter may be in what was cut off.
+        # The interpreter may be in the part that was cut off.
         if stack and traceback.stop_reason == WHOLE:
             if len(self._without) >= KEPT:
                 self._without.clear()
@@ -52,6 +52,6 @@ class TorchScriptFrames:
         return False
 
     def __call__(self) -> list[Frame]:
-        """What was found, once."""
+        """Returns the frames that were found, once."""
         frames: list[Frame] = self._found.__dict__.pop("frames", [])
         return frames

@@ -1,5 +1,5 @@
-// Tells the recorder of every event of PyTorch's CUDA caching allocator. Built at first use by _cuda_build.py, against the
-// torch and the compiler that are there, and loaded by ctypes: by the functions at the end.
+// Records every event of PyTorch's CUDA caching allocator. The Python package compiles this at its first use, with the installed
+// torch and compiler, loads it with ctypes, and calls the functions at the end.
 
 #include <pthread.h>
 
@@ -12,68 +12,69 @@
 
 namespace {
 
-// How often a beginning or an account is tried that hooks have lost patience with.
+// How often a snapshot is repeated after a wait of a hook has timed out.
 constexpr int ATTEMPTS = 5;
 
-// One snapshot at a time. Timed, so that whoever comes with a lock of a device held can't wait for ever.
-std::timed_mutex control;
+// Serializes snapshots. It has a timeout, so that a thread that holds the lock of a device can't wait forever.
+std::timed_mutex snapshot_lock;
 std::vector<CUDAAllocator *> attached;
 
-int failed(const char *why, char *error, size_t length) noexcept {
+int fail(const char *message, char *error, size_t length) noexcept {
   int end = 0;
-  while (why[end] != 0 && why[end] != '\n') {
+  while (message[end] != 0 && message[end] != '\n') {
     ++end;
   }
-  snprintf(error, length, "%.*s", end, why);
+  snprintf(error, length, "%.*s", end, message);
   return 1;
 }
 
 void nothing() noexcept {}
 
-// As torch says it, as a number of ours. Never throws. What has failed is undone before another thread may ask.
+// Calls `work`, and converts exceptions of torch to a status and a message. If it fails, `undo` runs before another thread gets
+// the lock.
 template <class Do>
 int guarded(char *error, size_t length, Do &&work, void (*undo)() noexcept = nothing) noexcept {
   if (is_child.load()) {
-    return failed("this process was forked from one that records CUDA's memory", error, length);
+    return fail("this process was forked from one that records CUDA's memory", error, length);
   }
   try {
-    std::unique_lock<std::timed_mutex> held(control, std::defer_lock);
-    if (!held.try_lock_for(std::chrono::seconds(10))) {
-      return failed("another thread has been asking the allocator for ten seconds", error, length);
+    std::unique_lock<std::timed_mutex> lock(snapshot_lock, std::defer_lock);
+    if (!lock.try_lock_for(std::chrono::seconds(10))) {
+      return fail("another thread has been taking a snapshot for ten seconds", error, length);
     }
-    struct Undoing {
+    struct UndoOnFailure {
       void (*undo)() noexcept;
-      bool is_done = false;
-      ~Undoing() {
-        if (!is_done) {
+      bool has_succeeded = false;
+      ~UndoOnFailure() {
+        if (!has_succeeded) {
           undo();
         }
       }
-    } undoing{undo};
+    } undo_on_failure{undo};
     const int status = work();
-    undoing.is_done = status == 0;
+    undo_on_failure.has_succeeded = status == 0;
     return status;
   } catch (const std::exception &thrown) {
-    return failed(thrown.what(), error, length);
+    return fail(thrown.what(), error, length);
   } catch (...) {
-    return failed("torch has thrown something that is no std::exception", error, length);
+    return fail("torch has thrown an exception that is not a std::exception", error, length);
   }
 }
 
-SnapshotInfo take(Purpose purpose) {
-  struct Asking {
-    explicit Asking(Purpose purpose) {
-      thread.purpose = purpose;
-      thread.seen = 0;
+SnapshotInfo take_snapshot(SnapshotPurpose purpose) {
+  struct PurposeScope {
+    explicit PurposeScope(SnapshotPurpose purpose) {
+      thread_state.purpose = purpose;
+      thread_state.devices_seen = 0;
     }
-    ~Asking() { thread.purpose = Purpose::NONE; }
-  } asking(purpose);
+    ~PurposeScope() { thread_state.purpose = SnapshotPurpose::NONE; }
+  } scope(purpose);
   return snapshot_of(allocators::get(), 0);
 }
 
 template <class Segment>
-stackweave_block block_of(const Segment &segment) {
-  stackweave_block block = STACKWEAVE_BLOCK_INIT;
+stackweave_host_block block_of(const Segment &segment) {
+  stackweave_host_block block = STACKWEAVE_HOST_BLOCK_INIT;
   block.address = static_cast<uint64_t>(segment.address);
   block.bytes = static_cast<uint64_t>(segment.total_size);
   block.device = segment.device;
@@ -82,114 +83,118 @@ stackweave_block block_of(const Segment &segment) {
   return block;
 }
 
-// Blocks that were freed, and wait for another stream, are nobody's any more: they are not told.
+// Records the blocks of a segment that are allocated when the recording begins. Blocks that the program has freed, but that
+// another stream still uses, are not recorded.
 template <class Segment>
-void tell_present(const Segment &segment) {
-  stackweave_block block = block_of(segment);
-  tell(STACKWEAVE_EVENT_SEGMENT_PRESENT, block, nullptr);
+void record_present(const Segment &segment) {
+  stackweave_host_block block = block_of(segment);
+  record_event(STACKWEAVE_HOST_SEGMENT_PRESENT, block, nullptr);
   for (const auto &part : segment.blocks) {
     if (part.allocated) {
       block.bytes = static_cast<uint64_t>(part.requested_size);
-      tell(STACKWEAVE_EVENT_PRESENT, block, nullptr);
+      record_event(STACKWEAVE_HOST_BLOCK_PRESENT, block, nullptr);
     }
     block.address += static_cast<uint64_t>(part.size);
   }
 }
 
 template <class Segment>
-void tell_state(const Segment &segment) {
-  stackweave_block block = block_of(segment);
+void record_state(const Segment &segment) {
+  stackweave_host_block block = block_of(segment);
   block.flags = (segment.is_large ? 1 : 0) | (segment.is_expandable ? 2 : 0);
-  tell(STACKWEAVE_EVENT_SEGMENT_STATE, block, nullptr);
+  record_event(STACKWEAVE_HOST_SEGMENT_STATE, block, nullptr);
   for (const auto &part : segment.blocks) {
     block.bytes = static_cast<uint64_t>(part.size);
-    block.asked = static_cast<uint64_t>(part.requested_size);
+    block.requested = static_cast<uint64_t>(part.requested_size);
     block.flags = (part.allocated ? 1 : 0) | (part.active ? 2 : 0);
-    tell(STACKWEAVE_EVENT_BLOCK_STATE, block, nullptr);
+    record_event(STACKWEAVE_HOST_BLOCK_STATE, block, nullptr);
     block.address += static_cast<uint64_t>(part.size);
   }
 }
 
-void close_all() noexcept {
+void stop_all_devices() noexcept {
   is_on.store(0);
-  for (auto &gate : gates) {
-    gate.store(OFF);
+  for (auto &state : device_states) {
+    state.store(OFF);
   }
 }
 
-void reopen_all() noexcept {
-  for (auto &gate : gates) {
-    int stands = gate.load();
-    if (stands == TAKEN || stands == TOLD) {
-      gate.store(ON);
+void resume_all_devices() noexcept {
+  for (auto &device_state : device_states) {
+    int state = device_state.load();
+    if (state == SNAPSHOT_TAKEN || state == SNAPSHOT_RECORDING) {
+      device_state.store(RECORDING);
     }
   }
 }
 
-// Tells of what is there on devices that do not record yet, and has them record.
-void begin_at(const SnapshotInfo &taken, int devices, bool at_any_cost) {
-  bool begins[DEVICES] = {};
+// Records the blocks that are present on the devices that do not record yet, and starts these devices. If `is_last_attempt`,
+// devices whose snapshot was discarded start as well, inexactly.
+void begin_devices(const SnapshotInfo &snapshot, int devices, bool is_last_attempt) {
+  bool begins[MAX_DEVICES] = {};
   for (int device = 0; device < devices; ++device) {
-    int stands = TAKEN;
-    begins[device] = gates[device].compare_exchange_strong(stands, TOLD);
-    if (!begins[device] && stands == OFF && at_any_cost) {
-      begins[device] = gates[device].compare_exchange_strong(stands, TOLD);
-      inexact.fetch_add(1);
+    int state = SNAPSHOT_TAKEN;
+    begins[device] = device_states[device].compare_exchange_strong(state, SNAPSHOT_RECORDING);
+    if (!begins[device] && state == OFF && is_last_attempt) {
+      begins[device] = device_states[device].compare_exchange_strong(state, SNAPSHOT_RECORDING);
+      inexact_starts.fetch_add(1);
     }
   }
-  for (const auto &segment : taken.segments) {
+  for (const auto &segment : snapshot.segments) {
     if (segment.device >= 0 && segment.device < devices && begins[segment.device]) {
-      tell_present(segment);
+      record_present(segment);
     }
   }
   for (int device = 0; device < devices; ++device) {
     if (begins[device]) {
-      gates[device].store(ON, std::memory_order_release);
+      device_states[device].store(RECORDING, std::memory_order_release);
     }
   }
 }
 
-// Has hooks wait until an account is told. False if one has lost patience: its device has gone on since the snapshot.
-bool hold_all(int devices) noexcept {
-  bool is_whole = true;
+// Makes the hooks wait until a snapshot is recorded. Returns false if a wait has timed out: that device has recorded events
+// since the snapshot was taken.
+bool hold_all_devices(int devices) noexcept {
+  bool is_consistent = true;
   for (int device = 0; device < devices; ++device) {
-    int stands = TAKEN;
-    const bool is_held = gates[device].compare_exchange_strong(stands, TOLD);
-    is_whole = is_whole && (is_held || stands == OFF);
+    int state = SNAPSHOT_TAKEN;
+    const bool is_held = device_states[device].compare_exchange_strong(state, SNAPSHOT_RECORDING);
+    is_consistent = is_consistent && (is_held || state == OFF);
   }
-  return is_whole;
+  return is_consistent;
 }
 
-// After the snapshot was taken, when no device goes on: so nothing of theirs comes between, and the recorder knows all stacks.
-void tell_account(uint64_t reason, const SnapshotInfo &taken) {
-  stackweave_block block = STACKWEAVE_BLOCK_INIT;
+// Records a state snapshot. The devices are held or stopped, so none of their events comes between, and the recorder knows all
+// stacks.
+void record_snapshot(uint64_t reason, const SnapshotInfo &snapshot) {
+  stackweave_host_block block = STACKWEAVE_HOST_BLOCK_INIT;
   block.flags = reason;
-  tell(STACKWEAVE_EVENT_STATE_BEGIN, block, nullptr);
-  for (const auto &segment : taken.segments) {
-    tell_state(segment);
+  record_event(STACKWEAVE_HOST_STATE_BEGIN, block, nullptr);
+  for (const auto &segment : snapshot.segments) {
+    record_state(segment);
   }
-  block = STACKWEAVE_BLOCK_INIT;
-  tell(STACKWEAVE_EVENT_STATE_END, block, nullptr);
+  block = STACKWEAVE_HOST_BLOCK_INIT;
+  record_event(STACKWEAVE_HOST_STATE_END, block, nullptr);
 }
 
-int devices_seen() noexcept { return thread.seen < DEVICES ? thread.seen : DEVICES; }
+int devices_seen() noexcept { return thread_state.devices_seen < MAX_DEVICES ? thread_state.devices_seen : MAX_DEVICES; }
 
 void in_child() {
   is_child.store(true);
-  close_all();
+  stop_all_devices();
 }
 
 }  // namespace
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// What the functions below are: raised when one of them changes.
-EXPORTED int stackweave_cuda_version() { return 2; }
+// The version of the functions below, which is increased when one of them changes.
+EXPORTED int stackweave_cuda_version() { return 3; }
 
-// The version of torch that this was built for.
-EXPORTED const char *stackweave_cuda_torch() { return STACKWEAVE_TORCH; }
+// The version of torch that this library was built for.
+EXPORTED const char *stackweave_cuda_torch_version() { return STACKWEAVE_TORCH; }
 
-// Whether there are devices to record.
+// Returns whether there are devices to record.
 EXPORTED int stackweave_cuda_is_ready() {
   try {
     return allocators::get()->initialized() ? 1 : 0;
@@ -198,10 +203,11 @@ EXPORTED int stackweave_cuda_is_ready() {
   }
 }
 
-// Has torch call the hook, which can't be undone: once for each allocator.
+// Attaches the hook to torch's allocator, once for each allocator. This can't be undone. `function` is
+// stackweave_record_host_event.
 EXPORTED int stackweave_cuda_attach(void *function, char *error, size_t length) {
   return guarded(error, length, [&] {
-    tell_it.store(reinterpret_cast<Tell>(function), std::memory_order_release);
+    record_function.store(reinterpret_cast<RecordFunction>(function), std::memory_order_release);
     CUDAAllocator *allocator = allocators::get();
     for (CUDAAllocator *known : attached) {
       if (known == allocator) {
@@ -209,7 +215,7 @@ EXPORTED int stackweave_cuda_attach(void *function, char *error, size_t length) 
       }
     }
     if (!allocator->initialized()) {
-      return failed("the allocator is not initialised", error, length);
+      return fail("the allocator is not initialized", error, length);
     }
     attached.reserve(attached.size() + 1);
     if (attached.empty()) {
@@ -221,56 +227,56 @@ EXPORTED int stackweave_cuda_attach(void *function, char *error, size_t length) 
   });
 }
 
-// Records from here on, and tells what is there already.
+// Starts to record, and records the blocks that are allocated already.
 EXPORTED int stackweave_cuda_begin(char *error, size_t length) {
   const auto work = [&] {
-    close_all();
-    for (auto *count : {&waits, &lost_patience, &inexact}) {
+    stop_all_devices();
+    for (auto *count : {&waits, &timeouts, &inexact_starts}) {
       count->store(0);
     }
-    after_patience.store(OFF);
-    recording.fetch_add(1);
+    state_after_timeout.store(OFF);
+    recording_number.fetch_add(1);
     is_on.store(1);
     for (int attempt = 1;; ++attempt) {
-      SnapshotInfo taken = take(Purpose::BEGIN);
+      SnapshotInfo snapshot = take_snapshot(SnapshotPurpose::BEGIN);
       const int devices = devices_seen();
       if (devices == 0) {
-        return failed("torch does not call the hook, which was not attached to this allocator", error, length);
+        return fail("torch does not call the hook, which was not attached to this allocator", error, length);
       }
-      begin_at(taken, devices, attempt == ATTEMPTS);
-      bool is_whole = true;
+      begin_devices(snapshot, devices, attempt == ATTEMPTS);
+      bool has_begun = true;
       for (int device = 0; device < devices; ++device) {
-        is_whole = is_whole && gates[device].load() == ON;
+        has_begun = has_begun && device_states[device].load() == RECORDING;
       }
-      if (is_whole || attempt == ATTEMPTS) {
+      if (has_begun || attempt == ATTEMPTS) {
         return 0;
       }
     }
   };
-  return guarded(error, length, work, close_all);
+  return guarded(error, length, work, stop_all_devices);
 }
 
-// The allocator's own account of all segments and blocks, of this moment.
-EXPORTED int stackweave_cuda_state(uint64_t reason, char *error, size_t length) {
+// Records a snapshot of all segments and blocks of the allocator.
+EXPORTED int stackweave_cuda_record_state(uint64_t reason, char *error, size_t length) {
   const auto work = [&] {
     if (is_on.load() == 0) {
-      return failed("nothing is recorded", error, length);
+      return fail("nothing is recorded", error, length);
     }
-    after_patience.store(ON);
+    state_after_timeout.store(RECORDING);
     for (int attempt = 1;; ++attempt) {
-      SnapshotInfo taken = take(Purpose::STATE);
-      if (hold_all(devices_seen()) || attempt == ATTEMPTS) {
-        tell_account(reason, taken);
-        reopen_all();
+      SnapshotInfo snapshot = take_snapshot(SnapshotPurpose::STATE);
+      if (hold_all_devices(devices_seen()) || attempt == ATTEMPTS) {
+        record_snapshot(reason, snapshot);
+        resume_all_devices();
         return 0;
       }
-      reopen_all();
+      resume_all_devices();
     }
   };
-  return guarded(error, length, work, reopen_all);
+  return guarded(error, length, work, resume_all_devices);
 }
 
-// Records no more, and ends with the account of that moment, if it is asked for.
+// Stops recording. If `with_state` is set, the recording ends with a state snapshot.
 EXPORTED int stackweave_cuda_end(int with_state, char *error, size_t length) {
   int status = 0;
   if (with_state != 0) {
@@ -278,18 +284,18 @@ EXPORTED int stackweave_cuda_end(int with_state, char *error, size_t length) {
       if (is_on.load() == 0) {
         return 0;
       }
-      // Each device ends with its part of the snapshot: nothing of it comes later.
-      tell_account(0, take(Purpose::END));
+      // Each device stops at its part of the snapshot, so no event of it comes later.
+      record_snapshot(0, take_snapshot(SnapshotPurpose::END));
       return 0;
     });
   }
-  close_all();
+  stop_all_devices();
   return status;
 }
 
-// Hooks that waited, that lost patience, and devices that began inexactly because of it.
+// Writes how many hooks have waited, how many waits have timed out, and how many devices have started inexactly.
 EXPORTED void stackweave_cuda_counts(uint64_t *counts) {
   counts[0] = waits.load();
-  counts[1] = lost_patience.load();
-  counts[2] = inexact.load();
+  counts[1] = timeouts.load();
+  counts[2] = inexact_starts.load();
 }

@@ -1,5 +1,6 @@
-// The hook: it runs with the lock of a device held, on any thread, with the GIL or without. So it takes no lock of torch's and
-// no GIL, and throws nothing. The one thing it may wait for is said at `Gate`.
+// The hook that PyTorch calls for each event of its CUDA caching allocator. It runs with the lock of a device held, on any
+// thread, with or without the GIL. So it takes neither a lock of torch nor the GIL, and does not throw. `DeviceState` describes
+// the only thing that it may wait for.
 #pragma once
 
 #include <stackweave.h>
@@ -14,70 +15,73 @@
 
 namespace {
 
-using Tell = decltype(&stackweave_tell);
+using RecordFunction = decltype(&stackweave_record_host_event);
 
-constexpr int DEVICES = 128;
-// A gate that stands here or higher is closed.
-constexpr int CLOSED = 2;
+constexpr int MAX_DEVICES = 128;
+// In this state and the higher ones, hooks wait.
+constexpr int FIRST_WAITING_STATE = 2;
 
-// Where a device stands. Its hooks run one at a time, under its lock, and so does its part of a snapshot: torch calls the hook
-// with SNAPSHOT at the very state that it gives. That event is where a recording of the device begins, or ends, exactly.
-enum Gate : int {
+// The state of a device's recording. The hooks of a device run one at a time, under its lock, and so does its part of a
+// snapshot: torch calls the hook with SNAPSHOT at exactly the state that the snapshot has. So a recording of the device can begin
+// or end exactly at that event.
+enum DeviceState : int {
   // Nothing is recorded.
   OFF = 0,
-  ON = 1,
-  // A snapshot was taken of the device, and is still to be told. Hooks wait, so that nothing overtakes it: not for long,
-  // since the thread that takes the snapshot may now want the lock of a further device, and whoever holds that may want the
-  // lock that the waiting hook holds. A hook that loses patience undoes the snapshot of its device.
-  TAKEN = 2,
-  // It is being told. Hooks wait for that: the teller needs no lock of a device and no GIL, but room in the recording.
-  TOLD = 3,
+  RECORDING = 1,
+  // A snapshot of the device was taken, but not yet recorded. Hooks wait, so that their events come after it. They wait only
+  // briefly, because the thread that takes the snapshot may wait for the lock of another device, whose owner may wait for the
+  // lock that the waiting hook holds. A hook whose wait times out discards the snapshot of its device.
+  SNAPSHOT_TAKEN = 2,
+  // The snapshot is being recorded. Hooks wait until that is done: it needs no lock of a device and no GIL, only space in the
+  // recording.
+  SNAPSHOT_RECORDING = 3,
 };
 
-// Every wait ends, so that no deadlock lasts.
-constexpr auto PATIENCE = std::chrono::milliseconds(250);
-constexpr auto LONG_PATIENCE = std::chrono::seconds(5);
+// Each wait has a timeout, so that no deadlock lasts.
+constexpr auto SHORT_TIMEOUT = std::chrono::milliseconds(250);
+constexpr auto LONG_TIMEOUT = std::chrono::seconds(5);
 
-std::atomic<Tell> tell_it{nullptr};
-// 0: the hook does nothing. One load and a branch.
+std::atomic<RecordFunction> record_function{nullptr};
+// While this is 0, the hook only loads it and returns.
 std::atomic<int> is_on{0};
-std::atomic<int> gates[DEVICES];
-// What becomes of a device whose hook has lost patience.
-std::atomic<int> after_patience{OFF};
-// Each recording has a number: what a thread knows of an older one is void.
-std::atomic<uint64_t> recording{0};
+std::atomic<int> device_states[MAX_DEVICES];
+// The state of a device after a wait for its snapshot has timed out.
+std::atomic<int> state_after_timeout{OFF};
+// The number of the recording. The tag that a thread remembers from an older recording is invalid.
+std::atomic<uint64_t> recording_number{0};
 std::atomic<bool> is_child{false};
 std::atomic<uint64_t> waits{0};
-std::atomic<uint64_t> lost_patience{0};
-std::atomic<uint64_t> inexact{0};
+std::atomic<uint64_t> timeouts{0};
+std::atomic<uint64_t> inexact_starts{0};
 
-// What a snapshot that is taken by this thread is for.
-enum class Purpose : int { NONE, BEGIN, STATE, END };
+// Why this thread takes a snapshot.
+enum class SnapshotPurpose : int { NONE, BEGIN, STATE, END };
 
-struct Thread {
-  Purpose purpose = Purpose::NONE;
-  // Devices whose SNAPSHOT was seen.
-  int seen = 0;
-  uint64_t recording = 0;
-  // Of the text that was told last; 0: none.
+struct ThreadState {
+  SnapshotPurpose purpose = SnapshotPurpose::NONE;
+  // The number of devices whose SNAPSHOT event has come.
+  int devices_seen = 0;
+  uint64_t recording_number = 0;
+  // The hash of the text that was recorded last as a tag; 0 if there is none.
   uint64_t tag = 0;
 };
 
-thread_local Thread thread;
+thread_local ThreadState thread_state;
 
-void tell(enum stackweave_event what, const stackweave_block &block, const void *place) noexcept {
-  Tell function = tell_it.load(std::memory_order_acquire);
+void record_event(enum stackweave_host_event_kind kind, const stackweave_host_block &block,
+                  const void *stack_address) noexcept {
+  RecordFunction function = record_function.load(std::memory_order_acquire);
   if (function != nullptr) {
-    function(what, &block, place);
+    function(kind, &block, stack_address);
   }
 }
 
-// Torch's text for what this thread does is our tag of it.
-void follow_tag(const char *text) noexcept {
-  uint64_t number = recording.load(std::memory_order_relaxed);
-  if (thread.recording != number) {
-    thread.recording = number;
-    thread.tag = 0;
+// Records torch's description of what this thread does as the thread's tag, if it has changed.
+void record_tag(const char *text) noexcept {
+  uint64_t number = recording_number.load(std::memory_order_relaxed);
+  if (thread_state.recording_number != number) {
+    thread_state.recording_number = number;
+    thread_state.tag = 0;
   }
   uint64_t hash = 0;
   if (text != nullptr) {
@@ -87,34 +91,35 @@ void follow_tag(const char *text) noexcept {
     }
     hash |= 1;
   }
-  if (hash != thread.tag) {
-    thread.tag = hash;
-    stackweave_block block = STACKWEAVE_BLOCK_INIT;
+  if (hash != thread_state.tag) {
+    thread_state.tag = hash;
+    stackweave_host_block block = STACKWEAVE_HOST_BLOCK_INIT;
     block.text = text;
-    tell(STACKWEAVE_EVENT_TAG, block, nullptr);
+    record_event(STACKWEAVE_HOST_TAG, block, nullptr);
   }
 }
 
-// Waits while the gate is closed, and gives where it stands then.
-int wait_at(std::atomic<int> &gate) noexcept {
+// Waits while a snapshot of the device is taken and recorded. Returns the state after that.
+int wait_for_snapshot(std::atomic<int> &device_state) noexcept {
   waits.fetch_add(1, std::memory_order_relaxed);
   const auto began = std::chrono::steady_clock::now();
   for (int round = 0;; ++round) {
-    int stands = gate.load(std::memory_order_acquire);
-    if (stands < CLOSED) {
-      return stands;
+    int state = device_state.load(std::memory_order_acquire);
+    if (state < FIRST_WAITING_STATE) {
+      return state;
     }
     if (round < 100) {
       std::this_thread::yield();
       continue;
     }
     const auto waited = std::chrono::steady_clock::now() - began;
-    if (waited > (stands == TAKEN ? std::chrono::nanoseconds(PATIENCE) : std::chrono::nanoseconds(LONG_PATIENCE))) {
-      const int next = stands == TAKEN ? after_patience.load(std::memory_order_acquire) : ON;
-      if (gate.compare_exchange_strong(stands, next)) {
-        lost_patience.fetch_add(1, std::memory_order_relaxed);
-        // What was there is still being told, and this comes in between.
-        inexact.fetch_add(next == ON && after_patience.load() == OFF ? 1 : 0, std::memory_order_relaxed);
+    const bool is_taken = state == SNAPSHOT_TAKEN;
+    if (waited > (is_taken ? std::chrono::nanoseconds(SHORT_TIMEOUT) : std::chrono::nanoseconds(LONG_TIMEOUT))) {
+      const int next = is_taken ? state_after_timeout.load(std::memory_order_acquire) : RECORDING;
+      if (device_state.compare_exchange_strong(state, next)) {
+        timeouts.fetch_add(1, std::memory_order_relaxed);
+        // The blocks that were present are still being recorded, and this hook's event comes between them.
+        inexact_starts.fetch_add(next == RECORDING && state_after_timeout.load() == OFF ? 1 : 0, std::memory_order_relaxed);
         return next;
       }
       continue;
@@ -124,79 +129,79 @@ int wait_at(std::atomic<int> &gate) noexcept {
   }
 }
 
-// The hook of a device. Torch copies it for each, and so a copy can know which one it is at: a SNAPSHOT does not say.
+// The hook of a device. Torch copies it for each device, so a copy can remember its device, which a SNAPSHOT event does not name.
 struct Tracker {
   int device = -1;
 
-  // Part of the function that torch calls, whose caller is then the innermost frame of a stack.
+  // Inlined into the function that torch calls, so that the recorded stack begins with the caller of that function.
   __attribute__((always_inline)) void operator()(const TraceEntry &entry) noexcept {
     if (__builtin_expect(is_on.load(std::memory_order_relaxed) != 0, 0)) {
       record(entry, __builtin_frame_address(0));
     }
   }
 
-  __attribute__((noinline)) void record(const TraceEntry &entry, const void *place) noexcept {
+  __attribute__((noinline)) void record(const TraceEntry &entry, const void *stack_address) noexcept {
     const bool is_snapshot = entry.action_ == TraceEntry::SNAPSHOT;
-    if (thread.purpose != Purpose::NONE) {
+    if (thread_state.purpose != SnapshotPurpose::NONE) {
       if (is_snapshot) {
         snapshot_taken();
       }
       return;
     }
-    const int64_t where = is_snapshot && device >= 0 ? device : entry.device_;
-    if (where < 0 || where >= DEVICES) {
+    const int64_t number = is_snapshot && device >= 0 ? device : entry.device_;
+    if (number < 0 || number >= MAX_DEVICES) {
       return;
     }
-    int stands = gates[where].load(std::memory_order_acquire);
-    if (stands >= CLOSED) {
-      stands = wait_at(gates[where]);
+    int state = device_states[number].load(std::memory_order_acquire);
+    if (state >= FIRST_WAITING_STATE) {
+      state = wait_for_snapshot(device_states[number]);
     }
-    if (stands != ON) {
+    if (state != RECORDING) {
       return;
     }
-    enum stackweave_event what;
-    stackweave_block block = STACKWEAVE_BLOCK_INIT;
+    enum stackweave_host_event_kind kind;
+    stackweave_host_block block = STACKWEAVE_HOST_BLOCK_INIT;
     switch (static_cast<int>(entry.action_)) {
-      case TraceEntry::ALLOC: what = STACKWEAVE_EVENT_ALLOC; break;
-      case TraceEntry::FREE_REQUESTED: what = STACKWEAVE_EVENT_FREE_REQUESTED; break;
-      case TraceEntry::FREE_COMPLETED: what = STACKWEAVE_EVENT_FREE_COMPLETED; break;
-      case TraceEntry::SEGMENT_ALLOC: what = STACKWEAVE_EVENT_SEGMENT; break;
-      case TraceEntry::SEGMENT_FREE: what = STACKWEAVE_EVENT_SEGMENT_FREE; break;
-      case TraceEntry::SEGMENT_MAP: what = STACKWEAVE_EVENT_SEGMENT_MAP; break;
-      case TraceEntry::SEGMENT_UNMAP: what = STACKWEAVE_EVENT_SEGMENT_UNMAP; break;
-      case TraceEntry::SNAPSHOT: what = STACKWEAVE_EVENT_SNAPSHOT; break;
-      case TraceEntry::OOM: what = STACKWEAVE_EVENT_OUT_OF_MEMORY; break;
-      case Annotate<TraceEntry>::action: what = STACKWEAVE_EVENT_ANNOTATE; break;
+      case TraceEntry::ALLOC: kind = STACKWEAVE_HOST_ALLOC; break;
+      case TraceEntry::FREE_REQUESTED: kind = STACKWEAVE_HOST_FREE_REQUESTED; break;
+      case TraceEntry::FREE_COMPLETED: kind = STACKWEAVE_HOST_FREE_COMPLETED; break;
+      case TraceEntry::SEGMENT_ALLOC: kind = STACKWEAVE_HOST_SEGMENT_ALLOC; break;
+      case TraceEntry::SEGMENT_FREE: kind = STACKWEAVE_HOST_SEGMENT_FREE; break;
+      case TraceEntry::SEGMENT_MAP: kind = STACKWEAVE_HOST_SEGMENT_MAP; break;
+      case TraceEntry::SEGMENT_UNMAP: kind = STACKWEAVE_HOST_SEGMENT_UNMAP; break;
+      case TraceEntry::SNAPSHOT: kind = STACKWEAVE_HOST_SNAPSHOT; break;
+      case TraceEntry::OOM: kind = STACKWEAVE_HOST_OUT_OF_MEMORY; break;
+      case Annotate<TraceEntry>::action: kind = STACKWEAVE_HOST_ANNOTATE; break;
       default: return;
     }
     const char *text = text_of(entry, 0);
-    if (what == STACKWEAVE_EVENT_ANNOTATE) {
+    if (kind == STACKWEAVE_HOST_ANNOTATE) {
       block.text = text;
     } else {
-      follow_tag(text);
+      record_tag(text);
     }
     block.address = static_cast<uint64_t>(entry.addr_);
     block.bytes = static_cast<uint64_t>(entry.size_);
-    block.device = where;
+    block.device = number;
     block.stream = stream_number(entry.stream_);
     block.pool = pool_of(entry, 0);
-    tell(what, block, place);
+    record_event(kind, block, stack_address);
   }
 
-  // The calling thread takes a snapshot for us, device by device, and is at this one.
+  // Called while the calling thread takes a snapshot for the recording, at each device in turn.
   void snapshot_taken() noexcept {
-    device = thread.seen++;
-    if (device >= DEVICES) {
+    device = thread_state.devices_seen++;
+    if (device >= MAX_DEVICES) {
       return;
     }
-    std::atomic<int> &gate = gates[device];
-    int stands = gate.load(std::memory_order_acquire);
-    if (thread.purpose == Purpose::BEGIN && stands == OFF) {
-      gate.store(TAKEN, std::memory_order_release);
-    } else if (thread.purpose == Purpose::STATE && stands == ON) {
-      gate.store(TAKEN, std::memory_order_release);
-    } else if (thread.purpose == Purpose::END) {
-      gate.store(OFF, std::memory_order_release);
+    std::atomic<int> &device_state = device_states[device];
+    int state = device_state.load(std::memory_order_acquire);
+    if (thread_state.purpose == SnapshotPurpose::BEGIN && state == OFF) {
+      device_state.store(SNAPSHOT_TAKEN, std::memory_order_release);
+    } else if (thread_state.purpose == SnapshotPurpose::STATE && state == RECORDING) {
+      device_state.store(SNAPSHOT_TAKEN, std::memory_order_release);
+    } else if (thread_state.purpose == SnapshotPurpose::END) {
+      device_state.store(OFF, std::memory_order_release);
     }
   }
 };

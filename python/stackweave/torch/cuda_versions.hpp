@@ -1,4 +1,4 @@
-// What differs between versions of torch: found by what its headers have, not by a number.
+// The differences between versions of torch, detected by the members that its headers declare.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>

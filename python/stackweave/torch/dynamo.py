@@ -1,26 +1,27 @@
 """Where torch.compile spends its time.
 
->>> with stackweave.torch.dynamo.profile("compile.swv") as profile:
+>>> with stackweave.torch.dynamo.profile("compile.swv") as recorder:
 ...     torch.compile(model)(batch)
->>> print(profile.report())
->>> profile.stats().sort_stats("cumulative").print_stats(20)
+>>> print(stackweave.torch.dynamo.report(recorder.recording))
+>>> recorder.recording.stats().sort_stats("cumulative").print_stats(20)
 
-compiles() gives the compilations of such a recording that was opened again. FunctionTraceTiming, ProfilerStackEntry and
-DynamoProfilerState can take the place of the classes of these names in torch._dynamo.dynamo_profiler.
+compiles() returns the compilations of a recording. FunctionTraceTiming, ProfilerStackEntry and DynamoProfilerState can
+replace the classes of these names in torch._dynamo.dynamo_profiler.
 """
 
-from ._dynamo_classes import DynamoProfilerState, FunctionTraceTiming, ProfilerStackEntry
-from ._dynamo_profile import Profile
-from ._dynamo_rows import Compile, compiles
+from ._dynamo.classes import DynamoProfilerState, FunctionTraceTiming, ProfilerStackEntry
+from ._dynamo.recorder import DynamoRecorder
+from ._dynamo.rows import Compile, compiles, report
 
 __all__ = [
     "Compile",
     "DynamoProfilerState",
+    "DynamoRecorder",
     "FunctionTraceTiming",
-    "Profile",
     "ProfilerStackEntry",
     "compiles",
     "profile",
+    "report",
 ]
 
-profile = Profile
+profile = DynamoRecorder

@@ -1,4 +1,4 @@
-// By this a test drives the fake allocator, and sees what the hook has told. For ctypes.
+// Functions for ctypes, by which a test controls the fake allocator and reads the recorded events.
 #pragma once
 
 #include <stackweave.h>
@@ -10,7 +10,7 @@
 namespace fake {
 
 inline std::vector<std::unique_ptr<Device>> devices;
-// Called between the snapshots of two devices, without a lock: where other threads come in between.
+// Called between the snapshots of two devices, without a lock: other threads may run there.
 inline void (*between_devices)(int next) = nullptr;
 
 inline SnapshotInfo snapshot_of_all() {
@@ -26,16 +26,16 @@ inline SnapshotInfo snapshot_of_all() {
   return all;
 }
 
-struct Told {
-  int32_t what;
-  int32_t has_place;
+struct RecordedEvent {
+  int32_t kind;
+  int32_t has_stack_address;
   uint64_t address, bytes;
   int64_t device;
-  uint64_t stream, pool, asked, flags;
+  uint64_t stream, pool, requested, flags;
   char text[64];
 };
 
-inline std::vector<Told> everything_told;
+inline std::vector<RecordedEvent> recorded_events;
 
 }  // namespace fake
 
@@ -47,7 +47,7 @@ FAKE void fake_init(int devices) {
   }
 }
 FAKE uint64_t fake_take(int device, uint64_t size, uint64_t stream, uint64_t pool) {
-  // The upper half is a graph's, as the first of torch's pair.
+  // The upper half is a graph's pool, which is the first of torch's pair.
   return fake::devices[device]->take(size, stream, {pool >> 32, pool & 0xffffffff});
 }
 FAKE void fake_give(int device, uint64_t address) { fake::devices[device]->give(address); }
@@ -72,22 +72,22 @@ FAKE size_t fake_events(fake::Event *into, size_t room) {
 FAKE void fake_forget_events() {
   std::lock_guard<std::mutex> held(fake::events_lock);
   fake::events.clear();
-  fake::everything_told.clear();
+  fake::recorded_events.clear();
 }
 
-// In the place of stackweave_tell.
-FAKE int fake_tell(int what, const stackweave_block *block, const void *place) {
+// Replaces stackweave_record_host_event.
+FAKE int fake_record(int kind, const stackweave_host_block *block, const void *stack_address) {
   std::lock_guard<std::mutex> held(fake::events_lock);
-  fake::Told told{what, place != nullptr, block->address, block->bytes, block->device, block->stream,
-                  block->pool, block->asked, block->flags, ""};
+  fake::RecordedEvent recorded{kind, stack_address != nullptr, block->address, block->bytes, block->device, block->stream,
+                  block->pool, block->requested, block->flags, ""};
   if (block->text != nullptr) {
-    std::string(block->text).copy(told.text, sizeof told.text - 1);
+    std::string(block->text).copy(recorded.text, sizeof recorded.text - 1);
   }
-  fake::everything_told.push_back(told);
+  fake::recorded_events.push_back(recorded);
   return 0;
 }
-FAKE size_t fake_everything_told(fake::Told *into, size_t room) {
+FAKE size_t fake_recorded_events(fake::RecordedEvent *into, size_t room) {
   std::lock_guard<std::mutex> held(fake::events_lock);
-  std::copy_n(fake::everything_told.begin(), std::min(room, fake::everything_told.size()), into);
-  return fake::everything_told.size();
+  std::copy_n(fake::recorded_events.begin(), std::min(room, fake::recorded_events.size()), into);
+  return fake::recorded_events.size();
 }

@@ -1,5 +1,5 @@
-// A caching allocator of one device that owns no memory, and does what torch's does with its hook: calls it with the lock
-// held, in the same order, with the same figures. Compiled against torch's headers, or those beside this.
+// A caching allocator of one device that owns no memory, and calls its hook as torch's does: while holding the lock, in the
+// same order, with the same figures. Compiled against torch's headers, or the replacements beside this file.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -16,7 +16,7 @@ using namespace c10::cuda::CUDACachingAllocator;
 
 constexpr uint64_t ROUND = 512, SMALL = 1 << 20, CHUNK = 2 << 20;
 
-// What was told to the hook, and of which device that was. A snapshot's own entry does not say.
+// An event that was passed to the hook, and its device, which a snapshot's own entry does not have.
 struct Event {
   int32_t action, device;
   uint64_t address, size, stream, pool;
@@ -27,7 +27,7 @@ inline std::vector<Event> events;
 inline thread_local std::string text;
 
 struct Block {
-  uint64_t size = 0, asked = 0;
+  uint64_t size = 0, requested = 0;
   bool allocated = false;
   std::set<uint64_t> other_streams;
   bool is_pending = false;
@@ -40,7 +40,7 @@ struct Segment {
   std::map<uint64_t, Block> blocks;
 };
 
-using Observer = std::function<void(int64_t device, size_t asked, size_t total, size_t free)>;
+using Observer = std::function<void(int64_t device, size_t requested, size_t total, size_t free)>;
 inline std::vector<Observer> observers;
 
 class Device {
@@ -52,16 +52,16 @@ class Device {
     trackers_.push_back(std::move(tracker));
   }
 
-  uint64_t take(uint64_t asked, uint64_t stream, MempoolId_t pool) {
+  uint64_t take(uint64_t requested, uint64_t stream, MempoolId_t pool) {
     std::unique_lock<std::recursive_mutex> held(lock_);
     finish();
-    const uint64_t size = std::max<uint64_t>((asked + ROUND - 1) / ROUND * ROUND, ROUND);
+    const uint64_t size = std::max<uint64_t>((requested + ROUND - 1) / ROUND * ROUND, ROUND);
     auto found = find(size, stream, pool);
     if (!found.first && !grow(size, stream, pool)) {
       release();
       if (!grow(size, stream, pool)) {
         const uint64_t free = limit_ - reserved_;
-        told(TraceEntry::OOM, free, size, stream, pool);
+        record(TraceEntry::OOM, free, size, stream, pool);
         held.unlock();
         for (const Observer &observer : observers) {
           observer(number_, size, limit_, free);
@@ -78,8 +78,8 @@ class Device {
       block.size = size;
     }
     block.allocated = true;
-    block.asked = asked;
-    told(TraceEntry::ALLOC, address, asked, stream, pool);
+    block.requested = requested;
+    record(TraceEntry::ALLOC, address, requested, stream, pool);
     return address;
   }
 
@@ -88,7 +88,7 @@ class Device {
     Segment &segment = segment_of(address);
     Block &block = segment.blocks.at(address);
     block.allocated = false;
-    told(TraceEntry::FREE_REQUESTED, address, block.asked, segment.stream, segment.pool);
+    record(TraceEntry::FREE_REQUESTED, address, block.requested, segment.stream, segment.pool);
     if (block.other_streams.empty()) {
       complete(segment, address);
     } else {
@@ -101,7 +101,7 @@ class Device {
     segment_of(address).blocks.at(address).other_streams.insert(stream);
   }
 
-  // What other streams did with blocks is done: the next allocation finds them free.
+  // The other streams no longer use blocks: the next allocation finds them free.
   void streams_are_done() {
     std::unique_lock<std::recursive_mutex> held(lock_);
     are_done_ = true;
@@ -146,7 +146,7 @@ class Device {
       for (const auto &[start, block] : segment.blocks) {
         BlockInfo part;
         part.size = block.size;
-        part.requested_size = block.asked;
+        part.requested_size = block.requested;
         part.allocated = block.allocated;
         part.active = block.allocated || !block.other_streams.empty();
         active += part.active ? block.size : 0;
@@ -154,30 +154,30 @@ class Device {
       }
       all.push_back(info);
     }
-    told(TraceEntry::SNAPSHOT, 0, active, 0, {0, 0});
+    record(TraceEntry::SNAPSHOT, 0, active, 0, {0, 0});
     return all;
   }
 
  private:
-  void told(TraceEntry::Action action, uint64_t address, uint64_t size, uint64_t stream, MempoolId_t pool) {
+  void record(TraceEntry::Action action, uint64_t address, uint64_t size, uint64_t stream, MempoolId_t pool) {
     {
       std::lock_guard<std::mutex> held(events_lock);
       const uint64_t number = pool.first != 0 ? (uint64_t{1} << 63) | pool.first : pool.second;
       events.push_back({action, number_, address, size, stream, number});
     }
-    // Torch's own snapshot is on the first device, whichever it is of.
-    const int said = action == TraceEntry::SNAPSHOT ? 0 : number_;
+    // Torch reports its snapshot for the first device, independent of the actual device.
+    const int reported = action == TraceEntry::SNAPSHOT ? 0 : number_;
     void *pointer = reinterpret_cast<void *>(stream);
 #ifdef FAKE_TORCH_IS_OLD
-    TraceEntry entry(action, said, address, size, pointer, 0);
+    TraceEntry entry(action, reported, address, size, pointer, 0);
 #else
-    TraceEntry entry(action, said, address, size, pointer, pool, 0, nullptr, "", text);
+    TraceEntry entry(action, reported, address, size, pointer, pool, 0, nullptr, "", text);
 #endif
     call(entry);
   }
 
 #ifndef FAKE_TORCH_IS_OLD
-  // Not every torch has it.
+  // Not every version of torch has annotations.
   template <class T = TraceEntry>
   auto annotated(uint64_t address, const std::string &words) -> decltype(T::ANNOTATE, void()) {
     TraceEntry entry(T::ANNOTATE, number_, address, 0, nullptr, {0, 0}, 0, nullptr, "", words);
@@ -222,13 +222,13 @@ class Device {
     segment.is_large = size > SMALL;
     segment.is_expandable = is_expandable_;
     segment.blocks[address].size = room;
-    told(is_expandable_ ? TraceEntry::SEGMENT_MAP : TraceEntry::SEGMENT_ALLOC, address, room, stream, pool);
+    recorded(is_expandable_ ? TraceEntry::SEGMENT_MAP : TraceEntry::SEGMENT_ALLOC, address, room, stream, pool);
     return true;
   }
 
   void complete(Segment &segment, uint64_t address) {
     auto at = segment.blocks.find(address);
-    told(TraceEntry::FREE_COMPLETED, address, at->second.asked, segment.stream, segment.pool);
+    record(TraceEntry::FREE_COMPLETED, address, at->second.requested, segment.stream, segment.pool);
     at->second.is_pending = false;
     at->second.other_streams.clear();
     auto next = std::next(at);
@@ -269,7 +269,7 @@ class Device {
         ++at;
         continue;
       }
-      told(segment.is_expandable ? TraceEntry::SEGMENT_UNMAP : TraceEntry::SEGMENT_FREE, address, segment.size,
+      recorded(segment.is_expandable ? TraceEntry::SEGMENT_UNMAP : TraceEntry::SEGMENT_FREE, address, segment.size,
            segment.stream, segment.pool);
       reserved_ -= segment.size;
       at = segments_.erase(at);

@@ -1,4 +1,4 @@
-// The fake allocator in the place of torch's own, with torch's headers: what torch would do with a device.
+// Replaces torch's allocator by the fake one, with torch's headers, as if torch had a device.
 #include "driving.hpp"
 
 namespace {
@@ -7,7 +7,7 @@ using namespace c10;
 using namespace c10::cuda;
 using namespace c10::cuda::CUDACachingAllocator;
 
-// What is not about the hook is not there. Some of it is only in some versions, and so nothing says `override`.
+// Functions that do not concern the hook do nothing. Some exist only in some versions, so none is marked `override`.
 class FakeAllocator : public CUDAAllocator {
  public:
   bool initialized() { return !fake::devices.empty(); }
@@ -53,5 +53,5 @@ class FakeAllocator : public CUDAAllocator {
 
 }  // namespace
 
-// From here on torch's allocator is ours.
+// Installs the fake allocator.
 FAKE void fake_install() { allocator.store(new FakeAllocator); }

@@ -1,4 +1,4 @@
-// In the place of torch's libc10_cuda.so.
+// Replaces torch's libc10_cuda.so.
 #include "driving.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-"""In the place of torch: as much of it as is asked for, with the allocator beside it."""
+"""Replaces the parts of torch that tests use, together with the allocator beside it."""
 
 import ctypes
 import os

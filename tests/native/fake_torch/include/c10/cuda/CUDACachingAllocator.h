@@ -1,4 +1,4 @@
-// In the place of torch's header of this name, with as much of it as is used: the same names, our own words.
+// Replaces the used parts of torch's header of this name: the same names, independently written.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,1 @@
+"""What shows and makes recordings inside other tools: notebooks and pytest."""

@@ -1,0 +1,1 @@
+"""`%load_ext stackweave`: magics that record cells and statements of IPython."""

@@ -1,0 +1,157 @@
+"""The options in the line of a magic: those of the command of that name, and how the report is shown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from ..._commands.arguments import add_pace, add_ring, output_options
+from ..._commands.memory_arguments import add_choice_of_memory, add_dumps, options_of_memory
+from ..._commands.trace_arguments import add_choice_of_calls, add_more_of_calls, options_of_calls
+from ..._recorders.combined import BUFFER_OF_BOTH
+from ..._recorders.memory_options import BUFFER
+from ..._sizes import size_of
+from .view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The names of the magics.
+RECORDERS = ("trace", "memory", "record")
+#: A word of a line, with the quoted parts in it.
+_WORD = re.compile(r"""\s*((?:[^\s"']|"[^"]*"|'[^']*')+)""")
+
+
+class WrongOption(Exception):
+    pass
+
+
+class CellRequest(NamedTuple):
+    """What the line of a magic requests."""
+
+    #: The file that keeps the recording, if it is kept.
+    output: str | None
+    quiet: bool
+    view: View
+    #: Options of the recorder.
+    recorder: dict[str, Any]
+    #: The text after the options.
+    rest: str
+
+
+class ReportRequest(NamedTuple):
+    file: str
+    view: View
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, name: str) -> None:
+        super().__init__(prog=name, add_help=False, allow_abbrev=False)
+        group = self.add_argument_group("how it is shown")
+        group.add_argument("--height", metavar="PIXELS", type=int, default=600, help="of the report (600)")
+        group.add_argument("--top", action="store_true", help="a table of text, and no report")
+        group.add_argument("--limit", metavar="SIZE", default="10MB", help="larger reports go to a file (10MB)")
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongOption(f"{self.prog}: {message}; see {self.prog.split()[0]}?")
+
+    def view(self, parsed: argparse.Namespace) -> View:
+        try:
+            limit = size_of("--limit", parsed.limit)
+        except (TypeError, ValueError) as error:
+            self.error(str(error))
+        if parsed.height < 100:
+            self.error("--height must be at least 100 pixels")
+        return View(parsed.height, parsed.top, limit)
+
+
+def parse_cell(name: str, line: str) -> CellRequest:
+    parser, options_of = _parser(name)
+    ours, rest = _split(parser, line)
+    parsed = parser.parse_args(ours)
+    output = None if parsed.output is None else os.path.expanduser(parsed.output)
+    return CellRequest(output, parsed.quiet, parser.view(parsed), options_of(parsed), rest)
+
+
+def parse_report(line: str) -> ReportRequest:
+    parser = _Parser("%stackweave_report")
+    parser.add_argument("file", metavar="FILE")
+    parsed = parser.parse_args(_words(line))
+    return ReportRequest(parsed.file, parser.view(parsed))
+
+
+def help_of(name: str) -> str:
+    parser, _ = _parser(name)
+    what = {"trace": "every call", "memory": "every allocation", "record": "every call and every allocation"}[name]
+    head = f"Record {what} of a cell (%%{name}) or a statement (%{name}), and show the report below it."
+    options = parser.format_help().partition("\n\n")[2]
+    usage = f"%%{name} [options]\n%{name} [options] statement"
+    return f"{head}\n\n{usage}\n\n{options}"
+
+
+def _parser(name: str) -> tuple[_Parser, Callable[[argparse.Namespace], dict[str, Any]]]:
+    """Returns the parser of a command, and a function that returns the options of its recorder."""
+    parser = _Parser(f"%{name}")
+    has_calls, has_memory = name != "memory", name != "trace"
+    where = parser.add_argument_group("where it is recorded")
+    where.add_argument("-o", "--output", metavar="FILE", help="keep the recording in this file")
+    where.add_argument("-q", "--quiet", action="store_true", help="show nothing")
+    # A recording is always replaced; the commands have the option.
+    where.add_argument("--overwrite", action="store_true", help=argparse.SUPPRESS)
+    buffers = {"trace": "64MiB", "memory": BUFFER, "record": BUFFER_OF_BOTH}
+    add_pace(where, str(buffers[name]))
+    add_ring(where)
+    if has_calls:
+        calls = parser.add_argument_group("which calls are recorded")
+        add_choice_of_calls(calls)
+        add_more_of_calls(calls)
+    if has_memory:
+        memory = parser.add_argument_group("how memory is recorded")
+        add_choice_of_memory(memory)
+        add_dumps(memory)
+
+    def options(parsed: argparse.Namespace) -> dict[str, Any]:
+        writing = {name: value for name, value in output_options(parsed).items() if name != "overwrite"}
+        calls = _given(options_of_calls(parsed)) if has_calls else {}
+        memory = _given(options_of_memory(parsed)) if has_memory else {}
+        if has_calls and has_memory:
+            return _given(writing) | {"calls": calls, "memory": memory}
+        return _given(writing) | calls | memory
+
+    return parser, options
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _split(parser: _Parser, line: str) -> tuple[list[str], str]:
+    """Returns the options, and the text of the statement after them."""
+    place = 0
+    ours: list[str] = []
+    while True:
+        found = _WORD.match(line, place)
+        if found is None or not found[1].startswith("-"):
+            return ours, line[place:].strip()
+        if found[1] == "--":
+            return ours, line[found.end() :].strip()
+        action = parser._option_string_actions.get(found[1].split("=")[0])
+        if action is None and not re.match(r"--?[a-z]", found[1]):
+            return ours, line[place:].strip()
+        ours += _words(found[1])
+        place = found.end()
+        if action is not None and action.nargs is None and "=" not in found[1]:
+            value = _WORD.match(line, place)
+            if value is not None:
+                ours += _words(value[1])
+                place = value.end()
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise WrongOption(f"the options can't be read: {error}") from None

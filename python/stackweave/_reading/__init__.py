@@ -1,0 +1,1 @@
+"""Reads recordings: `Recording`, and the views of it."""

@@ -1,0 +1,1 @@
+"""Write recordings: `Recorder`, and the recorders of calls, memory and phases."""

@@ -1,0 +1,1 @@
+"""Records where torch.compile spends its time."""
