@@ -1,11 +1,11 @@
-// The packages that are in the page, and what their licences ask to be said in each copy.
+// The packages that are in the page, and the notices that their licences require in each copy.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ALLOWED = new Set(["MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"]);
 
-/** The folders of the packages of which something is in what esbuild made, by what it tells of that. */
+/** The folders of the packages that are in esbuild's output, from its metafile. */
 function foldersIn(metafiles) {
   const folders = new Set();
   for (const metafile of metafiles) {

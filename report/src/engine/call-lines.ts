@@ -27,7 +27,7 @@ export interface LineCalls {
   others: number;
 }
 
-/** No more functions are told of a line. */
+/** How many functions are listed for a line. */
 const MOST_CALLED = 8;
 
 /** The calls that were made from the lines of a file, by line, on the threads that are selected. `tree` is of functions. */
@@ -61,8 +61,8 @@ export async function callsFrom(
 
 function lineCalls(line: number, total: number, called: Map<FunctionIndex, Called>): LineCalls {
   const byCost = [...called.values()].sort((a, b) => b.total - a.total || b.calls - a.calls || a.function - b.function);
-  const told = byCost.slice(0, MOST_CALLED);
-  return { line, total, called: told, others: byCost.length - told.length };
+  const listed = byCost.slice(0, MOST_CALLED);
+  return { line, total, called: listed, others: byCost.length - listed.length };
 }
 
 /**

@@ -76,7 +76,7 @@ export class Columns {
     return column;
   }
 
-  /** Numbers that never fall, told by their differences. */
+  /** Non-decreasing numbers, stored as differences. */
   rising(first = 0): Float64Array {
     const column = this.plain();
     let value = first;

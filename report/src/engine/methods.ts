@@ -1,4 +1,4 @@
-// All that the page can ask the engine. Each view has a file with its own methods.
+// All queries of the page to the engine. Each view has a file with its own methods.
 
 import type { Head } from "../shared/format";
 import type { Names } from "../shared/names";

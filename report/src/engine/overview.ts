@@ -9,11 +9,11 @@ import type { CallTree } from "./tree";
 
 export interface Top {
   function: FunctionIndex;
-  own: number;
+  self: number;
   total: number;
 }
 
-/** Whose code a cost is: own costs of all frames, whether they are shown or not. */
+/** Whose code a cost is: self costs of all frames, whether they are shown or not. */
 export interface Division {
   program: number;
   libraries: number;
@@ -28,7 +28,7 @@ export interface Overview {
   total: number;
   /** How many functions cost something or were called. */
   functions: number;
-  byOwn: Top[];
+  bySelf: Top[];
   byTotal: Top[];
   division: Division;
 }
@@ -39,20 +39,20 @@ export function overviewMethods({ report, trees }: Context) {
   return {
     async overview(selection: Selection, most: number): Promise<Overview> {
       const tree = await trees.get(selection);
-      const { own, total, calls } = statisticsOf(tree, count).functions;
+      const { self, total, calls } = statisticsOf(tree, count).functions;
       const there: FunctionIndex[] = [];
-      for (let of = 0; of < count; of++) if (calls[of] !== 0 || own[of] !== 0 || total[of] !== 0) there.push(of);
+      for (let of = 0; of < count; of++) if (calls[of] !== 0 || self[of] !== 0 || total[of] !== 0) there.push(of);
       const top = (by: Float64Array): Top[] =>
         there
           .filter((of) => by[of]! > 0)
           .sort((a, b) => by[b]! - by[a]! || a - b)
           .slice(0, most)
-          .map((of) => ({ function: of, own: own[of]!, total: total[of]! }));
+          .map((of) => ({ function: of, self: self[of]!, total: total[of]! }));
       const all = await trees.get({ ...selection, filter: { ...SHOW_DEFAULT, internals: true } });
       return {
         total: tree.total[0]!,
         functions: there.length,
-        byOwn: top(own),
+        bySelf: top(self),
         byTotal: top(total),
         division: divisionOf(all, names),
       };
@@ -64,7 +64,7 @@ export function overviewMethods({ report, trees }: Context) {
   };
 }
 
-/** Divides the own costs of a tree of functions. Native code of a library is native; the interpreter's is its own. */
+/** Divides the self costs of a tree of functions. Native code of a library is native; the interpreter's is its own. */
 export function divisionOf(tree: CallTree, names: Names): Division {
   const { kind, origin } = names.functions;
   const parts = Array.from(kind, (of, at): keyof Division => {
@@ -73,7 +73,7 @@ export function divisionOf(tree: CallTree, names: Names): Division {
     if (KINDS[of] === "native") return "native";
     return ORIGINS[origin[at]!] === "library" ? "libraries" : "program";
   });
-  const division = { program: 0, libraries: 0, native: 0, interpreter: 0, labels: 0, unknown: tree.own[0]! };
-  for (let node = 1; node < tree.length; node++) division[parts[tree.item[node]!]!] += tree.own[node]!;
+  const division = { program: 0, libraries: 0, native: 0, interpreter: 0, labels: 0, unknown: tree.self[0]! };
+  for (let node = 1; node < tree.length; node++) division[parts[tree.item[node]!]!] += tree.self[node]!;
   return division;
 }

@@ -1,4 +1,4 @@
-// The report as the engine has it: the head, names, and blocks when they are asked for.
+// The report as the engine has it: the head, names, and blocks when they are requested.
 
 import type { Block, Head, TreeInfo } from "../shared/format";
 import { type Names, namesOf } from "../shared/names";
@@ -6,7 +6,7 @@ import { bytesOfBase64, Columns, inflate } from "./decode";
 import { TileStore } from "./timeline/tiles";
 import { CallTree } from "./tree";
 
-/** The text of a block, from whoever has the document. */
+/** The text of a block, from the side that has the document. */
 export type BlockText = (block: Block | "head") => Promise<string>;
 
 export class Report {

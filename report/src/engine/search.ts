@@ -16,7 +16,7 @@ export interface Found {
 /** What the found functions cost. */
 export interface FoundCost {
   all: number;
-  own: number;
+  self: number;
   /** With all that they called: what is inside of two of them counts once. */
   total: number;
 }
@@ -39,12 +39,12 @@ export function searchMethods({ report, trees }: Context) {
 
 /** What functions cost that `found` has a 1 for, in a tree of functions. */
 export function costOf(tree: CallTree, found: Uint8Array): FoundCost {
-  const cost = { all: tree.total[0]!, own: 0, total: 0 };
+  const cost = { all: tree.total[0]!, self: 0, total: 0 };
   const isInside = new Uint8Array(tree.length);
   for (let node = 1; node < tree.length; node++) {
     const isFound = found[tree.item[node]!] === 1;
     const isBelow = isInside[tree.parent[node]!] === 1;
-    if (isFound) cost.own += tree.own[node]!;
+    if (isFound) cost.self += tree.self[node]!;
     if (isFound && !isBelow) cost.total += tree.total[node]!;
     isInside[node] = isFound || isBelow ? 1 : 0;
   }

@@ -19,7 +19,7 @@ export class SelectedTrees {
     this.ranges = timeline ? new RangeTrees(timeline, report.tiles) : null;
   }
 
-  /** The tree of what is selected: of functions, or of frames if `lines` are told apart. */
+  /** The tree of what is selected: of functions, or of frames if `lines` are distinguished. */
   get(selection: Selection, { lines = false, side = "after" as Side } = {}): Promise<CallTree> {
     const key = JSON.stringify([selection, lines, side]);
     let tree = this.kept.get(key);
@@ -77,7 +77,7 @@ export function viewed(report: Report, trees: CallTree[], selection: Selection, 
   const builder = new TreeBuilder(lines);
   const movesCalls = measure !== "time";
   for (const tree of trees) {
-    const { parent, item, calls, own, length } = tree;
+    const { parent, item, calls, self, length } = tree;
     const place = new Uint32Array(length);
     const isLibrary = new Uint8Array(length);
     for (let node = 0; node < length; node++) {
@@ -92,7 +92,7 @@ export function viewed(report: Report, trees: CallTree[], selection: Selection, 
         place[node] = isSeen ? builder.child(place[above]!, lines ? frame : of) : place[above]!;
         if (!isSeen && !movesCalls) counted = 0;
       }
-      builder.add(place[node]!, counted, measure === "allocations" ? counted : own[node]!);
+      builder.add(place[node]!, counted, measure === "allocations" ? counted : self[node]!);
     }
   }
   return builder.finish();

@@ -12,7 +12,7 @@ import type { CallTree } from "./tree";
 
 export interface FileCost {
   file: StringIndex;
-  own: number;
+  self: number;
   /** With what was called from it; a call inside of another one from this file is not counted again. */
   total: number;
   hasText: boolean;
@@ -28,7 +28,7 @@ export interface SourceFiles {
 export interface FunctionCost {
   function: FunctionIndex;
   line: number;
-  own: number;
+  self: number;
   total: number;
 }
 
@@ -53,7 +53,7 @@ export interface SourceText {
 
 export interface LineColumns {
   line: Uint32Array;
-  own: Float64Array;
+  self: Float64Array;
   total: Float64Array;
   /** 1: costs of which only the function is known are in it; they stand at the function's first line. */
   isWhole: Uint8Array;
@@ -100,7 +100,7 @@ function withCalls(lines: LineColumns, calls: LineCalls[]): LineColumns {
   const ofTree = (at: number) => (lines.isWhole[rowOf(at)] === 1 ? 0 : (lines.total[rowOf(at)] ?? 0));
   return {
     line,
-    own: Float64Array.from(line, (at) => lines.own[rowOf(at)] ?? 0),
+    self: Float64Array.from(line, (at) => lines.self[rowOf(at)] ?? 0),
     total: Float64Array.from(line, (at) => Math.max(totals.get(at) ?? 0, ofTree(at))),
     isWhole: Uint8Array.from(line, (at) => lines.isWhole[rowOf(at)] ?? 0),
   };
@@ -112,15 +112,15 @@ function fileCosts({ names, head }: Report, tree: CallTree): FileCost[] {
   const costOf = (of: StringIndex) => {
     let cost = costs.get(of);
     if (!cost) {
-      cost = { file: of, own: 0, total: 0, hasText: false };
+      cost = { file: of, self: 0, total: 0, hasText: false };
       costs.set(of, cost);
     }
     return cost;
   };
   const counted = countedBy(tree, names.strings.length, (item) => file[item]! - 1);
-  for (const of of counted.there) Object.assign(costOf(of), { own: counted.own[of], total: counted.total[of] });
+  for (const of of counted.there) Object.assign(costOf(of), { self: counted.self[of], total: counted.total[of] });
   for (const source of head.sources) costOf(source.file).hasText = true;
-  return [...costs.values()].sort((a, b) => b.own - a.own || b.total - a.total || a.file - b.file);
+  return [...costs.values()].sort((a, b) => b.self - a.self || b.total - a.total || a.file - b.file);
 }
 
 function functionCosts({ names }: Report, tree: CallTree, file: StringIndex): FunctionCost[] {
@@ -130,7 +130,7 @@ function functionCosts({ names }: Report, tree: CallTree, file: StringIndex): Fu
     const isThere = functions.calls[of] !== 0 || functions.total[of] !== 0;
     if (names.functions.file[of] !== file + 1 || !isThere) continue;
     const line = names.functions.line[of]!;
-    costs.push({ function: of, line, own: functions.own[of]!, total: functions.total[of]! });
+    costs.push({ function: of, line, self: functions.self[of]!, total: functions.total[of]! });
   }
   return costs.sort((a, b) => a.line - b.line || b.total - a.total);
 }
@@ -143,7 +143,7 @@ export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex):
     isHere(frame) ? frames.line[frame]! || functions.line[of]! : -1,
   );
   const last = lineOf.reduce((most, line) => Math.max(most, line), 0);
-  const { own, total, there } = countedBy(tree, last + 1, (frame) => lineOf[frame]!);
+  const { self, total, there } = countedBy(tree, last + 1, (frame) => lineOf[frame]!);
   const whole = new Uint8Array(last + 1);
   const inTree = new Set(tree.item.subarray(1));
   const isKnown = linesAreKnown(names, inTree);
@@ -154,7 +154,7 @@ export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex):
   const line = Uint32Array.from(there).sort();
   return {
     line,
-    own: Float64Array.from(line, (at) => own[at]!),
+    self: Float64Array.from(line, (at) => self[at]!),
     total: Float64Array.from(line, (at) => total[at]!),
     isWhole: Uint8Array.from(line, (at) => whole[at]!),
   };
@@ -170,9 +170,9 @@ function linesAreKnown({ frames, functions }: Names, inTree: Set<number>): boole
   return false;
 }
 
-/** Own and total costs by whatever `of` says of an item; what it says a negative number of is left out. */
+/** Self and total costs by whatever `of` says of an item; what it says a negative number of is left out. */
 function countedBy(tree: CallTree, count: number, of: (item: number) => number) {
-  const own = new Float64Array(count);
+  const self = new Float64Array(count);
   const total = new Float64Array(count);
   const open = new Uint32Array(count);
   const there = new Set<number>();
@@ -181,7 +181,7 @@ function countedBy(tree: CallTree, count: number, of: (item: number) => number) 
       const group = of(tree.item[node]!);
       if (group < 0) return;
       there.add(group);
-      own[group]! += tree.own[node]!;
+      self[group]! += tree.self[node]!;
       if (open[group]!++ === 0) total[group]! += tree.total[node]!;
     },
     leave(node) {
@@ -189,5 +189,5 @@ function countedBy(tree: CallTree, count: number, of: (item: number) => number) 
       if (group >= 0) open[group]!--;
     },
   });
-  return { own, total, there };
+  return { self, total, there };
 }

@@ -7,7 +7,7 @@ export interface StatisticsColumns {
   calls: Float64Array;
   /** Calls that were made while no such call was open. */
   primitiveCalls: Float64Array;
-  own: Float64Array;
+  self: Float64Array;
   /** With all that it called: a call inside another such call is not counted again. */
   total: Float64Array;
 }
@@ -22,14 +22,14 @@ export interface EdgeColumns extends StatisticsColumns {
 
 export interface Statistics {
   functions: StatisticsColumns & { totalOfAll: Float64Array };
-  /** By function: what it cost when nobody called it. */
+  /** By function: its cost without a caller. */
   outermost: StatisticsColumns;
   edges: EdgeColumns;
 }
 
 const known = new WeakMap<CallTree, Statistics>();
 
-/** The statistics of a tree of functions, of which there are so many. Made once for each tree: nobody may change them. */
+/** The statistics of a tree of functions, of which there are so many. Made once for each tree and shared: never modified. */
 export function statisticsOf(tree: CallTree, functions: number): Statistics {
   let statistics = known.get(tree);
   if (!statistics) {
@@ -72,7 +72,7 @@ function counted(tree: CallTree, count: number): Statistics {
 class Counting {
   private readonly calls: Float64Array;
   private readonly primitiveCalls: Float64Array;
-  private readonly own: Float64Array;
+  private readonly self: Float64Array;
   private readonly total: Float64Array;
   private readonly totalOfAll: Float64Array;
   private readonly open: Uint32Array;
@@ -80,7 +80,7 @@ class Counting {
   constructor(count: number) {
     this.calls = new Float64Array(count);
     this.primitiveCalls = new Float64Array(count);
-    this.own = new Float64Array(count);
+    this.self = new Float64Array(count);
     this.total = new Float64Array(count);
     this.totalOfAll = new Float64Array(count);
     this.open = new Uint32Array(count);
@@ -88,7 +88,7 @@ class Counting {
 
   enter(tree: CallTree, node: number, of: number): void {
     this.calls[of]! += tree.calls[node]!;
-    this.own[of]! += tree.own[node]!;
+    this.self[of]! += tree.self[node]!;
     this.totalOfAll[of]! += tree.total[node]!;
     if (this.open[of] === 0) {
       this.primitiveCalls[of]! += tree.calls[node]!;
@@ -102,12 +102,12 @@ class Counting {
   }
 
   columns(): StatisticsColumns & { totalOfAll: Float64Array } {
-    const { calls, primitiveCalls, own, total, totalOfAll } = this;
-    return { calls, primitiveCalls, own, total, totalOfAll };
+    const { calls, primitiveCalls, self, total, totalOfAll } = this;
+    return { calls, primitiveCalls, self, total, totalOfAll };
   }
 }
 
-/** Numbers the pairs of caller and function; `ofNode` says which one a node is. What nobody called is none. */
+/** Numbers the pairs of caller and function; `ofNode` says which one a node is. A node without a caller has no pair. */
 function pairsOf(tree: CallTree, functions: number) {
   const { parent, item, length } = tree;
   const numbers = new Map<number, number>();

@@ -17,7 +17,7 @@ export interface Table {
 export interface Numbers {
   calls: number;
   primitiveCalls: number;
-  own: number;
+  self: number;
   total: number;
 }
 
@@ -28,7 +28,7 @@ export interface Neighbours {
   /** What all of it cost. */
   all: number;
   of: Numbers;
-  /** What of it nobody called. */
+  /** Its cost without a caller. */
   outermost: Numbers;
   callersColumns: NeighbourColumns;
   calleesColumns: NeighbourColumns;
@@ -43,7 +43,7 @@ export function tableMethods({ report, trees }: Context) {
       for (let node = 1; node < tree.length; node++) there[tree.item[node]!] = 1;
       const rows = rowsWhere(functions, (of) => there[of] === 1);
       const columns = { function: rows, ...picked(statisticsOf(tree, functions).functions, rows) };
-      return { total: tree.total[0]!, withoutFrame: tree.own[0]!, functionsColumns: columns };
+      return { total: tree.total[0]!, withoutFrame: tree.self[0]!, functionsColumns: columns };
     },
 
     /** Who called a function, and whom it called. */
@@ -78,7 +78,7 @@ function picked(from: StatisticsColumns, rows: Uint32Array): StatisticsColumns {
   return {
     calls: pick(from.calls),
     primitiveCalls: pick(from.primitiveCalls),
-    own: pick(from.own),
+    self: pick(from.self),
     total: pick(from.total),
   };
 }
@@ -87,7 +87,7 @@ function numbersOf(from: StatisticsColumns, row: number): Numbers {
   return {
     calls: from.calls[row] ?? 0,
     primitiveCalls: from.primitiveCalls[row] ?? 0,
-    own: from.own[row] ?? 0,
+    self: from.self[row] ?? 0,
     total: from.total[row] ?? 0,
   };
 }

@@ -7,10 +7,10 @@ import type { Columns } from "./decode";
 export class CallTree {
   private constructor(
     readonly parent: Uint32Array,
-    /** A function, or a frame where lines are told apart (`lines`). Without meaning for the root. */
+    /** A function, or a frame where lines are distinguished (`lines`). Without meaning for the root. */
     readonly item: Uint32Array,
     readonly calls: Float64Array,
-    readonly own: Float64Array,
+    readonly self: Float64Array,
     readonly total: Float64Array,
     /** Whether items are frames. */
     readonly lines: boolean,
@@ -24,20 +24,20 @@ export class CallTree {
     const parent = columns.small();
     for (let node = 0; node < parent.length; node++) parent[node] = node - parent[node]!;
     const item = columns.small();
-    return CallTree.of({ parent, item, calls: columns.plain(), own: columns.signed(), lines: true });
+    return CallTree.of({ parent, item, calls: columns.plain(), self: columns.signed(), lines: true });
   }
 
-  /** A tree of columns; totals are made of own costs. */
+  /** A tree of columns; totals are made of self costs. */
   static of(parts: {
     parent: Uint32Array;
     item: Uint32Array;
     calls: Float64Array;
-    own: Float64Array;
+    self: Float64Array;
     lines: boolean;
   }): CallTree {
-    const total = parts.own.slice();
+    const total = parts.self.slice();
     for (let node = total.length - 1; node > 0; node--) total[parts.parent[node]!]! += total[node]!;
-    return new CallTree(parts.parent, parts.item, parts.calls, parts.own, total, parts.lines);
+    return new CallTree(parts.parent, parts.item, parts.calls, parts.self, total, parts.lines);
   }
 }
 
@@ -47,7 +47,7 @@ export class TreeBuilder {
   private parent = new Uint32Array(1024);
   private item = new Uint32Array(1024);
   private calls = new Float64Array(1024);
-  private own = new Float64Array(1024);
+  private self = new Float64Array(1024);
   /** Nodes at the place of their hash or behind it; 0 where there is none. Never more than half full. */
   private table = new Uint32Array(2048);
 
@@ -66,9 +66,9 @@ export class TreeBuilder {
     return node;
   }
 
-  add(node: number, calls: number, own: number): void {
+  add(node: number, calls: number, self: number): void {
     this.calls[node]! += calls;
-    this.own[node]! += own;
+    this.self[node]! += self;
   }
 
   finish(): CallTree {
@@ -76,7 +76,7 @@ export class TreeBuilder {
       parent: this.parent.slice(0, this.length),
       item: this.item.slice(0, this.length),
       calls: this.calls.slice(0, this.length),
-      own: this.own.slice(0, this.length),
+      self: this.self.slice(0, this.length),
       lines: this.lines,
     });
   }
@@ -103,7 +103,7 @@ export class TreeBuilder {
     this.parent = grown(new Uint32Array(length), this.parent);
     this.item = grown(new Uint32Array(length), this.item);
     this.calls = grown(new Float64Array(length), this.calls);
-    this.own = grown(new Float64Array(length), this.own);
+    this.self = grown(new Float64Array(length), this.self);
     this.table = new Uint32Array(2 * length);
     for (let node = 1; node < this.length; node++) {
       this.table[this.placeOf(this.parent[node]!, this.item[node]!)] = node;

@@ -31,7 +31,7 @@ export function Canvas({ label, draw, events }: Properties) {
   const dark = isDark();
   const next = useRef(0);
   useLayoutEffect(() => {
-    // What is asked for before the next frame is drawn in it, and never put off: changes may come as fast as frames do.
+    // What is requested before the next frame is drawn in it, and never delayed: changes may come as fast as frames do.
     next.current ||= requestAnimationFrame(() => {
       next.current = 0;
       paint(element.current, newest.current);

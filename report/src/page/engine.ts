@@ -50,8 +50,8 @@ function post(message: ToEngine): void {
   worker.postMessage(message);
 }
 
-/** Asks the engine. */
-export function ask<Method extends keyof Engine>(
+/** Queries the engine. */
+export function query<Method extends keyof Engine>(
   method: Method,
   ...of: Parameters<Engine[Method]>
 ): Promise<Answer<Method>> {

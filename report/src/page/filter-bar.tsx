@@ -27,12 +27,12 @@ const TOGGLES: { of: Toggle; label: string; title: string }[] = [
   { of: "python", label: "Python", title: "Show Python functions" },
   { of: "native", label: "Native", title: "Show native functions" },
   { of: "libraries", label: "Libraries", title: "Show functions of libraries" },
-  { of: "internals", label: "Internals", title: "Show the interpreter's own functions, and what libraries do inside" },
+  { of: "internals", label: "Internals", title: "Show functions of the interpreter and the internals of libraries" },
 ];
 
 export function FilterBar() {
   return (
-    <div class="bar" role="toolbar" aria-label="What is shown">
+    <div class="bar" role="toolbar" aria-label="View options">
       <Measures />
       <Devices />
       <Threads />
@@ -110,7 +110,7 @@ function Only() {
   );
 }
 
-/** The time that somebody chose, and a way back to all of it. */
+/** The selected range of time, and a button that resets it. */
 function Range() {
   const chosen = range.value;
   if (!chosen || !head().timeline) return null;
@@ -137,7 +137,7 @@ function Measures() {
   return (
     <select
       id="measure"
-      aria-label="What is counted"
+      aria-label="Selection"
       value={measure.value}
       onChange={(event) => {
         measureText.value = event.currentTarget.value;
@@ -160,7 +160,7 @@ function Devices() {
   return (
     <select
       id="device"
-      aria-label="Whose memory is counted"
+      aria-label="Memory of"
       value={String(device.value)}
       onChange={(event) => chooseDevice(event.currentTarget.value)}
     >

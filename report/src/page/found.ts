@@ -1,7 +1,7 @@
 // What the search finds, for all views.
 
 import { effect, signal } from "@preact/signals";
-import { ask } from "./engine";
+import { query } from "./engine";
 import { report, search } from "./state";
 
 interface Found {
@@ -20,7 +20,7 @@ effect(() => {
     newest.value = null;
     return;
   }
-  ask("found", text).then(
+  query("found", text).then(
     ({ functions, foundColumns }) => {
       if (search.peek().trim() === text) newest.value = { text, functions, found: foundColumns.found };
     },
@@ -30,7 +30,7 @@ effect(() => {
   );
 });
 
-/** By function: 1 if it was found. `null` if nothing is searched for. While somebody writes, what was found last. */
+/** By function: 1 if it was found. `null` without a search. While the user types, the last result. */
 export function useFound(): Uint8Array | null {
   return newest.value?.found ?? null;
 }

@@ -48,7 +48,7 @@ export function FunctionPanel({ of }: { of: FunctionIndex }) {
           </a>
         ))}
       </span>
-      <button type="button" class="close" aria-label="Select nothing" onClick={() => select(null)}>
+      <button type="button" class="close" aria-label="Clear the selection" onClick={() => select(null)}>
         ×
       </button>
     </aside>

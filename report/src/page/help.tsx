@@ -1,4 +1,4 @@
-// The keys, on a sheet of their own.
+// The help with all keys.
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -11,8 +11,8 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     keys: [
       ["1 … 8", "go to a view"],
       ["/", "search"],
-      ["Esc", "leave the search; select nothing"],
-      ["?", "this sheet"],
+      ["Esc", "close the search; clear the selection"],
+      ["?", "show this help"],
     ],
   },
   {
@@ -23,7 +23,7 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
       ["Backspace", "zoom out"],
       ["Shift+← →", "move"],
       ["+ −", "zoom in, zoom out"],
-      ["0", "all of it"],
+      ["0", "show everything"],
     ],
   },
   {
@@ -35,8 +35,8 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
       ["C", "close or open the thread's track"],
       ["F", "fit to the selected span"],
       ["N P", "next, previous call of the selected function"],
-      ["M", "look only at the time in sight, in all views"],
-      ["0", "all of it"],
+      ["M", "select the visible time, in all views"],
+      ["0", "show everything"],
     ],
   },
   {
@@ -46,7 +46,7 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
       ["Space", "select"],
       ["Enter", "only paths through it; Esc: everything"],
       ["+ −", "larger, smaller"],
-      ["0", "all of it"],
+      ["0", "show everything"],
     ],
   },
   {
@@ -63,7 +63,7 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     keys: [
       ["← → Home End", "go from block to block"],
       ["+ −", "larger, smaller"],
-      ["0", "as at first"],
+      ["0", "reset the size"],
     ],
   },
   {
@@ -71,7 +71,7 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     keys: [
       ["↑ ↓ Home End", "go through rows"],
       ["Enter", "select; again: callers and callees"],
-      ["N P", "next, previous line that costs much"],
+      ["N P", "next, previous expensive line"],
     ],
   },
 ];

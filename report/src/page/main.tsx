@@ -2,12 +2,12 @@
 
 import { render } from "preact";
 import { App } from "./app";
-import { ask } from "./engine";
+import { query } from "./engine";
 import { Problem } from "./problem";
 import { report } from "./state";
 
-/** For scripts that drive the page: they may ask the engine what views ask it. */
-Object.assign(globalThis, { stackweave: { ask } });
+/** For scripts that drive the page: the same queries to the engine as those of views. */
+Object.assign(globalThis, { stackweave: { query } });
 
 const root = document.getElementById("app")!;
 
@@ -15,7 +15,7 @@ async function open(): Promise<void> {
   try {
     // It is written last.
     if (!document.getElementById("sw-head")) throw new Error("the file is cut off");
-    const opened = await ask("open");
+    const opened = await query("open");
     report.value = opened;
     document.title = `${opened.head.title} – Stackweave`;
     root.textContent = "";
@@ -30,6 +30,6 @@ async function open(): Promise<void> {
   }
 }
 
-// The script stands before the data, so that it can tell if they are not all there.
+// The script stands before the data, so that it can detect that they are not complete.
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", open);
 else void open();

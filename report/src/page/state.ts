@@ -33,7 +33,7 @@ const functionText = addressed("function", "", { isStep: true });
 const shown = addressed("show", "python native libraries");
 export const only = addressed("only", "");
 
-/** The measures that the report has trees of, in the order in which people ask for them. */
+/** The measures that the report has trees of, the most used first. */
 export const measures = computed<MeasureName[]>(() => {
   const order: MeasureName[] = ["time", "samples", "peak", "live", "bytes", "allocations", "temporary"];
   const there = new Set<MeasureName>(report.value?.head.trees.map((tree) => tree.measure));
@@ -42,15 +42,15 @@ export const measures = computed<MeasureName[]>(() => {
 });
 
 export const measure = computed<MeasureName>(() => {
-  const asked = measureText.value as MeasureName;
-  return measures.value.includes(asked) ? asked : (measures.value[0] ?? "time");
+  const requested = measureText.value as MeasureName;
+  return measures.value.includes(requested) ? requested : (measures.value[0] ?? "time");
 });
 
 /** Whose memory is looked at: that of the chosen device, or of the first one there is. */
 export const device = computed<number>(() => {
   const devices = report.value?.head.memory?.devices ?? [];
-  const asked = deviceText.value === "" ? undefined : Number(deviceText.value);
-  return (devices.find((of) => of.device === asked) ?? devices[0])?.device ?? -1;
+  const requested = deviceText.value === "" ? undefined : Number(deviceText.value);
+  return (devices.find((of) => of.device === requested) ?? devices[0])?.device ?? -1;
 });
 
 export function chooseDevice(chosen: string): void {

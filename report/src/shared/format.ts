@@ -80,9 +80,9 @@ export interface TreeInfo {
   /** With the root, which is the first. */
   nodes: number;
   total: number;
-  /** Paths that cost too little to have a node of their own; their cost is their nearest caller's own. */
+  /** Paths that cost too little to have a node of their own; their cost counts as their nearest caller's self cost. */
   folded: number;
-  /** Columns: how far back the parent is (plain, 0 for the root), frame (plain), calls (plain), own cost (signed). */
+  /** Columns: how far back the parent is (plain, 0 for the root), frame (plain), calls (plain), self cost (signed). */
   block: Block;
 }
 
@@ -150,7 +150,7 @@ export interface DeviceMemory {
   label: string;
   /**
    * Columns: time (differences), bytes taken (plain), bytes in memory + 1 (plain, 0 if not known). With `host` instead of the
-   * last two of them: bytes given back but not free yet, bytes of segments. `null`: no history.
+   * last two of them: bytes that are freed but still in use by the device, bytes of segments. `null`: no history.
    */
   curve: Block | null;
   peakNs: number | null;
@@ -169,7 +169,7 @@ export interface DeviceMemory {
   host: HostMemory | null;
 }
 
-/** What a host's allocator, such as PyTorch's of a GPU, told of a device. */
+/** A device's figures from a host's allocator, such as PyTorch's of a GPU. */
 export interface HostMemory {
   /** How many bytes the device has, if that is known. */
   total: number | null;
@@ -189,7 +189,7 @@ export interface HostMemory {
 export interface HostPoint {
   timeNs: number;
   taken: number;
-  /** Given back by the program, but not free yet. */
+  /** Freed by the program, but still in use by the device. */
   pending: number;
   /** The size of all segments. */
   reserved: number;
@@ -206,7 +206,7 @@ export interface FailureInfo {
   timeNs: number;
   /** Its place in `Head.processes`. */
   process: number;
-  /** What was asked for. */
+  /** The requested bytes. */
   size: number;
   /** What the device had free. */
   free: number;
@@ -219,11 +219,11 @@ export interface SegmentState {
   /** Its place in `Head.processes`. */
   process: number;
   timeNs: number;
-  reason: "end" | "failure" | "asked";
+  reason: "end" | "failure" | "requested";
   segments: number;
   blocks: number;
   reserved: number;
-  /** The real sizes of blocks that are taken, and what of it was asked for. */
+  /** The real sizes of allocated blocks, and the requested part of them. */
   allocated: number;
   requested: number;
   pending: number;
@@ -233,7 +233,7 @@ export interface SegmentState {
   pools: { name: string; reserved: number; allocated: number; free: number }[];
   /**
    * Columns of segments, the largest of each pool first: address, size, place in `pools`, stream, flags (1: of large blocks,
-   * 2: expandable), number of blocks. Columns of their blocks: bytes between it and the one before, size, bytes asked for,
+   * 2: expandable), number of blocks. Columns of their blocks: bytes between it and the one before, size, requested bytes,
    * flags (1: taken, 2: taken or pending), node of `HostMemory.stacks`. All plain. `null` if no rows were recorded.
    */
   rows: Block | null;
@@ -285,5 +285,5 @@ export interface RunInfo {
   leftOpen: boolean;
   unfinished: boolean;
   attributes: Record<string, unknown>;
-  phases: { function: FunctionIndex; calls: number; totalNs: number; ownNs: number }[];
+  phases: { function: FunctionIndex; calls: number; totalNs: number; selfNs: number }[];
 }

@@ -60,7 +60,7 @@ export function placeOf(names: Names, of: FunctionIndex): string {
   return line > 0 ? `${file}:${line}` : file;
 }
 
-/** The end of a path, which tells most: as many folders as fit into so many letters, at least the file. */
+/** The end of a path, its most informative part: as many folders as fit into the given length, at least the file. */
 export function shortPath(path: string, most: number): string {
   if (path.length <= most) return path;
   const parts = path.split("/");

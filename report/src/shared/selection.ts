@@ -17,7 +17,7 @@ export interface Selection {
 /**
  * Which frames are seen. What a frame that is not seen cost itself counts as its nearest caller's that is.
  *
- * With `internals` off nothing of the interpreter is seen, and of a library only what somebody else called: what
+ * With `internals` off nothing of the interpreter is visible, and of a library only functions that other code called: what
  * `stackweave top` and `tree` show. With all on the page has the numbers of exports that show everything.
  */
 export interface Filter {

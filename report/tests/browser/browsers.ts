@@ -31,7 +31,7 @@ function programOf(name: BrowserName): string | undefined {
 function launch(name: BrowserName, executablePath: string): Promise<Browser> {
   const common = { executablePath, timeout: PATIENCE_MS, protocolTimeout: PATIENCE_MS };
   if (name === "firefox") {
-    // A proxy that nobody answers at: no network.
+    // A proxy without a server: no network.
     const proxy = { "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": 9 };
     const secure = { "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": 9 };
     const extraPrefsFirefox = { ...proxy, ...secure };

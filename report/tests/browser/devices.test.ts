@@ -6,11 +6,11 @@ import { FREE, PENDING, type SegmentColumns, TAKEN } from "../../src/engine/memo
 import type { DeviceMemory, Head } from "../../src/shared/format";
 import { bytesText, exactShareText } from "../../src/shared/units";
 import { inBrowsers } from "./browsers";
-import { amountsOf, amountsOfHeap, asked, expected, type StateFigure } from "./numbers";
+import { amountsOf, amountsOfHeap, expected, queried, type StateFigure } from "./numbers";
 import { Opened, until } from "./opened";
 
 async function devicesOf(opened: Opened): Promise<DeviceMemory[]> {
-  const { head } = await asked<{ head: Head }>(opened.page, "open");
+  const { head } = await queried<{ head: Head }>(opened.page, "open");
   return head.memory!.devices;
 }
 
@@ -25,7 +25,7 @@ inBrowsers(["chromium", "firefox"], "devices have the numbers of heap and of the
   for (const [number, device] of devices.entries()) {
     assert.deepEqual(amountsOf(device), amountsOfHeap(heap[number]!.totals));
     assert.equal(device.peak.bytes, account[number]!.peak);
-    const { curveColumns } = await asked<MemoryCurve>(opened.page, "memoryCurve", device.device);
+    const { curveColumns } = await queried<MemoryCurve>(opened.page, "memoryCurve", device.device);
     assert.equal(Math.max(...curveColumns.taken), account[number]!.peak);
     const failures = device.host!.failures.map(({ size, free }) => [size, free]);
     assert.deepEqual(failures, account[number]!.failures);
@@ -41,15 +41,15 @@ inBrowsers(["chromium", "firefox"], "devices have the numbers of heap and of the
   for (const [name, value] of Object.entries(wanted)) assert.equal(state![name as StateFigure], value, name);
   const pools = first.host!.pools.map((pool) => pool.name);
   assert.deepEqual(pools, ["default", "graph 3"]);
-  const reserved = (await asked<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns.host!.reserved;
+  const reserved = (await queried<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns.host!.reserved;
   assert.deepEqual([Math.max(...reserved), first.host!.reservedPeak.reserved], [wanted.reserved, wanted.reserved]);
   await opened.close();
 });
 
 inBrowsers(["chromium"], "the blocks of segments make up what the account says", async (browser) => {
   const opened = await Opened.open(browser, "devices");
-  const { segmentsColumns, blocksColumns } = await asked<SegmentColumns>(opened.page, "memorySegments", 0, 0);
-  const { size, asked: wanted, use } = blocksColumns;
+  const { segmentsColumns, blocksColumns } = await queried<SegmentColumns>(opened.page, "memorySegments", 0, 0);
+  const { size, requested: wanted, use } = blocksColumns;
   const sum = (of: number, column: Float64Array) =>
     Array.from(column).reduce((bytes, value, block) => (use[block] === of ? bytes + value : bytes), 0);
   const state = expected.devices.account[0]!.state!;
@@ -67,7 +67,7 @@ inBrowsers(["chromium"], "the blocks of segments make up what the account says",
 inBrowsers(["chromium", "firefox"], "the first device is shown where nothing else was recorded", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const { account } = expected.devices;
-  const chosen = () => opened.text('.choice[aria-label="Whose memory"] [aria-pressed=true]');
+  const chosen = () => opened.text('.choice[aria-label="Memory of"] [aria-pressed=true]');
   const peak = () => opened.text(".memory-card[aria-pressed=true] strong");
   assert.deepEqual([await chosen(), await peak()], ["NVIDIA H200 (device 0)", bytesText(account[0]!.peak)]);
   assert.match(await opened.text(".memory-content"), /activations/);
@@ -76,14 +76,14 @@ inBrowsers(["chromium", "firefox"], "the first device is shown where nothing els
   for (const bytes of [state.reserved, state.allocated, state.free, state.largestFree])
     assert.ok(figures.includes(bytesText(bytes)), `${bytes} in ${figures}`);
   assert.ok(figures.includes(exactShareText(1 - state.largestFree / state.free)), figures);
-  await opened.page.click('.choice[aria-label="Whose memory"] button:last-child');
+  await opened.page.click('.choice[aria-label="Memory of"] button:last-child');
   await opened.settled();
   assert.deepEqual([await chosen(), await peak()], ["Device 1", bytesText(account[1]!.peak)]);
   assert.equal(await opened.page.$(".memory-failures"), null);
   await opened.close();
 });
 
-inBrowsers(["chromium", "firefox"], "a request that could not be met tells who made it", async (browser) => {
+inBrowsers(["chromium", "firefox"], "a failed request shows its stack", async (browser) => {
   const opened = await Opened.open(browser, "devices");
   await opened.page.click(".number-card.failures");
   await opened.shows("memory");
@@ -106,7 +106,7 @@ inBrowsers(["chromium", "firefox"], "a request that could not be met tells who m
 inBrowsers(["chromium"], "a click on its mark opens a request that could not be met", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const [device] = await devicesOf(opened);
-  const { time } = (await asked<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns;
+  const { time } = (await queried<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns;
   const share = (device!.host!.failures[0]!.timeNs - time[0]!) / (time[time.length - 1]! - time[0]!);
   const bounds = (await (await opened.page.$(".memory-chart .u-over"))!.boundingBox())!;
   assert.equal(await opened.page.$(".memory-stack"), null);
@@ -139,7 +139,7 @@ inBrowsers(["chromium", "firefox"], "keys go through the blocks of segments", as
 
 inBrowsers(["chromium"], "the curve can be that of a pool", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
-  await opened.page.select('select[aria-label="Which pool the curve is of"]', "1");
+  await opened.page.select('select[aria-label="Pool of the curve"]', "1");
   await opened.settled();
   assert.equal((await opened.address()).get("memory.pool"), "1");
   assert.match(await opened.text(), /The curve is that of one pool/);

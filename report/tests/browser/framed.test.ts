@@ -105,7 +105,7 @@ inBrowsers(["chromium"], "keys are the report's inside of it, and the notebook's
   await page.close();
 });
 
-inBrowsers(["chromium", "firefox"], "a page around it that allows no worker is told of", async (browser) => {
+inBrowsers(["chromium", "firefox"], "a surrounding page that forbids workers is reported", async (browser) => {
   const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; child-src https: data:";
   const { page, frame } = await framed(browser, "calls", SANDBOXES[0]!, { policy, first: "[role=alert]" });
   assert.match(await frame.$eval("body", (body) => body.innerText), /open the report in a tab/);

@@ -34,8 +34,8 @@ inBrowsers(["chromium", "firefox"], "each function can be selected, whatever its
   const opened = await Opened.open(browser, "hostile", { address: "view=table" });
   const functions = await opened.page.evaluate(async () => {
     type Named = { names: { functions: { name: Uint32Array } } };
-    const { stackweave } = globalThis as unknown as { stackweave: { ask(method: string): Promise<Named> } };
-    return (await stackweave.ask("open")).names.functions.name.length;
+    const { stackweave } = globalThis as unknown as { stackweave: { query(method: string): Promise<Named> } };
+    return (await stackweave.query("open")).names.functions.name.length;
   });
   for (let of = 0; of < functions; of += 3) {
     await opened.page.evaluate((chosen) => {

@@ -10,10 +10,10 @@ import { inBrowsers } from "./browsers";
 import {
   amountsOf,
   amountsOfHeap,
-  asked,
   assertSameRows,
   EVERYTHING,
   expected,
+  queried,
   type Row,
   rowsOf,
   selectionOf,
@@ -25,8 +25,8 @@ inBrowsers(["chromium", "firefox"], "functions have the numbers of pstats, and o
   const { calls } = expected;
   const everything = await rowsOf(opened.page, selectionOf("time", EVERYTHING));
   const asPstats = everything.map(
-    ([name, file, line, ...[all, primitive, own, total]]) =>
-      [file ?? "~", line ?? 0, name, primitive, all, own, total] as const,
+    ([name, file, line, ...[all, primitive, self, total]]) =>
+      [file ?? "~", line ?? 0, name, primitive, all, self, total] as const,
   );
   assertSameRows(
     asPstats.map((row) => [...row]),
@@ -54,12 +54,12 @@ inBrowsers(["chromium"], "the table shows the numbers that it has", async (brows
     );
   const amounts = (name: string) =>
     opened.page.$$eval(`#view tbody td.${name} .amount`, (found) => found.map((cell) => cell.textContent!.trim()));
-  const shown = [await cells("name"), await cells("calls"), await amounts("own"), await amounts("total")];
+  const shown = [await cells("name"), await cells("calls"), await amounts("self"), await amounts("total")];
   const rows = shown[0]!.map((_, row) => shown.map((column) => column[row]!));
-  const wanted = expected.calls.everything.map(([name, , , calls, primitive, own, total]) => [
+  const wanted = expected.calls.everything.map(([name, , , calls, primitive, self, total]) => [
     name,
     callsAs(calls, primitive),
-    timeText(own),
+    timeText(self),
     timeText(total),
   ]);
   assertSameRows(rows, wanted, "the table");
@@ -82,21 +82,21 @@ inBrowsers(
 
 inBrowsers(["chromium"], "changes have the numbers of both recordings", async (browser) => {
   const opened = await Opened.open(browser, "calls");
-  const { names } = await asked<{ names: Names }>(opened.page, "open");
-  const table = await asked<DiffTable>(opened.page, "diffTable", selectionOf("time"));
+  const { names } = await queried<{ names: Names }>(opened.page, "open");
+  const table = await queried<DiffTable>(opened.page, "diffTable", selectionOf("time"));
   const columns = table.functionsColumns;
-  const sideOf = (calls: Float64Array, own: Float64Array, total: Float64Array) =>
-    Array.from(columns.function, (of, row) => [functionName(names, of), calls[row]!, own[row]!, total[row]!] as const)
+  const sideOf = (calls: Float64Array, self: Float64Array, total: Float64Array) =>
+    Array.from(columns.function, (of, row) => [functionName(names, of), calls[row]!, self[row]!, total[row]!] as const)
       .filter(([, ...numbers]) => numbers.some((number) => number !== 0))
       .map((row) => [...row]);
-  const wanted = (rows: Row[]) => rows.map(([name, , , calls, , own, total]) => [name, calls, own, total]);
+  const wanted = (rows: Row[]) => rows.map(([name, , , calls, , self, total]) => [name, calls, self, total]);
   assertSameRows(
-    sideOf(columns.beforeCalls, columns.beforeOwn, columns.beforeTotal),
+    sideOf(columns.beforeCalls, columns.beforeSelf, columns.beforeTotal),
     wanted(expected.calls.before),
     "before",
   );
   assertSameRows(
-    sideOf(columns.afterCalls, columns.afterOwn, columns.afterTotal),
+    sideOf(columns.afterCalls, columns.afterSelf, columns.afterTotal),
     wanted(expected.calls.default),
     "after",
   );
@@ -105,11 +105,11 @@ inBrowsers(["chromium"], "changes have the numbers of both recordings", async (b
 
 inBrowsers(["chromium"], "the timeline has the spans of the export to Chrome's format", async (browser) => {
   const opened = await Opened.open(browser, "calls");
-  const { head } = await asked<{ head: Head }>(opened.page, "open");
+  const { head } = await queried<{ head: Head }>(opened.page, "open");
   let spans = 0;
   for (const track of head.timeline!.tracks.keys()) {
     const window = { from: 0, to: head.durationNs, pixelNs: 0, depthLimit: 10_000, most: Number.MAX_SAFE_INTEGER };
-    const { level, sightColumns } = await asked<Sight>(opened.page, "timeline", track, window);
+    const { level, sightColumns } = await queried<Sight>(opened.page, "timeline", track, window);
     assert.equal(level, 0, "each span by itself");
     spans += sightColumns.begin.length;
   }
@@ -123,7 +123,7 @@ inBrowsers(["chromium"], "memory has the numbers of stackweave top and heap", as
     const rows = await rowsOf(opened.page, selectionOf(measure as "peak"));
     assertSameRows(rows, wanted, measure);
   }
-  const { head } = await asked<{ head: Head }>(opened.page, "open");
+  const { head } = await queried<{ head: Head }>(opened.page, "open");
   const [device] = head.memory!.devices;
   const { heap } = expected.memory;
   assert.deepEqual(amountsOf(device!), amountsOfHeap(heap.totals));

@@ -10,7 +10,7 @@ import { fileOf, functionName, type Names } from "../../src/shared/names";
 import { type Filter, type Selection, SHOW_DEFAULT } from "../../src/shared/selection";
 import { PAGES } from "./opened";
 
-/** Name, file, line, calls, primitive calls, own, total. */
+/** Name, file, line, calls, primitive calls, self, total. */
 export type Row = [string, string | null, number | null, number, number, number, number];
 
 interface ExpectedRange {
@@ -21,7 +21,7 @@ interface ExpectedRange {
 
 export interface Expected {
   calls: {
-    /** File, line, name, primitive calls, calls, own, total: as `pstats.Stats` has them. */
+    /** File, line, name, primitive calls, calls, self, total: as `pstats.Stats` has them. */
     pstats: [string, number, string, number, number, number, number][];
     everything: Row[];
     default: Row[];
@@ -38,7 +38,7 @@ export interface Expected {
 /** What the program of `devices.py` knows of its own devices. */
 export interface DeviceAccount {
   peak: number;
-  /** What was asked for, and what was free. */
+  /** The requested and the free bytes. */
   failures: [number, number][];
   state: Record<StateFigure, number> | null;
 }
@@ -98,11 +98,11 @@ export function amountsOfHeap(of: HeapAmounts): number[] {
 export const EVERYTHING: Partial<Filter> = { internals: true };
 
 /** What the engine answers, with columns as plain arrays. */
-export function asked<T>(page: Page, method: string, ...of: unknown[]): Promise<T> {
+export function queried<T>(page: Page, method: string, ...of: unknown[]): Promise<T> {
   return page.evaluate(
     async (name, given) => {
-      type Ask = (method: string, ...of: unknown[]) => Promise<unknown>;
-      const answer = await (globalThis as unknown as { stackweave: { ask: Ask } }).stackweave.ask(name, ...given);
+      type Query = (method: string, ...of: unknown[]) => Promise<unknown>;
+      const answer = await (globalThis as unknown as { stackweave: { query: Query } }).stackweave.query(name, ...given);
       const isColumn = (value: unknown): value is Uint32Array => ArrayBuffer.isView(value);
       return JSON.parse(JSON.stringify(answer, (_, value) => (isColumn(value) ? Array.from(value) : value)));
     },
@@ -113,13 +113,13 @@ export function asked<T>(page: Page, method: string, ...of: unknown[]): Promise<
 
 /** The functions of a selection, as rows. */
 export async function rowsOf(page: Page, selection: Selection): Promise<Row[]> {
-  const { names } = await asked<{ names: Names }>(page, "open");
-  const table = await asked<Table>(page, "table", selection);
-  const { function: functions, calls, primitiveCalls, own, total } = table.functionsColumns;
+  const { names } = await queried<{ names: Names }>(page, "open");
+  const table = await queried<Table>(page, "table", selection);
+  const { function: functions, calls, primitiveCalls, self, total } = table.functionsColumns;
   return Array.from(functions, (of, row): Row => {
     const line = names.functions.line[of]!;
     const where = [fileOf(names, of) ?? null, line > 0 ? line : null] as const;
-    return [functionName(names, of), ...where, calls[row]!, primitiveCalls[row]!, own[row]!, total[row]!];
+    return [functionName(names, of), ...where, calls[row]!, primitiveCalls[row]!, self[row]!, total[row]!];
   });
 }
 

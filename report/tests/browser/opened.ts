@@ -83,7 +83,7 @@ export class Opened {
     await this.settled();
   }
 
-  /** Waits until the view has drawn what it is asked for: the engine has answered, and nothing says that it is to come. */
+  /** Waits until the view has drawn the current request: the engine has answered, and nothing shows a pending answer. */
   async settled(): Promise<void> {
     await until(this.page, "the view", async () => {
       const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -92,7 +92,7 @@ export class Opened {
           (element) => element.getAttribute("aria-busy") === "true" || element.textContent?.trim().endsWith("…"),
         );
       for (let turn = 0; turn < 3; turn++) {
-        await (globalThis as unknown as { stackweave: { ask(method: string): Promise<unknown> } }).stackweave.ask(
+        await (globalThis as unknown as { stackweave: { query(method: string): Promise<unknown> } }).stackweave.query(
           "open",
         );
         await frame();
@@ -141,7 +141,7 @@ export class Opened {
     });
     assert.deepEqual(violations, []);
     assert.equal(pwned, "undefined");
-    // Firefox tells of fonts of its own, which are data.
+    // Firefox requests fonts of its own, which are data URLs.
     const loaded = this.requests.filter((url) => url.split("#")[0] !== this.url && !/^(blob|data):/.test(url));
     assert.deepEqual(loaded, []);
   }

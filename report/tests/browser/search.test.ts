@@ -6,22 +6,24 @@ import { Opened, until } from "./opened";
 
 const foundRows = () => document.querySelectorAll("#view tbody tr:not(.gap)").length;
 
-inBrowsers(["chromium", "firefox"], "a search finds functions, and tells how many", async (browser) => {
+inBrowsers(["chromium", "firefox"], "a search finds functions, and shows how many", async (browser) => {
   const opened = await Opened.open(browser, "calls", { address: "view=table" });
   await opened.page.keyboard.press("/");
   await opened.page.keyboard.type("PARSER calls.py");
   await until(opened.page, "what was found", () => /\b\d+ of \d+ functions found/.test(document.body.innerText));
   await opened.settled();
-  const told = (await opened.text("#view output"))
+  const counts = (await opened.text("#view output"))
     .match(/^(\d+) of (\d+)/)!
     .slice(1)
     .map(Number);
   const names = await opened.page.$$eval("#view tbody td.name", (cells) => cells.map((cell) => cell.textContent));
-  assert.equal(names.length, told[0]);
-  assert.ok(told[0]! >= 4 && told[0]! < told[1]!, told.join(" of "));
+  assert.equal(names.length, counts[0]);
+  assert.ok(counts[0]! >= 4 && counts[0]! < counts[1]!, counts.join(" of "));
   for (const name of names) assert.match(name!, /Parser/);
   assert.equal((await opened.address()).get("search"), "PARSER calls.py");
-  const live = await opened.page.$$eval("[aria-live]", (told) => told.map((element) => element.textContent).join(" "));
+  const live = await opened.page.$$eval("[aria-live]", (elements) =>
+    elements.map((element) => element.textContent).join(" "),
+  );
   assert.match(live, /\d+ of \d+ functions found/);
   await opened.page.keyboard.press("Escape");
   await opened.page.keyboard.press("2");
@@ -50,12 +52,12 @@ inBrowsers(["chromium", "firefox"], "one click on a filter changes what is shown
   assert.ok((await toggled("internals")) > usual);
   assert.equal(await pressed("internals"), "true");
   assert.equal(await toggled("internals"), usual);
-  const own = await toggled("libraries");
-  assert.ok(own < usual && own > 5);
+  const self = await toggled("libraries");
+  assert.ok(self < usual && self > 5);
   const places = await opened.page.$$eval("#view tbody td.place", (cells) => cells.map((cell) => cell.textContent));
   assert.ok(!places.some((place) => place?.includes("json/")), places.join("\n"));
-  assert.ok((await toggled("python")) < own);
-  assert.equal(await toggled("python"), own);
+  assert.ok((await toggled("python")) < self);
+  assert.equal(await toggled("python"), self);
   await opened.close();
 });
 

@@ -11,7 +11,7 @@ import sys
 
 import stackweave
 from stackweave import _native
-from stackweave._memory_source import MemorySource
+from stackweave._recorders.memory_source import MemorySource
 
 MIB = 1 << 20
 ROUND = 512
@@ -31,18 +31,18 @@ class Block(ctypes.Structure):
         ("stream", ctypes.c_uint64),
         ("pool", ctypes.c_uint64),
         ("text", ctypes.c_char_p),
-        ("asked", ctypes.c_uint64),
+        ("requested", ctypes.c_uint64),
         ("flags", ctypes.c_uint64),
     )
 
 
-_tell = ctypes.CDLL(_native.__file__).stackweave_tell
+_record_host_event = ctypes.CDLL(_native.__file__).stackweave_record_host_event
 
 
-def tell(what, **fields):
+def record(what, **fields):
     block = Block(size=ctypes.sizeof(Block), **fields)
-    if (status := _tell(what, ctypes.byref(block), None)) != 0:
-        raise SystemExit(f"stackweave_tell({what}) said {status}")
+    if (status := _record_host_event(what, ctypes.byref(block), None)) != 0:
+        raise SystemExit(f"stackweave_record_host_event({what}) said {status}")
 
 
 class OutOfDeviceMemory(Exception):
@@ -55,7 +55,7 @@ class Device:
     def __init__(self, number):
         self.number = number
         self.next_address = 0x7F00_0000_0000
-        #: Each: address, size, pool, and its pieces: [address, size, asked, state], by address.
+        #: Each: address, size, pool, and its pieces: [address, size, requested, state], by address.
         self.segments = []
         self.failures = []
         self.peak = self.taken = 0
@@ -63,27 +63,27 @@ class Device:
     def segment(self, size, pool, what=SEGMENT):
         address, self.next_address = self.next_address, self.next_address + 2 * size
         self.segments.append((address, size, pool, [[address, size, 0, "free"]]))
-        tell(what, address=address, bytes=size, device=self.number, pool=pool)
+        record(what, address=address, bytes=size, device=self.number, pool=pool)
 
-    def take(self, asked, pool=0, what=ALLOC):
-        size = -(-asked // ROUND) * ROUND
+    def take(self, requested, pool=0, what=ALLOC):
+        size = -(-requested // ROUND) * ROUND
         for _, _, of, pieces in self.segments:
             for at, piece in enumerate(pieces):
                 if of == pool and piece[3] == "free" and piece[1] >= size:
                     rest = [piece[0] + size, piece[1] - size, 0, "free"]
-                    pieces[at : at + 1] = [[piece[0], size, asked, "taken"], *([rest] if rest[1] else [])]
-                    tell(what, address=piece[0], bytes=asked, device=self.number, pool=pool)
-                    self.taken += asked
+                    pieces[at : at + 1] = [[piece[0], size, requested, "taken"], *([rest] if rest[1] else [])]
+                    record(what, address=piece[0], bytes=requested, device=self.number, pool=pool)
+                    self.taken += requested
                     self.peak = max(self.peak, self.taken)
                     return piece[0]
         room = TOTAL - sum(segment[1] for segment in self.segments)
         if max(size, 20 * MIB) > room:
-            tell(OUT_OF_MEMORY, address=room, bytes=asked, device=self.number, pool=pool)
-            self.failures.append([asked, room])
+            record(OUT_OF_MEMORY, address=room, bytes=requested, device=self.number, pool=pool)
+            self.failures.append([requested, room])
             self.account(1)
-            raise OutOfDeviceMemory(asked)
+            raise OutOfDeviceMemory(requested)
         self.segment(max(size, 20 * MIB), pool)
-        return self.take(asked, pool)
+        return self.take(requested, pool)
 
     def find(self, address):
         return next(piece for segment in self.segments for piece in segment[3] if piece[0] == address)
@@ -92,24 +92,24 @@ class Device:
         piece = self.find(address)
         self.taken -= piece[2]
         piece[3] = "pending"
-        tell(FREE_REQUESTED, address=address, bytes=piece[2], device=self.number)
+        record(FREE_REQUESTED, address=address, bytes=piece[2], device=self.number)
         if not waits:
             self.complete(address)
 
     def complete(self, address):
         piece = self.find(address)
-        tell(FREE_COMPLETED, address=address, bytes=piece[2], device=self.number)
+        record(FREE_COMPLETED, address=address, bytes=piece[2], device=self.number)
         piece[2:] = [0, "free"]
 
     def account(self, reason):
-        """Tells of everything that it has."""
-        tell(STATE_BEGIN, flags=reason)
+        """Records an account of everything that it holds."""
+        record(STATE_BEGIN, flags=reason)
         for address, size, pool, pieces in self.segments:
-            tell(SEGMENT_STATE, address=address, bytes=size, device=self.number, pool=pool, flags=1)
-            for at, length, asked, state in pieces:
+            record(SEGMENT_STATE, address=address, bytes=size, device=self.number, pool=pool, flags=1)
+            for at, length, requested, state in pieces:
                 flags = {"free": 0, "pending": 2, "taken": 3}[state]
-                tell(BLOCK_STATE, address=at, bytes=length, device=self.number, pool=pool, asked=asked, flags=flags)
-        tell(STATE_END)
+                record(BLOCK_STATE, address=at, bytes=length, device=self.number, pool=pool, requested=requested, flags=flags)
+        record(STATE_END)
 
     def figures(self):
         pieces = [piece for segment in self.segments for piece in segment[3]]

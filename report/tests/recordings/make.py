@@ -31,12 +31,12 @@ def rows(costs, scale):
     """Costs as the page has them. Seconds are exact to the nanosecond here: programs of a second were recorded."""
     return sorted(
         [
-            row.function,
-            row.file,
-            row.line,
+            row.name,
+            row.filename,
+            row.lineno,
             row.calls,
             row.primitive_calls,
-            round(row.own * scale),
+            round(row.self * scale),
             round(row.total * scale),
         ]
         for row in costs

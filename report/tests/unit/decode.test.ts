@@ -8,8 +8,8 @@ const columns = (...bytes: number[]) => new Columns(Uint8Array.from(bytes));
 
 test("base64 of any length gives its bytes, with and without the browser's own decoder", () => {
   const builtIn = (Uint8Array as { fromBase64?: unknown }).fromBase64;
-  for (const own of [false, true]) {
-    if (own) delete (Uint8Array as { fromBase64?: unknown }).fromBase64;
+  for (const self of [false, true]) {
+    if (self) delete (Uint8Array as { fromBase64?: unknown }).fromBase64;
     for (let length = 0; length < 40; length++) {
       const bytes = Uint8Array.from({ length }, (_, at) => (at * 97 + length * 13) & 255);
       assert.deepEqual(bytesOfBase64(Buffer.from(bytes).toString("base64")), bytes);
@@ -38,7 +38,7 @@ test("signed numbers are zigzag", () => {
   assert.deepEqual([...columns(5, 0, 1, 2, 3, 0xfe, 0xff, 0xff, 0xff, 0x1f).signed()], [0, -1, 1, -2, 2 ** 32 - 1]);
 });
 
-test("rising numbers are told by differences", () => {
+test("increasing numbers are stored as differences", () => {
   assert.deepEqual([...columns(4, 5, 0, 1, 100).rising()], [5, 5, 6, 106]);
   assert.deepEqual([...columns(2, 1, 2).rising(1000)], [1001, 1003]);
 });

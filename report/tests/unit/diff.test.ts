@@ -31,7 +31,7 @@ test("each path is there once, with the costs of both sides", () => {
     [D, 0, 0, 7, 1, AFTER],
     [B, C, 0, 1, 1, AFTER],
   ]);
-  assert.equal(greatestChange(first.own, second.own, [1, 1]), 45);
+  assert.equal(greatestChange(first.self, second.self, [1, 1]), 45);
 });
 
 test("shares are of each side's total, and nothing of nothing", () => {
@@ -56,9 +56,9 @@ test("random trees: both sides keep their costs by function", () => {
   }
 });
 
-function ownByFunction({ item, own }: { item: Uint32Array; own: Float64Array }): number[] {
+function ownByFunction({ item, self }: { item: Uint32Array; self: Float64Array }): number[] {
   const sums = new Array<number>(7).fill(0);
-  for (let node = 1; node < item.length; node++) sums[item[node]!]! += own[node]!;
+  for (let node = 1; node < item.length; node++) sums[item[node]!]! += self[node]!;
   return sums;
 }
 
@@ -77,25 +77,25 @@ test("functions of both recordings, in the terms of statistics", async () => {
   const { totals, functionsColumns: of } = await (await methods()).diffTable(selectionOf());
   assert.deepEqual(totals, [800, 400]);
   assert.deepEqual([...of.function], [0, 1, 2, 3]);
-  assert.deepEqual([...of.beforeOwn], [100, 400, 300, 0]);
-  assert.deepEqual([...of.afterOwn], [110, 250, 0, 40]);
+  assert.deepEqual([...of.beforeSelf], [100, 400, 300, 0]);
+  assert.deepEqual([...of.afterSelf], [110, 250, 0, 40]);
   assert.deepEqual([...of.beforeTotal], [800, 400, 300, 0]);
   assert.deepEqual([...of.afterTotal], [400, 250, 0, 40], "recursion counts once");
   assert.deepEqual([...of.afterCalls], [1, 5, 0, 2]);
   assert.deepEqual([...of.sides], [BOTH, BOTH, BEFORE, AFTER]);
 });
 
-test("boxes are as wide as on one side, and tell both", async () => {
+test("boxes have the width of one side and the costs of both", async () => {
   const request = { path: [], span: [0, 1] as [number, number], pixels: 400 };
   const all = await methods();
   const boxes = async (width: "before" | "after", shares: boolean) => {
     const layout = await all.diffFlame(selectionOf(), { width, shares }, request);
     const { x0, x1, function: functions } = layout.boxesColumns;
-    const { beforeOwn, afterOwn, sides } = layout.sidesColumns;
+    const { beforeSelf, afterSelf, sides } = layout.sidesColumns;
     const lines = Array.from(x0, (_, box) =>
-      [functions[box], x1[box]! - x0[box]!, beforeOwn[box], afterOwn[box], sides[box]].join(" "),
+      [functions[box], x1[box]! - x0[box]!, beforeSelf[box], afterSelf[box], sides[box]].join(" "),
     );
-    return { lines: lines.slice(1), greatest: layout.greatestOwn, total: layout.total };
+    return { lines: lines.slice(1), greatest: layout.greatestSelf, total: layout.total };
   };
   assert.deepEqual(await boxes("after", false), {
     lines: ["0 400 100 110 3", "1 250 400 200 3", "3 40 0 40 2", "1 50 0 50 2"],

@@ -126,9 +126,9 @@ test("random trees: rows are sorted, boxes inside of their callers, and none is 
   }
 });
 
-/** What a box has that no box under it has is its own cost. */
+/** What a box has that no box under it has is its self cost. */
 function assertFilled(
-  { boxesColumns: { x0, x1, own, above, function: functions }, window }: Layout,
+  { boxesColumns: { x0, x1, self, above, function: functions }, window }: Layout,
   pixel: number,
 ): void {
   const inside = new Float64Array(x0.length);
@@ -136,7 +136,7 @@ function assertFilled(
   for (let box = 0; box < x0.length; box++) {
     const isInSight = x0[box]! >= window[0] && x1[box]! <= window[1];
     if (!isInSight || functions[box] === MANY) continue;
-    const missing = x1[box]! - x0[box]! - inside[box]! - own[box]!;
+    const missing = x1[box]! - x0[box]! - inside[box]! - self[box]!;
     assert.ok(missing <= pixel + 1e-6, `box ${box} lacks ${missing}`);
   }
 }

@@ -10,12 +10,12 @@ import { randomTree } from "./sample-random";
 
 const [A, B, C, D] = [1, 2, 3, 4] as const;
 
-/** `item start weight own calls`, indented; with ` xN` for folded recursion. */
+/** `item start weight self calls`, indented; with ` xN` for folded recursion. */
 function text(tree: FlameTree): string[] {
   const lines: string[] = [];
   const write = (node: number, depth: number) => {
     const times = tree.times[node]! > 1 ? ` x${tree.times[node]}` : "";
-    const numbers = [tree.item[node], tree.start[node], tree.weight[node], tree.own[node], tree.calls[node]];
+    const numbers = [tree.item[node], tree.start[node], tree.weight[node], tree.self[node], tree.calls[node]];
     lines.push(`${" ".repeat(depth)}${numbers.join(" ")}${times}`);
     const [from, to] = tree.children(node);
     for (let child = from; child < to; child++) write(child, depth + 1);
@@ -57,7 +57,7 @@ test("direct recursion is folded to one box, with what any of its calls called",
   ]);
 });
 
-test("from below: functions by own cost, and their callers", () => {
+test("from below: functions by self cost, and their callers", () => {
   const tree = plainTree([A, 1, 1, [B, 2, 10, [C, 3, 30]], [C, 4, 60]]);
   assert.deepEqual(text(flame(tree, { mode: "callers" })), [
     "0 0 101 0 0",
@@ -100,13 +100,13 @@ test("random trees: no cost is lost, whichever way they are turned", () => {
   console.log(`SEED=${seed}`);
   for (let round = 0; round < 30; round++) {
     const tree = randomTree(seed + round, { nodes: 300, functions: 7 });
-    const own = statisticsOf(tree, 8).functions.own;
+    const self = statisticsOf(tree, 8).functions.self;
     for (const fold of [false, true]) {
       for (const mode of ["heavy", "met", "callers"] as const) {
         const all = flame(tree, { mode, fold });
         text(all);
         assert.equal(all.weight[0], tree.total[0]);
-        assert.equal(sumOfOwn(all), tree.total[0], `${mode} ${fold}`);
+        assert.equal(sumOfSelf(all), tree.total[0], `${mode} ${fold}`);
         for (let node = 1; node < all.parent.length; node++) {
           const above = all.parent[node]!;
           assert.ok(all.start[node]! >= all.start[above]!);
@@ -115,11 +115,11 @@ test("random trees: no cost is lost, whichever way they are turned", () => {
       }
       const callers = flame(tree, { mode: "callers", fold });
       const [from, to] = callers.children(0);
-      for (let node = from; node < to; node++) assert.equal(callers.total[node], own[callers.item[node]!]);
+      for (let node = from; node < to; node++) assert.equal(callers.total[node], self[callers.item[node]!]);
     }
   }
 });
 
-function sumOfOwn(tree: FlameTree): number {
-  return tree.own.reduce((sum, cost) => sum + cost, 0);
+function sumOfSelf(tree: FlameTree): number {
+  return tree.self.reduce((sum, cost) => sum + cost, 0);
 }

@@ -8,7 +8,7 @@ import { arrival, arrowHead, arrowPath, loopPath } from "../../src/page/views/gr
 import { neighbour, stepOf } from "../../src/page/views/graph/walk";
 
 function box(of: number, x: number, y: number): GraphBox {
-  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", lines: [] };
+  return { of, calls: 1, self: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", lines: [] };
 }
 
 function arrow(from: number, to: number, total: number): GraphArrow {

@@ -6,13 +6,13 @@ import { pathsThrough } from "../../src/engine/graph/paths";
 import { statisticsOf } from "../../src/engine/statistics";
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
 
-/** A tree of rows: a path of functions, calls, own cost. */
+/** A tree of rows: a path of functions, calls, self cost. */
 function treeOf(rows: [number[], number, number][]): CallTree {
   const builder = new TreeBuilder(false);
-  for (const [path, calls, own] of rows) {
+  for (const [path, calls, self] of rows) {
     let node = 0;
     for (const of of path) node = builder.child(node, of);
-    builder.add(node, calls, own);
+    builder.add(node, calls, self);
   }
   return builder.finish();
 }
@@ -36,11 +36,11 @@ function cut(tree: CallTree, options: { least?: number; most?: number; keep?: nu
 test("boxes and arrows have the costs of Statistics", () => {
   const { functions, edges, functionsLeftOut, edgesLeftOut } = cut(TREE);
   assert.deepEqual(functions, [
-    { of: MAIN, calls: 1, own: 10, total: 100 },
-    { of: FIB, calls: 11, own: 65, total: 65 },
-    { of: READ, calls: 1, own: 5, total: 20 },
-    { of: WRITE, calls: 1, own: 19, total: 20 },
-    { of: LITTLE, calls: 3, own: 1, total: 1 },
+    { of: MAIN, calls: 1, self: 10, total: 100 },
+    { of: FIB, calls: 11, self: 65, total: 65 },
+    { of: READ, calls: 1, self: 5, total: 20 },
+    { of: WRITE, calls: 1, self: 19, total: 20 },
+    { of: LITTLE, calls: 3, self: 1, total: 1 },
   ]);
   assert.deepEqual(edges, [
     { from: 0, to: 1, calls: 2, total: 50 },
@@ -92,9 +92,9 @@ test("paths through a function have its cost, and none of what is beside it", ()
   const through = pathsThrough(TREE, FIB);
   const { functions } = cut(through);
   assert.deepEqual(functions, [
-    { of: MAIN, calls: 1, own: 0, total: 65 },
-    { of: FIB, calls: 11, own: 65, total: 65 },
-    { of: READ, calls: 1, own: 0, total: 15 },
+    { of: MAIN, calls: 1, self: 0, total: 65 },
+    { of: FIB, calls: 11, self: 65, total: 65 },
+    { of: READ, calls: 1, self: 0, total: 15 },
   ]);
   assert.equal(pathsThrough(TREE, 77).length, 1);
 });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hotLines } from "../../src/page/views/source/hot";
 
-function columns(costs: [line: number, own: number, total: number][]) {
+function columns(costs: [line: number, self: number, total: number][]) {
   return {
     line: Uint32Array.from(costs, ([line]) => line),
-    own: Float64Array.from(costs, ([, own]) => own),
+    self: Float64Array.from(costs, ([, self]) => self),
     total: Float64Array.from(costs, ([, , total]) => total),
     isWhole: new Uint8Array(costs.length),
   };

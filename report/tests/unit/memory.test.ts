@@ -89,10 +89,10 @@ async function methods(parts: Partial<DeviceMemory> = {}) {
 
 test("a moment has what was there then", () => {
   const tree = moments().at(1);
-  assert.deepEqual([...tree.own], [0, 0, 100, 30, 0]);
+  assert.deepEqual([...tree.self], [0, 0, 100, 30, 0]);
   assert.deepEqual([...tree.calls], [0, 0, 1, 1, 0]);
   assert.equal(tree.total[0], 130);
-  assert.deepEqual([...moments().at(3).own], [0, 0, 0, 30, 9]);
+  assert.deepEqual([...moments().at(3).self], [0, 0, 0, 30, 9]);
 });
 
 test("totals of moments are those of their trees", () => {
@@ -104,9 +104,9 @@ test("totals of moments are those of their trees", () => {
 
 test("growth is the difference of two moments, path by path", () => {
   const [from, to, growth] = [moments().at(1), moments().at(3), moments().growth(1, 3)];
-  assert.deepEqual([...growth.own], [...to.own.map((bytes, node) => bytes - from.own[node]!)]);
+  assert.deepEqual([...growth.self], [...to.self.map((bytes, node) => bytes - from.self[node]!)]);
   assert.deepEqual([...growth.calls], [0, 0, -1, 0, 1]);
-  assert.deepEqual([...moments().growth(2, 2).own], [0, 0, 0, 0, 0]);
+  assert.deepEqual([...moments().growth(2, 2).self], [0, 0, 0, 0, 0]);
 });
 
 test("the moment of the peak is the tree of the peak, whatever is shown", async () => {
@@ -126,7 +126,7 @@ test("filters move what is not seen to the nearest caller that is", async () => 
   const { rows, total, blocks } = await memoryRows(question, null, "bytes");
   assert.deepEqual([total, blocks], [147, 6]);
   assert.deepEqual(
-    rows.map(({ item, depth, total, own, blocks }) => [item, depth, total, own, blocks]),
+    rows.map(({ item, depth, total, self, blocks }) => [item, depth, total, self, blocks]),
     [
       [0, 0, 147, 7, 6],
       [1, 1, 140, 140, 3],
@@ -151,13 +151,13 @@ test("by function and by line it is what each took itself", async () => {
   const { flatColumns, total } = await memoryFlat(question, "functions");
   assert.equal(total, 147);
   assert.deepEqual([...flatColumns.item], [1, 0]);
-  assert.deepEqual([...flatColumns.own], [140, 7]);
+  assert.deepEqual([...flatColumns.self], [140, 7]);
   assert.deepEqual([...flatColumns.total], [140, 147]);
   assert.deepEqual([...flatColumns.blocks], [3, 3]);
   const lines = (await memoryFlat(question, "lines")).flatColumns;
   const { function: of, line } = report.names.frames;
   assert.deepEqual(
-    Array.from(lines.item, (frame, row) => [of[frame], line[frame], lines.own[row]]),
+    Array.from(lines.item, (frame, row) => [of[frame], line[frame], lines.self[row]]),
     [
       [1, 5, 140],
       [0, 2, 7],
@@ -165,7 +165,7 @@ test("by function and by line it is what each took itself", async () => {
   );
 });
 
-test("the curve tells what is known, and nothing if there is no history", async () => {
+test("the curve has the known figures, and nothing without a history", async () => {
   const { memoryCurve } = await methods();
   const curve = (await memoryCurve(-1))!;
   // The last point is that of the moment which the curve does not have.
@@ -180,7 +180,7 @@ test("the curve tells what is known, and nothing if there is no history", async 
   await assert.rejects(without.memoryRows(question, [], "bytes"), /no moments/);
 });
 
-test("the way to what took most is open at first, and only what is asked for later", () => {
+test("the path to the largest allocation is open at first, and later only requested paths", () => {
   const tree = new MemoryTree(plainTree([1, 0, 0, [2, 1, 60, [3, 1, 5]], [4, 1, 10, [5, 1, 1]]], [6, 9, 20]));
   const first = tree.rows(null, "bytes");
   assert.deepEqual(

@@ -19,7 +19,7 @@ const open = async () => {
     functions: FUNCTIONS,
     trees: [
       {
-        own: 1,
+        self: 1,
         nodes: [["main", 1, 1, 2, ["eval", 0, 1, 4, ["loads", 1, 1, 8, ["scan", 0, 1, 16]]], ["phase", 0, 1, 32]]],
       },
     ],
@@ -36,11 +36,11 @@ test("costs are divided by whose code it is, whatever is shown", async () => {
   }
 });
 
-test("the functions that cost most come first, and no more than asked for", async () => {
+test("the most expensive functions come first, and no more than requested", async () => {
   const methods = await open();
-  const { byOwn, byTotal, functions } = await methods.overview(selectionOf("time", { internals: true }), 3);
+  const { bySelf, byTotal, functions } = await methods.overview(selectionOf("time", { internals: true }), 3);
   assert.deepEqual(
-    byOwn.map((top) => [FUNCTIONS[top.function]!.name, top.own]),
+    bySelf.map((top) => [FUNCTIONS[top.function]!.name, top.self]),
     [
       ["phase", 32],
       ["scan", 16],

@@ -24,15 +24,15 @@ export interface FunctionSample {
   module?: string;
 }
 
-/** `[function, line, calls, own, children]`; the line is 0 where it is not known. */
-export type NodeSample = [of: string, line: number, calls: number, own: number, ...below: NodeSample[]];
+/** `[function, line, calls, self, children]`; the line is 0 where it is not known. */
+export type NodeSample = [of: string, line: number, calls: number, self: number, ...below: NodeSample[]];
 
 export interface TreeSample {
   measure?: MeasureName;
   thread?: number;
   side?: "after" | "before";
   /** What no frame has. */
-  own?: number;
+  self?: number;
   nodes: NodeSample[];
 }
 
@@ -101,14 +101,14 @@ export async function reportOf({ functions, trees, sources = {}, runs, calls = [
   const frames: [number, number][] = [];
   const infos = trees.map((tree) => {
     const flat = flattened(tree, functions, frames);
-    const block = page.columns(flat.back, flat.frame, flat.calls, flat.own.map(zigzag));
+    const block = page.columns(flat.back, flat.frame, flat.calls, flat.self.map(zigzag));
     return {
       measure: tree.measure ?? "time",
       device: -1,
       thread: tree.thread ?? 0,
       side: tree.side ?? "after",
       nodes: flat.back.length,
-      total: flat.own.reduce((sum, own) => sum + own, 0),
+      total: flat.self.reduce((sum, self) => sum + self, 0),
       folded: 0,
       block,
     };
@@ -152,15 +152,15 @@ function frameIn(frames: [number, number][], of: number, line: number): number {
 
 /** A tree as columns, callers first; frames are numbered as they come. */
 function flattened(tree: TreeSample, functions: FunctionSample[], frames: [number, number][]) {
-  const flat = { back: [0], frame: [0], calls: [0], own: [tree.own ?? 0] };
-  const add = (parent: number, [name, line, calls, own, ...below]: NodeSample) => {
+  const flat = { back: [0], frame: [0], calls: [0], self: [tree.self ?? 0] };
+  const add = (parent: number, [name, line, calls, self, ...below]: NodeSample) => {
     const of = functions.findIndex((sample) => sample.name === name);
     if (of < 0) throw new Error(`there is no function ${name}`);
     const node = flat.back.push(0) - 1;
     flat.back[node] = node - parent;
     flat.frame.push(frameIn(frames, of, line));
     flat.calls.push(calls);
-    flat.own.push(own);
+    flat.self.push(self);
     for (const child of below) add(node, child);
   };
   for (const node of tree.nodes) add(0, node);
@@ -171,7 +171,7 @@ export function selectionOf(measure: MeasureName = "time", filter: Partial<Filte
   return { measure, device: -1, threads: null, range: null, filter: { ...SHOW_DEFAULT, ...filter } };
 }
 
-/** A tree of functions as text: a line for each node, indented, with calls, own and total. */
+/** A tree of functions as text: a line for each node, indented, with calls, self and total. */
 export function treeText(tree: CallTree, names: Names): string[] {
   const lines: string[] = [];
   const depth = new Uint32Array(tree.length);
@@ -182,7 +182,7 @@ export function treeText(tree: CallTree, names: Names): string[] {
     const of = tree.lines ? names.frames.function[item]! : item;
     const line = tree.lines ? `:${names.frames.line[item]}` : "";
     const name = node === 0 ? "root" : `${names.strings[names.functions.name[of]!]}${line}`;
-    lines.push(`${"  ".repeat(depth[node]!)}${name} ${tree.calls[node]} ${tree.own[node]} ${tree.total[node]}`);
+    lines.push(`${"  ".repeat(depth[node]!)}${name} ${tree.calls[node]} ${tree.self[node]} ${tree.total[node]}`);
     for (const child of children[node]!) {
       depth[child] = depth[node]! + 1;
       write(child);
@@ -192,16 +192,16 @@ export function treeText(tree: CallTree, names: Names): string[] {
   return lines;
 }
 
-/** A tree without a report, whose items are plain numbers: `[item, calls, own, children]`. */
-export type Plain = [item: number, calls: number, own: number, ...below: Plain[]];
+/** A tree without a report, whose items are plain numbers: `[item, calls, self, children]`. */
+export type Plain = [item: number, calls: number, self: number, ...below: Plain[]];
 
 export function plainTree(...nodes: Plain[]): CallTree {
-  const columns = { parent: [0], item: [0], calls: [0], own: [0] };
-  const add = (parent: number, [item, calls, own, ...below]: Plain) => {
+  const columns = { parent: [0], item: [0], calls: [0], self: [0] };
+  const add = (parent: number, [item, calls, self, ...below]: Plain) => {
     const node = columns.parent.push(parent) - 1;
     columns.item.push(item);
     columns.calls.push(calls);
-    columns.own.push(own);
+    columns.self.push(self);
     for (const child of below) add(node, child);
   };
   for (const node of nodes) add(0, node);
@@ -209,7 +209,7 @@ export function plainTree(...nodes: Plain[]): CallTree {
     parent: Uint32Array.from(columns.parent),
     item: Uint32Array.from(columns.item),
     calls: Float64Array.from(columns.calls),
-    own: Float64Array.from(columns.own),
+    self: Float64Array.from(columns.self),
     lines: false,
   });
 }

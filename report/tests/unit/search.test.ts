@@ -51,11 +51,11 @@ test("what was found is counted, and its cost", async () => {
   const { functions, foundColumns } = methods.found("parse");
   assert.equal(functions, 2);
   assert.deepEqual([...foundColumns.found], [1, 1, 0, 0]);
-  assert.deepEqual(await methods.foundCost(selectionOf(), "decoder"), { all: 111, own: 100, total: 100 });
+  assert.deepEqual(await methods.foundCost(selectionOf(), "decoder"), { all: 111, self: 100, total: 100 });
 });
 
 test("what is inside of two found functions counts once", () => {
   const tree = plainTree([0, 1, 1, [1, 1, 10, [0, 1, 100, [1, 1, 1000]]]], [2, 1, 10_000, [1, 1, 100_000]]);
-  assert.deepEqual(costOf(tree, Uint8Array.of(0, 1, 0)), { all: 111_111, own: 101_010, total: 101_110 });
-  assert.deepEqual(costOf(tree, Uint8Array.of(0, 0, 0)), { all: 111_111, own: 0, total: 0 });
+  assert.deepEqual(costOf(tree, Uint8Array.of(0, 1, 0)), { all: 111_111, self: 101_010, total: 101_110 });
+  assert.deepEqual(costOf(tree, Uint8Array.of(0, 0, 0)), { all: 111_111, self: 0, total: 0 });
 });

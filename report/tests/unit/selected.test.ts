@@ -38,7 +38,7 @@ test("with internals everything is seen, and totals are sums", async () => {
   ]);
 });
 
-test("what a hidden frame cost is its nearest seen caller's; its calls are nobody's", async () => {
+test("the cost of a hidden frame counts for its nearest visible caller, its calls for none", async () => {
   const tree = nodes(["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 3, 11]]]);
   assert.deepEqual(await shown(tree, filtered({})), ["root 0 0 23", "  main 1 12 23", "    step 3 11 11"]);
 });
@@ -53,14 +53,14 @@ test("allocations are the calls of bytes", async () => {
   assert.deepEqual(await shown(tree, filtered({}, "allocations")), ["root 0 0 4", "  main 4 4 4"]);
 });
 
-test("what nobody seen called is the root's own", async () => {
+test("cost without a visible caller is the root's self cost", async () => {
   assert.deepEqual(await shown(nodes(["eval", 0, 1, 7, ["main", 1, 1, 2]]), filtered({})), [
     "root 0 7 9",
     "  main 1 2 2",
   ]);
 });
 
-test("of a library only what somebody else called is seen, also through the interpreter", async () => {
+test("of a library only functions that other code called are visible, also through the interpreter", async () => {
   const inside: NodeSample = ["loads", 4, 1, 1, ["eval", 0, 1, 10, ["decode", 31, 1, 100, ["scan", 0, 1, 1000]]]];
   assert.deepEqual(await shown(nodes(["main", 2, 1, 0, inside]), filtered({})), [
     "root 0 0 1111",
@@ -97,7 +97,7 @@ test("kinds, libraries and words hide functions by themselves", async () => {
   assert.deepEqual(await shown(tree, filtered({ only: "JSON loa" })), ["root 0 111 1111", "  loads 1 1000 1000"]);
 });
 
-test("lines of a function are one, unless they are told apart", async () => {
+test("lines of a function are merged, unless they are distinguished", async () => {
   const tree = nodes(["main", 2, 1, 1, ["step", 10, 1, 10]], ["main", 3, 1, 100, ["step", 10, 1, 1000]]);
   assert.deepEqual(await shown(tree, filtered({})), ["root 0 0 1111", "  main 2 101 1111", "    step 2 1010 1010"]);
   assert.deepEqual(await shown(tree, filtered({}), true), [
@@ -111,7 +111,7 @@ test("lines of a function are one, unless they are told apart", async () => {
 
 test("threads are one, or chosen; the other side has none that can be", async () => {
   const trees: TreeSample[] = [
-    { thread: 0, own: 2, nodes: [["main", 1, 1, 1]] },
+    { thread: 0, self: 2, nodes: [["main", 1, 1, 1]] },
     { thread: 1, nodes: [["main", 1, 1, 10]] },
     { thread: 0, side: "before", nodes: [["main", 1, 1, 100]] },
     { thread: 0, measure: "samples", nodes: [["main", 1, 1, 1000]] },
@@ -123,7 +123,7 @@ test("threads are one, or chosen; the other side has none that can be", async ()
   assert.deepEqual(treeText(before, report.names), ["root 0 0 100", "  main 1 100 100"]);
 });
 
-test("own costs can be negative", async () => {
+test("self costs can be negative", async () => {
   assert.deepEqual(await shown(nodes(["main", 1, 1, -5, ["step", 9, 1, 3]]), filtered({})), [
     "root 0 0 -2",
     "  main 1 -5 -2",

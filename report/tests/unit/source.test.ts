@@ -24,7 +24,7 @@ const open = async (trees: TreeSample[], calls: CallSample[][] = []) => {
   return { report, file, methods: sourceMethods({ report, trees: new SelectedTrees(report) }) };
 };
 
-test("a line has the own costs of all nodes there, and totals that count recursion once", async () => {
+test("a line has the self costs of all nodes there, and totals that count recursion once", async () => {
   const { file, methods } = await open([
     {
       nodes: [["main", 2, 1, 1, ["fib", 21, 1, 10, ["fib", 21, 1, 100, ["fib", 22, 1, 1000]]], ["fib", 22, 1, 10_000]]],
@@ -33,7 +33,7 @@ test("a line has the own costs of all nodes there, and totals that count recursi
   const { linesColumns: lines, all } = await methods.source(selectionOf(), file(APP));
   assert.equal(all, 11_111);
   assert.deepEqual([...lines.line], [2, 21, 22]);
-  assert.deepEqual([...lines.own], [1, 110, 11_000]);
+  assert.deepEqual([...lines.self], [1, 110, 11_000]);
   assert.deepEqual([...lines.total], [11_111, 1110, 11_000]);
   assert.deepEqual([...lines.isWhole], [0, 0, 0]);
 });
@@ -49,7 +49,7 @@ test("what has no line stands at the function's first one, and says so", async (
   ]);
   const { linesColumns: lines } = await methods.source(selectionOf(), file(APP));
   assert.deepEqual([...lines.line], [1, 20, 25]);
-  assert.deepEqual([...lines.own], [1, 10, 100]);
+  assert.deepEqual([...lines.self], [1, 10, 100]);
   assert.deepEqual([...lines.isWhole], [1, 1, 0]);
 });
 
@@ -68,22 +68,22 @@ test("where only first lines are known, all costs are of whole functions", async
 test("two functions in one line are one line", async () => {
   const { file, methods } = await open([{ nodes: [["main", 20, 1, 1, ["fib", 20, 1, 10]]] }]);
   const { linesColumns: lines, functions } = await methods.source(selectionOf(), file(APP));
-  assert.deepEqual([[...lines.line], [...lines.own], [...lines.total]], [[20], [11], [11]]);
+  assert.deepEqual([[...lines.line], [...lines.self], [...lines.total]], [[20], [11], [11]]);
   assert.deepEqual(functions, [
-    { function: 0, line: 1, own: 1, total: 11 },
-    { function: 1, line: 20, own: 10, total: 10 },
+    { function: 0, line: 1, self: 1, total: 11 },
+    { function: 1, line: 20, self: 10, total: 10 },
   ]);
 });
 
-test("files are told by cost, with and without a text", async () => {
+test("files are ordered by cost, with and without a text", async () => {
   const { file, methods } = await open([
     { nodes: [["main", 2, 1, 1, ["loads", 4, 1, 10, ["main", 3, 1, 100]], ["scan", 0, 1, 1000]]] },
   ]);
   assert.deepEqual(await methods.sourceFiles(selectionOf()), {
     all: 1111,
     files: [
-      { file: file(APP), own: 101, total: 1111, hasText: true },
-      { file: file(LIB), own: 10, total: 110, hasText: false },
+      { file: file(APP), self: 101, total: 1111, hasText: true },
+      { file: file(LIB), self: 10, total: 110, hasText: false },
     ],
   });
   assert.equal((await methods.source(selectionOf(), file(APP))).text, "def main():\r\n  ü\n");
@@ -96,7 +96,7 @@ test("a file that cost nothing has its text and no lines", async () => {
   assert.equal(linesColumns.line.length, 0);
   assert.ok(text);
   assert.deepEqual((await methods.sourceFiles(selectionOf())).files, [
-    { file: file(APP), own: 0, total: 0, hasText: true },
+    { file: file(APP), self: 0, total: 0, hasText: true },
   ]);
 });
 
@@ -114,12 +114,12 @@ const TRACED: TreeSample[] = [
   { thread: 1, nodes: [["main", 1, 1, 0, ["fib", 20, 2, 10]]] },
 ];
 
-test("where calls have lines, a line took what its calls took, and own costs stay with the function", async () => {
+test("where calls have lines, a line took what its calls took, and self costs stay with the function", async () => {
   const { file, methods } = await open(TRACED, CALLS);
   const source = await methods.source(selectionOf(), file(APP));
   assert.equal(source.totals, "calls");
   assert.deepEqual([...source.linesColumns.line], [1, 2, 20, 21]);
-  assert.deepEqual([...source.linesColumns.own], [5, 0, 100, 0]);
+  assert.deepEqual([...source.linesColumns.self], [5, 0, 100, 0]);
   assert.deepEqual([...source.linesColumns.total], [0, 99, 0, 45]);
   assert.deepEqual([...source.linesColumns.isWhole], [1, 0, 1, 0]);
   assert.deepEqual(source.calls, [
@@ -157,7 +157,7 @@ test("calls of the selected threads count, and functions that are not seen are n
   );
 });
 
-test("a line tells of the costliest functions, and how many there are more", async () => {
+test("a line lists the most expensive functions, and the number of the others", async () => {
   const functions = Array.from({ length: 12 }, (_, of) => ({ name: `f${of}`, file: APP, line: 10 + of }));
   const report = await reportOf({
     functions,
@@ -188,7 +188,7 @@ test("calls have no lines where something else than time is counted, or a part o
 test("hot lines are those that cost most, themselves or by what they call", () => {
   const columns = {
     line: Uint32Array.of(1, 2, 20, 21),
-    own: Float64Array.of(5, 0, 100, 0),
+    self: Float64Array.of(5, 0, 100, 0),
     total: Float64Array.of(0, 99, 0, 45),
     isWhole: Uint8Array.of(1, 0, 1, 0),
   };

@@ -9,9 +9,9 @@ import { plainTree, reportOf, selectionOf } from "./sample";
 
 const [A, B, C] = [0, 1, 2] as const;
 
-/** calls, primitive calls, own, total */
+/** calls, primitive calls, self, total */
 function row(columns: StatisticsColumns, at: number): number[] {
-  return [columns.calls[at]!, columns.primitiveCalls[at]!, columns.own[at]!, columns.total[at]!];
+  return [columns.calls[at]!, columns.primitiveCalls[at]!, columns.self[at]!, columns.total[at]!];
 }
 
 function edge({ edges }: Statistics, caller: number, callee: number): number[] | undefined {
@@ -47,7 +47,7 @@ test("recursion through another function keeps each pair's own count", () => {
   assert.deepEqual(edge(all, B, A), [1, 1, 100, 1100, 1100]);
 });
 
-test("calls that nobody made are outermost, and with callers they add up", () => {
+test("calls without a caller are outermost, and the sums over callers are consistent", () => {
   const all = statisticsOf(plainTree([A, 1, 1, [B, 2, 10]], [B, 4, 100, [B, 8, 1000]]), 2);
   assert.deepEqual(row(all.outermost, B), [4, 4, 100, 1100]);
   assert.deepEqual(edge(all, A, B), [2, 2, 10, 10, 10]);
@@ -75,10 +75,10 @@ test("sums hold for random trees", () => {
       const into = [...edges.callee.keys()].filter((at) => edges.callee[at] === of);
       const out = [...edges.caller.keys()].filter((at) => edges.caller[at] === of);
       const sum = (rows: number[], column: Float64Array) => rows.reduce((all, at) => all + column[at]!, 0);
-      const told = `function ${of}, round ${round}, seed ${seed}`;
-      assert.equal(functions.calls[of], sum(into, edges.calls) + outermost.calls[of]!, told);
-      assert.equal(functions.own[of], sum(into, edges.own) + outermost.own[of]!, told);
-      assert.equal(functions.totalOfAll[of], functions.own[of]! + sum(out, edges.totalOfAll), told);
+      const where = `function ${of}, round ${round}, seed ${seed}`;
+      assert.equal(functions.calls[of], sum(into, edges.calls) + outermost.calls[of]!, where);
+      assert.equal(functions.self[of], sum(into, edges.self) + outermost.self[of]!, where);
+      assert.equal(functions.totalOfAll[of], functions.self[of]! + sum(out, edges.totalOfAll), where);
     }
   }
 });
@@ -91,7 +91,7 @@ test("statistics of a tree are made once", () => {
 test("the table has each function of the tree, and its neighbours", async () => {
   const report = await reportOf({
     functions: [{ name: "unused" }, { name: "main" }, { name: "step" }, { name: "fib" }],
-    trees: [{ own: 3, nodes: [["main", 2, 1, 5, ["fib", 1, 1, 7, ["fib", 1, 2, 11]], ["step", 9, 4, 0]]] }],
+    trees: [{ self: 3, nodes: [["main", 2, 1, 5, ["fib", 1, 1, 7, ["fib", 1, 2, 11]], ["step", 9, 4, 0]]] }],
   });
   const methods = tableMethods({ report, trees: new SelectedTrees(report) });
   const table = await methods.table(selectionOf());
@@ -99,12 +99,12 @@ test("the table has each function of the tree, and its neighbours", async () => 
   assert.deepEqual([table.total, table.withoutFrame], [26, 3]);
   assert.deepEqual(row(table.functionsColumns, 2), [3, 1, 18, 18]);
   const fib = await methods.neighbours(selectionOf(), 3);
-  assert.deepEqual(fib.of, { calls: 3, primitiveCalls: 1, own: 18, total: 18 });
+  assert.deepEqual(fib.of, { calls: 3, primitiveCalls: 1, self: 18, total: 18 });
   assert.deepEqual([...fib.callersColumns.function], [1, 3]);
   assert.deepEqual(row(fib.callersColumns, 0), [1, 1, 7, 18]);
   assert.deepEqual(row(fib.callersColumns, 1), [2, 2, 11, 11]);
   assert.deepEqual([...fib.calleesColumns.function], [3]);
   assert.equal(fib.outermost.calls, 0);
   const again = await methods.table(selectionOf());
-  assert.notEqual(again.functionsColumns.own.buffer, table.functionsColumns.own.buffer);
+  assert.notEqual(again.functionsColumns.self.buffer, table.functionsColumns.self.buffer);
 });

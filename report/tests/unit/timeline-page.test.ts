@@ -12,7 +12,7 @@ test("steps are those that people count in", () => {
   assert.deepEqual(steps, [1, 2, 10, 50, 1000, 2000, 5e5, 1e9, 2e9, 10e9, 60e9, 300e9, 7200e9]);
 });
 
-test("ticks are in the window, and not more than asked for", () => {
+test("ticks are in the window, and not more than requested", () => {
   for (const [from, to] of [
     [0, 3600e9],
     [123, 4567],
@@ -67,7 +67,7 @@ test("places follow each other without a gap", () => {
   assert.equal(layout.height, top);
 });
 
-test("deep tracks are cut until somebody asks for all of them", () => {
+test("deep tracks are cut until all rows are requested", () => {
   const head = headOf([3, 40]);
   const [small, deep] = tracksOf(head, null);
   assert.deepEqual([small!.rows, small!.more], [3, null]);

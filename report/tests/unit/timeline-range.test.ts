@@ -10,15 +10,15 @@ import type { Head } from "../../src/shared/format";
 import { selectionOf } from "./sample";
 import { randomOf, randomSpans, type SpanSample, timelineOf } from "./timeline-sample";
 
-/** Calls, total and own time by path. */
-type Costs = Record<string, [calls: number, total: number, own: number]>;
+/** Calls, total and self time by path. */
+type Costs = Record<string, [calls: number, total: number, self: number]>;
 
 function costsOf(tree: CallTree): Costs {
   const paths = [""];
   const costs: Costs = {};
   for (let node = 1; node < tree.length; node++) {
     paths[node] = `${paths[tree.parent[node]!]}/${tree.item[node]}`;
-    costs[paths[node]!] = [tree.calls[node]!, tree.total[node]!, tree.own[node]!];
+    costs[paths[node]!] = [tree.calls[node]!, tree.total[node]!, tree.self[node]!];
   }
   return costs;
 }
@@ -89,7 +89,7 @@ test("trees of any range are those of all spans", async () => {
   }
 });
 
-test("only the threads that are asked for are counted", async () => {
+test("only the requested threads are counted", async () => {
   const span = (frame: number): SpanSample[] => [{ frame, begin: 0, extent: 50, depth: 0 }];
   assert.deepEqual(await treesOf([span(1), span(2), span(3)], [0, 10], [0, 2]), [
     { "/1": [1, 10, 10] },
@@ -97,7 +97,7 @@ test("only the threads that are asked for are counted", async () => {
   ]);
 });
 
-test("a range is given up when another is chosen, and not when it is asked for again", async () => {
+test("a range is dropped when another is selected, and not when it is requested again", async () => {
   const { info, tiles } = timelineOf([randomSpans(randomOf(3), 30_000)]);
   const trees = new RangeTrees(info, tiles);
   const first = trees.get([0, 20_000], null);

@@ -41,7 +41,7 @@ test("a tile has its spans, and what is said of them", async () => {
   assert.deepEqual(detailOf(tile, 1), { error: "ValueError: no" });
 });
 
-test("tiles that were not asked for long are dropped", async () => {
+test("the least recently requested tiles are dropped", async () => {
   const spans = randomSpans(randomOf(5), LENGTH);
   const { tiles, info } = timelineOf([spans], 16, 16 * 32 * 4);
   const places = LEVELS.flatMap((_, level) => spanPlaces(info, info.tracks[0]!, level));
@@ -49,7 +49,7 @@ test("tiles that were not asked for long are dropped", async () => {
   const first = await tiles.get(places[0]!);
   for (const place of places) {
     await tiles.get(place);
-    assert.equal(await tiles.get(places[0]!), first, "it was asked for just now");
+    assert.equal(await tiles.get(places[0]!), first, "it was requested last");
     assert.ok(tiles.size <= 16 * 32 * 4);
   }
   for (const place of places.slice(1)) await tiles.get(place);
@@ -114,7 +114,7 @@ test("of a pixel and a depth there is one of what is shorter, but all that faile
   assert.deepEqual([...sightColumns.begin], [0, 29, 40, 41, 59, 89]);
 });
 
-test("only so many depths are told", async () => {
+test("the number of depths is limited", async () => {
   const { tiles, info } = timelineOf([randomSpans(randomOf(2), LENGTH)]);
   const { sightColumns } = await sightOf(tiles, info, info.tracks[0]!, { ...window(0, LENGTH, 1), depthLimit: 2 });
   assert.equal(Math.max(...sightColumns.depth), 1);
@@ -148,7 +148,7 @@ test("the next span of a function is found, and the one before", async () => {
   }
 });
 
-test("a search that nobody wants any more ends", async () => {
+test("an obsolete search ends", async () => {
   const { tiles, info } = timelineOf([randomSpans(randomOf(2), LENGTH)]);
   const searched = { tiles, info, tracks: [0], isWanted: () => false };
   assert.equal(await nextOf(searched, () => true, { time: -1, track: 0, depth: 0 }, 1), null);

@@ -21,7 +21,7 @@ export interface DiffOptions {
 export interface DiffLayout extends Layout {
   totals: [before: number, after: number];
   /** The greatest changes of paths: what has the full colour. */
-  greatestOwn: number;
+  greatestSelf: number;
   greatestTotal: number;
   /** By box. */
   sidesColumns: DiffColumns;
@@ -29,8 +29,8 @@ export interface DiffLayout extends Layout {
 
 /** Costs as they are, never shares. */
 export interface DiffColumns {
-  beforeOwn: Float64Array;
-  afterOwn: Float64Array;
+  beforeSelf: Float64Array;
+  afterSelf: Float64Array;
   beforeTotal: Float64Array;
   afterTotal: Float64Array;
   beforeCalls: Float64Array;
@@ -100,11 +100,11 @@ export function diffLayoutOf(
   return {
     ...layout,
     totals,
-    greatestOwn: greatestChange(before.own, after.own, scales),
+    greatestSelf: greatestChange(before.self, after.self, scales),
     greatestTotal: greatestChange(before.total, after.total, scales),
     sidesColumns: {
-      beforeOwn: pick(before.own),
-      afterOwn: pick(after.own),
+      beforeSelf: pick(before.self),
+      afterSelf: pick(after.self),
       beforeTotal: pick(before.total),
       afterTotal: pick(after.total),
       beforeCalls: pick(before.calls),
@@ -128,8 +128,8 @@ export function diffTableOf(before: CallTree, after: CallTree, functions: number
     totals: [before.total[0]!, after.total[0]!],
     functionsColumns: {
       function: Uint32Array.from(rows),
-      beforeOwn: pick(first.own),
-      afterOwn: pick(second.own),
+      beforeSelf: pick(first.self),
+      afterSelf: pick(second.self),
       beforeTotal: pick(first.total),
       afterTotal: pick(second.total),
       beforeCalls: pick(first.calls),

@@ -34,12 +34,12 @@ function placesIn(builder: TreeBuilder, { parent, item, length }: CallTree): Uin
 /** The costs of a tree on the nodes of another. */
 function spread({ parent, item, length }: CallTree, tree: CallTree, places: Uint32Array): CallTree {
   const calls = new Float64Array(length);
-  const own = new Float64Array(length);
+  const self = new Float64Array(length);
   for (let node = 0; node < tree.length; node++) {
     calls[places[node]!]! += tree.calls[node]!;
-    own[places[node]!]! += tree.own[node]!;
+    self[places[node]!]! += tree.self[node]!;
   }
-  return CallTree.of({ parent, item, calls, own, lines: false });
+  return CallTree.of({ parent, item, calls, self, lines: false });
 }
 
 /** What costs of each side are multiplied by: 1, or what makes shares of the total of them. */

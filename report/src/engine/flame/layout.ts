@@ -7,7 +7,7 @@ export const ALL = 0xffffffff;
 export const MANY = 0xfffffffe;
 
 const MOST_BOXES = 20_000;
-/** How much more is laid out on each side, in parts of what is looked at: so that it is there when somebody moves a little. */
+/** How much more is laid out on each side, as a part of the visible window, so that small moves need no new layout. */
 const MARGIN = 0.5;
 
 export interface LayoutRequest {
@@ -24,7 +24,7 @@ export interface Layout {
   /** The weight of everything, and what it cost. */
   whole: number;
   total: number;
-  /** What of the asked path is there: functions. */
+  /** The functions of the requested path that exist. */
   path: number[];
   /** Where the box at the path's end is, which box it is, and what of it is looked at. */
   extent: [number, number];
@@ -45,7 +45,7 @@ export interface BoxColumns {
   node: Uint32Array;
   /** `ALL`, `MANY`, or which. */
   function: Uint32Array;
-  own: Float64Array;
+  self: Float64Array;
   total: Float64Array;
   /** Of `MANY`: how many boxes it is. */
   calls: Float64Array;
@@ -187,7 +187,7 @@ class Boxes {
       columns.x0[box] = begin;
       columns.x1[box] = isMany ? end[box]! : begin + tree.weight[node]!;
       columns.function[box] = isMany ? MANY : node === 0 ? ALL : tree.item[node]!;
-      columns.own[box] = isMany ? 0 : tree.own[node]!;
+      columns.self[box] = isMany ? 0 : tree.self[node]!;
       columns.total[box] = isMany ? end[box]! - begin : tree.total[node]!;
       columns.calls[box] = isMany ? many[box]! : tree.calls[node]!;
       columns.times[box] = tree.times[node]!;
@@ -203,7 +203,7 @@ function emptyColumns(length: number): BoxColumns {
     depth: new Uint32Array(length),
     node: new Uint32Array(length),
     function: new Uint32Array(length),
-    own: new Float64Array(length),
+    self: new Float64Array(length),
     total: new Float64Array(length),
     calls: new Float64Array(length),
     times: new Uint32Array(length),

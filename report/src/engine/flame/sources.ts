@@ -3,20 +3,20 @@
 import { type CallTree, childrenOf } from "../tree";
 import type { Group, Source } from "./tree";
 
-/** How wide each node is: what it cost, but never below 0, where memory was given back that others had taken. */
-export function weightsOf(parent: Uint32Array, own: Float64Array): Float64Array {
-  const weights = own.map((cost) => Math.max(cost, 0));
+/** The width of each node: its cost, but at least 0, where it freed memory that other nodes had allocated. */
+export function weightsOf(parent: Uint32Array, self: Float64Array): Float64Array {
+  const weights = self.map((cost) => Math.max(cost, 0));
   for (let node = weights.length - 1; node > 0; node--) weights[parent[node]!]! += weights[node]!;
   return weights;
 }
 
 /** A tree as it is. Members are nodes. */
-export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.own)): Source<number> {
+export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.self)): Source<number> {
   const { starts, ids } = childrenOf(tree);
   const group = (node: number): Group<number> => ({
     item: tree.item[node]!,
     weight: weights[node]!,
-    own: tree.own[node]!,
+    self: tree.self[node]!,
     total: tree.total[node]!,
     calls: tree.calls[node]!,
     times: 1,
@@ -34,13 +34,13 @@ export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.ow
 
 /** A tree with each function that calls itself as one box. Members are the nodes in it. */
 export function foldedTopDown(tree: CallTree): Source<number[]> {
-  const { item, own, total, calls } = tree;
-  const weights = weightsOf(tree.parent, own);
+  const { item, self, total, calls } = tree;
+  const weights = weightsOf(tree.parent, self);
   const { starts, ids } = childrenOf(tree);
 
   /** Makes a box of nodes of the same function: these, and what they are under themselves. */
   function group(tops: number[]): Group<number[]> {
-    const made = { item: item[tops[0]!]!, weight: 0, own: 0, total: 0, calls: 0, times: 0, members: [] as number[] };
+    const made = { item: item[tops[0]!]!, weight: 0, self: 0, total: 0, calls: 0, times: 0, members: [] as number[] };
     for (const top of tops) {
       made.weight += weights[top]!;
       made.total += total[top]!;
@@ -49,7 +49,7 @@ export function foldedTopDown(tree: CallTree): Source<number[]> {
       const next: number[] = [];
       for (const node of layer) {
         made.members.push(node);
-        made.own += own[node]!;
+        made.self += self[node]!;
         made.calls += calls[node]!;
         if (node === 0) continue;
         for (let at = starts[node]!; at < starts[node + 1]!; at++) {
@@ -90,10 +90,10 @@ interface Callers {
 
 /**
  * A tree from the functions that cost something by themselves up to their callers. The cost and the calls of a box are those
- * of the function at the root, as far as this way led to it; its own cost is what of that no other function called.
+ * of the function at the root, as far as this way led to it; its self cost is what of that no other function called.
  */
 export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | null> {
-  const { parent, item, own, calls } = tree;
+  const { parent, item, self, calls } = tree;
   const grouping = new Grouping(tree, above);
 
   /** The next caller, 0 if there is none. */
@@ -106,8 +106,8 @@ export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | nu
   return {
     root: () => ({
       item: 0,
-      weight: weightsOf(parent, own)[0]!,
-      own: own[0]!,
+      weight: weightsOf(parent, self)[0]!,
+      self: self[0]!,
       total: tree.total[0]!,
       calls: calls[0]!,
       times: 1,
@@ -125,10 +125,10 @@ export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | nu
 }
 
 /** Nodes that have a cost or calls of their own. */
-function costly({ own, calls, length }: CallTree): Uint32Array {
+function costly({ self, calls, length }: CallTree): Uint32Array {
   const nodes = new Uint32Array(length);
   let count = 0;
-  for (let node = 1; node < length; node++) if (own[node] !== 0 || calls[node] !== 0) nodes[count++] = node;
+  for (let node = 1; node < length; node++) if (self[node] !== 0 || calls[node] !== 0) nodes[count++] = node;
   return nodes.slice(0, count);
 }
 
@@ -173,7 +173,7 @@ class Grouping {
       const item = this.tree.item[caller]!;
       if (this.placeOf[item] === 0) {
         const members = { nodes: callers, callers, from: 0, to: 0 };
-        this.placeOf[item] = groups.push({ item, weight: 0, own: 0, total: 0, calls: 0, times: 1, members });
+        this.placeOf[item] = groups.push({ item, weight: 0, self: 0, total: 0, calls: 0, times: 1, members });
       }
       groups[this.placeOf[item]! - 1]!.members.to++;
     }
@@ -182,12 +182,12 @@ class Grouping {
 
   private add(group: Group<Callers>, node: number, caller: number): void {
     const { members } = group;
-    const cost = this.tree.own[node]!;
+    const cost = this.tree.self[node]!;
     members.nodes[members.to] = node;
     members.callers[members.to++] = caller;
     group.weight += Math.max(cost, 0);
     group.total += cost;
     group.calls += this.tree.calls[node]!;
-    if (this.above(caller) === 0) group.own += cost;
+    if (this.above(caller) === 0) group.self += cost;
   }
 }

@@ -1,12 +1,12 @@
 // Boxes of a flame graph: who is under whom, in which order, and where it begins. A node's children are made when they are
-// first asked for, so that a tree of a million nodes costs what is looked at.
+// first requested, so that the cost of a tree of a million nodes depends on what is visible.
 
-/** What one box stands for. `members` is what its source needs to tell what is under it. */
+/** The content of one box. `members` is what its source needs to find what is under it. */
 export interface Group<Members> {
   item: number;
   /** How wide it is: never below 0, and never less than what is under it. */
   weight: number;
-  own: number;
+  self: number;
   total: number;
   calls: number;
   /** How many calls of a function stand inside of each other in it; 1 but for recursion that is folded. */
@@ -31,7 +31,7 @@ export class FlameTree<Members = unknown> {
   /** Where it begins, in the unit of weights: the root begins at 0. */
   readonly start: number[] = [];
   readonly weight: number[] = [];
-  readonly own: number[] = [];
+  readonly self: number[] = [];
   readonly total: number[] = [];
   readonly calls: number[] = [];
   readonly times: number[] = [];
@@ -87,7 +87,7 @@ export class FlameTree<Members = unknown> {
     this.item.push(group.item);
     this.start.push(start);
     this.weight.push(group.weight);
-    this.own.push(group.own);
+    this.self.push(group.self);
     this.total.push(group.total);
     this.calls.push(group.calls);
     this.times.push(group.times);

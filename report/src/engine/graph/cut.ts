@@ -7,7 +7,7 @@ import type { EdgeColumns, Statistics } from "../statistics";
 export interface GraphFunction {
   of: FunctionIndex;
   calls: number;
-  own: number;
+  self: number;
   total: number;
 }
 
@@ -40,19 +40,19 @@ export interface CutOptions {
 
 /** An edge may cost so much less than a function. */
 const EDGE_PART = 0.2;
-/** So many edges besides the ways to each function: laying out takes longer with each, and nobody follows more. */
+/** So many edges besides the ways to each function: layout takes longer with each, and more are not readable. */
 const MOST_OTHERS = 120;
 
 /** Of the functions that are `there`, those that cost most, and the calls between them. */
 export function cutGraph({ functions, edges }: Statistics, there: Uint32Array, options: CutOptions): CutGraph {
-  const { calls, own, total } = functions;
+  const { calls, self, total } = functions;
   const weight = (of: number) => (of === options.keep ? Number.POSITIVE_INFINITY : Math.abs(total[of]!));
   const enough = [...there].filter((of) => weight(of) > 0 && weight(of) >= options.least);
   const heavy = enough.sort((a, b) => weight(b) - weight(a) || a - b).slice(0, options.most);
   const place = new Map(heavy.map((of, index) => [of, index]));
   const [kept, edgesLeftOut] = cutEdges(edges, place, options.least * EDGE_PART);
   return {
-    functions: heavy.map((of) => ({ of, calls: calls[of]!, own: own[of]!, total: total[of]! })),
+    functions: heavy.map((of) => ({ of, calls: calls[of]!, self: self[of]!, total: total[of]! })),
     edges: kept,
     functionsLeftOut: there.length - heavy.length,
     isFull: heavy.length < enough.length,

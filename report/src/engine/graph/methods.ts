@@ -76,11 +76,11 @@ export function graphMethods({ report, trees }: Context) {
   function drawn(cut: CutGraph, { total, measure, direction }: Drawing): CallGraph {
     const share = (cost: number) => (total === 0 ? 0 : cost / total);
     const words = countedText(measure);
-    const texts = cut.functions.map(({ of, own, total, calls }) => ({
+    const texts = cut.functions.map(({ of, self, total, calls }) => ({
       title: shortened(functionName(names, of)),
       place: shortPlace(of),
       lines: [
-        `${shareText(share(total))} total, ${shareText(share(own))} own`,
+        `${shareText(share(total))} total, ${shareText(share(self))} self`,
         calls === 0 ? "" : `${countText(calls)} ${calls === 1 ? words.slice(0, -1) : words}`,
       ].filter((line) => line !== ""),
     }));

@@ -8,7 +8,7 @@ const ABOVE = 1;
 const INSIDE = 2;
 
 /**
- * The paths of a tree that go through a function: what it calls, and who called it. A caller's own cost is none of it, so its
+ * The paths of a tree that go through a function: what it calls, and who called it. A caller's self cost is not included, so its
  * total is what the function cost on its behalf.
  */
 export function pathsThrough(tree: CallTree, of: FunctionIndex): CallTree {
@@ -33,7 +33,7 @@ export function pathsThrough(tree: CallTree, of: FunctionIndex): CallTree {
     parent: kept.map((node) => place[parent[node]!]!),
     item: kept.map((node) => item[node]!),
     calls: Float64Array.from(kept, (node) => tree.calls[node]!),
-    own: Float64Array.from(kept, (node) => (side[node] === INSIDE ? tree.own[node]! : 0)),
+    self: Float64Array.from(kept, (node) => (side[node] === INSIDE ? tree.self[node]! : 0)),
     lines: tree.lines,
   });
 }

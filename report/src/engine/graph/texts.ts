@@ -15,7 +15,7 @@ export function labelSize(text: string): Size {
   return { width: (text.length + 1) * SMALL_LETTER_WIDTH, height: LABEL_HEIGHT };
 }
 
-/** A text that fits; what is left out is in the middle, as both ends of a name tell most. */
+/** A text that fits; what is left out is in the middle, because both ends of a name are the most informative. */
 export function shortened(text: string): string {
   if (text.length <= MOST_LETTERS) return text;
   const end = Math.floor(MOST_LETTERS * 0.45);

@@ -8,12 +8,12 @@ export interface CurveColumns {
   taken: Float64Array;
   /** NaN where it is not known. */
   inMemory: Float64Array;
-  /** What a host's allocator tells; nothing of other memory. */
+  /** The figures of a host's allocator; null for other memory. */
   host: { pending: Float64Array; reserved: Float64Array } | null;
 }
 
 /** The curve of the process's own memory. */
-export function ownCurve(columns: Columns): CurveColumns {
+export function processCurve(columns: Columns): CurveColumns {
   const [time, taken] = [columns.rising(), columns.plain()];
   const inMemory = columns.plain().map((bytes) => (bytes === 0 ? Number.NaN : bytes - 1));
   return { time, taken, inMemory, host: null };
@@ -26,7 +26,7 @@ export function hostCurve(columns: Columns): CurveColumns {
   return { time, taken, inMemory: new Float64Array(time.length).fill(Number.NaN), host };
 }
 
-/** A curve that goes through moments too; where both tell a time, the curve is kept. */
+/** A curve that goes through moments too; where both have the same time, the curve's point is kept. */
 export function withMoments(curve: CurveColumns, times: number[], bytes: Float64Array): CurveColumns {
   const known = new Set(curve.time);
   const points: [number, number, number][] = [];

@@ -9,7 +9,7 @@ import type { Context } from "../methods";
 import { viewed } from "../selected";
 import { statisticsOf } from "../statistics";
 import type { CallTree } from "../tree";
-import { type CurveColumns, hostCurve, ownCurve, withMoments } from "./curve";
+import { type CurveColumns, hostCurve, processCurve, withMoments } from "./curve";
 import { Moments } from "./moments";
 import { type FlatColumns, flatRows, type MemoryOrder, MemoryTree, type PathRows } from "./rows";
 import { type SegmentColumns, segmentsOf } from "./segments";
@@ -94,7 +94,7 @@ export function memoryMethods({ report, trees }: Context) {
       // A host's curve has the highest of each part of the time: moments between them would cut it.
       const curve = info.host
         ? hostCurve(columns)
-        : withMoments(ownCurve(columns), info.moments?.times ?? [], totals.bytes);
+        : withMoments(processCurve(columns), info.moments?.times ?? [], totals.bytes);
       return { curveColumns: curve, momentsColumns: totals };
     },
 

@@ -69,7 +69,7 @@ export class Moments {
 
   private sum(moments: [number, number][]): CallTree {
     const { node, first, count, bytes, blocks } = this.rows;
-    const own = new Float64Array(this.parent.length);
+    const self = new Float64Array(this.parent.length);
     const calls = new Float64Array(this.parent.length);
     for (let row = 0; row < node.length; row++) {
       let times = 0;
@@ -77,9 +77,9 @@ export class Moments {
         if (first[row]! <= moment && moment < first[row]! + count[row]!) times += sign;
       }
       if (times === 0) continue;
-      own[node[row]!]! += times * bytes[row]!;
+      self[node[row]!]! += times * bytes[row]!;
       calls[node[row]!]! += times * blocks[row]!;
     }
-    return CallTree.of({ parent: this.parent, item: this.item, calls, own, lines: true });
+    return CallTree.of({ parent: this.parent, item: this.item, calls, self, lines: true });
   }
 }

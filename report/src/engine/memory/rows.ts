@@ -10,7 +10,7 @@ export interface PathRow {
   item: number;
   /** With all that it calls. */
   total: number;
-  own: number;
+  self: number;
   blocks: number;
   /** What of it grew, and what became less: for what changed between two moments. */
   added: number;
@@ -46,11 +46,11 @@ export class MemoryTree {
   private readonly freed: Float64Array;
 
   constructor(readonly tree: CallTree) {
-    const { parent, own, calls, length } = tree;
+    const { parent, self, calls, length } = tree;
     this.children = childrenOf(tree);
     this.blocks = calls.slice();
-    this.added = own.map((cost) => Math.max(cost, 0));
-    this.freed = own.map((cost) => Math.max(-cost, 0));
+    this.added = self.map((cost) => Math.max(cost, 0));
+    this.freed = self.map((cost) => Math.max(-cost, 0));
     for (let node = length - 1; node > 0; node--) {
       const above = parent[node]!;
       this.blocks[above]! += this.blocks[node]!;
@@ -60,8 +60,8 @@ export class MemoryTree {
   }
 
   /** The rows below the open nodes; `null` opens the way to what costs most. */
-  rows(asked: number[] | null, order: MemoryOrder): PathRows {
-    const open = new Set(asked ?? this.heavyWay(order));
+  rows(requested: number[] | null, order: MemoryOrder): PathRows {
+    const open = new Set(requested ?? this.heavyWay(order));
     const rows: PathRow[] = [];
     const add = (above: number, depth: number) => {
       const [shown, rest] = this.below(above, order);
@@ -112,13 +112,13 @@ export class MemoryTree {
   }
 
   private row(node: number, depth: number, isOpen: boolean): PathRow {
-    const { item, total, own } = this.tree;
+    const { item, total, self } = this.tree;
     return {
       node,
       depth,
       item: item[node]!,
       total: total[node]!,
-      own: own[node]!,
+      self: self[node]!,
       blocks: this.blocks[node]!,
       added: this.added[node]!,
       freed: this.freed[node]!,
@@ -135,7 +135,7 @@ export class MemoryTree {
       depth,
       item: -1,
       total: sum(this.tree.total),
-      own: 0,
+      self: 0,
       blocks: sum(this.blocks),
       added: sum(this.added),
       freed: sum(this.freed),
@@ -148,7 +148,7 @@ export class MemoryTree {
 /** What functions or lines took, those first that took most themselves; by item. */
 export interface FlatColumns {
   item: Uint32Array;
-  own: Float64Array;
+  self: Float64Array;
   total: Float64Array;
   blocks: Float64Array;
 }
@@ -156,11 +156,11 @@ export interface FlatColumns {
 /** The statistics of a tree by item, of those that took something themselves. */
 export function flatRows(
   tree: CallTree,
-  sums: { own: Float64Array; total: Float64Array; calls: Float64Array },
+  sums: { self: Float64Array; total: Float64Array; calls: Float64Array },
 ): FlatColumns {
-  const there = [...new Set(tree.item.subarray(1))].filter((of) => sums.own[of] !== 0 || sums.calls[of] !== 0);
-  there.sort((a, b) => Math.abs(sums.own[b]!) - Math.abs(sums.own[a]!) || a - b);
+  const there = [...new Set(tree.item.subarray(1))].filter((of) => sums.self[of] !== 0 || sums.calls[of] !== 0);
+  there.sort((a, b) => Math.abs(sums.self[b]!) - Math.abs(sums.self[a]!) || a - b);
   const item = Uint32Array.from(there);
   const pick = (column: Float64Array) => Float64Array.from(item, (of) => column[of]!);
-  return { item, own: pick(sums.own), total: pick(sums.total), blocks: pick(sums.calls) };
+  return { item, self: pick(sums.self), total: pick(sums.total), blocks: pick(sums.calls) };
 }

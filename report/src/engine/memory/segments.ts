@@ -18,7 +18,7 @@ export interface SegmentColumns {
     /** Bytes from the beginning of its segment. */
     offset: Float64Array;
     size: Float64Array;
-    asked: Float64Array;
+    requested: Float64Array;
     use: Uint8Array;
     stack: Uint32Array;
   };
@@ -32,7 +32,7 @@ export const TAKEN = 2;
 export function segmentsOf(columns: Columns): SegmentColumns {
   const [address, size, pool] = [columns.plain(), columns.plain(), columns.small()];
   const [stream, flags, counts] = [columns.plain(), columns.small(), columns.small()];
-  const [gap, blockSize, asked] = [columns.plain(), columns.plain(), columns.plain()];
+  const [gap, blockSize, requested] = [columns.plain(), columns.plain(), columns.plain()];
   const [blockFlags, stack] = [columns.small(), columns.small()];
   const firstBlock = new Uint32Array(counts.length + 1);
   const segment = new Uint32Array(gap.length);
@@ -50,6 +50,6 @@ export function segmentsOf(columns: Columns): SegmentColumns {
   const use = Uint8Array.from(blockFlags, (of) => ((of & 1) !== 0 ? TAKEN : (of & 2) !== 0 ? PENDING : FREE));
   return {
     segmentsColumns: { address, size, pool, stream, flags, firstBlock },
-    blocksColumns: { segment, offset, size: blockSize, asked, use, stack },
+    blocksColumns: { segment, offset, size: blockSize, requested, use, stack },
   };
 }

@@ -1,4 +1,4 @@
-// The stacks that a host's allocator told of.
+// The stacks that a host's allocator recorded.
 
 import type { FrameIndex } from "../../shared/format";
 import type { Names } from "../../shared/names";

@@ -34,7 +34,7 @@ export function timelineMethods({ report }: Context) {
   let longests = 0;
   let placeByBlock: Map<Block, TilePlace> | undefined;
 
-  /** Decodes what a step closer would show, so that it is there when somebody takes it. */
+  /** Decodes what one zoom step closer would show, in advance. */
   function prefetch(track: number, window: Window): void {
     const quarter = (window.to - window.from) / 4;
     const closer = { ...window, from: window.from + quarter, to: window.to - quarter, pixelNs: window.pixelNs / 4 };

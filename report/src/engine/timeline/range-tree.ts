@@ -1,8 +1,8 @@
-// Trees of a time that somebody chose, made of the spans of the timeline: what `stackweave tree --from --to` counts.
+// Trees of a selected range of time, made of the spans of the timeline: what `stackweave tree --from --to` counts.
 //
 // What began before the range or ended behind it counts as a call, and for the time inside; the rules are those of
 // `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: where spans that take no time begin in the
-// same nanosecond at the same depth, times do not tell which of them called what; all of that counts for the last of them.
+// same nanosecond at the same depth, times do not show which of them called what; all of that counts for the last of them.
 
 import type { ThreadIndex, TimelineInfo, TrackInfo } from "../../shared/format";
 import { type CallTree, TreeBuilder } from "../tree";
@@ -10,14 +10,14 @@ import { FOUND_OPEN, firstRow, spanPlaces, type Tile, type TilePlace, type TileS
 
 export type Range = [from: number, to: number];
 
-/** Says that somebody looks at something else by now. */
+/** Signals that the view has changed meanwhile. */
 export class Superseded extends Error {
   constructor() {
     super("something else is looked at by now");
   }
 }
 
-/** Makes trees of ranges; those of one range are kept, and given up when another is asked for. */
+/** Makes trees of ranges; those of one range are kept, and dropped when another is requested. */
 export class RangeTrees {
   private range = "";
   private kept = new Map<TrackInfo, Promise<CallTree>>();
@@ -82,7 +82,7 @@ class TileCursor {
   }
 }
 
-/** How long the engine works before it looks whether anybody else wants something. */
+/** How long the engine works before it checks for other queries. */
 const TURN_MS = 25;
 
 async function rangeTree(

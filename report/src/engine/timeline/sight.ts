@@ -15,7 +15,7 @@ export interface SightColumns {
   /** Of pieces: how many calls they stand for and how long they were busy. */
   calls: Uint32Array;
   busy: Float64Array;
-  /** Where it stands, to ask for details. */
+  /** Its position, to query details. */
   block: Uint32Array;
   row: Uint32Array;
 }
@@ -40,7 +40,7 @@ export interface Window extends Span {
 const LEAST_PIXELS = 0.5;
 
 /**
- * The level to draw: the coarsest whose pieces can't be told from the spans that they stand for. Where that would be far too
+ * The level to draw: the coarsest whose pieces look the same as the spans that they stand for. Where that would be far too
  * much, as on a track that is very deep, the next coarser one.
  */
 export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): number {

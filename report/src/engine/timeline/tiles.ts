@@ -94,7 +94,7 @@ export function detailOf(tile: Tile, row: number): Record<string, unknown> {
 
 const BYTES_PER_ROW = 32;
 
-/** Decodes tiles when they are asked for, and keeps those that were asked for last, up to so many bytes. */
+/** Decodes tiles when they are requested, and keeps the most recently requested ones, up to a number of bytes. */
 export class TileStore {
   private readonly kept = new Map<Block, { tile: Promise<Tile>; bytes: number }>();
   private bytes = 0;

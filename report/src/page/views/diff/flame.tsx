@@ -6,7 +6,7 @@ import { placeOf } from "../../../shared/names";
 import { countedText, countText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { isDark } from "../../colours";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { measure, names, selection } from "../../state";
 import { FlameChart, type Skin } from "../flame/chart";
 import { boxName } from "../flame/tip";
@@ -19,8 +19,8 @@ import {
   isShares,
   isTotal,
   onlyText,
-  told,
-  toldText,
+  shownChange,
+  sideText,
   widthSide,
 } from "./state";
 
@@ -31,13 +31,13 @@ export function DiffFlame() {
   const options = { width: widthSide(), shares: isShares() };
   return (
     <FlameChart
-      label="What changed, by path. Arrow keys go from box to box, Enter zooms, Backspace zooms out."
+      label="Changes by path. Arrow keys go from box to box, Enter zooms, Backspace zooms out."
       treeKey={JSON.stringify([of, options])}
-      layOut={(request) => ask("diffFlame", of, options, request)}
+      layOut={(request) => query("diffFlame", of, options, request)}
       zoom={zoom}
       isUpward={false}
       skin={skinOf(isTotal(), isDark())}
-      empty={`Nothing of what is selected cost anything ${options.width === "after" ? "after" : "before"} the change.`}
+      empty={`The selection has no cost ${options.width === "after" ? "after" : "before"} the change.`}
     />
   );
 }
@@ -45,8 +45,8 @@ export function DiffFlame() {
 function skinOf(byTotal: boolean, dark: boolean): Skin<DiffLayout> {
   return {
     colour: (layout, box) => {
-      const greatest = byTotal ? layout.greatestTotal : layout.greatestOwn;
-      const by = difference(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals));
+      const greatest = byTotal ? layout.greatestTotal : layout.greatestSelf;
+      const by = difference(shownChange(byTotal ? totalOf(layout, box) : selfOf(layout, box), layout.totals));
       return changeColour(greatest > 0 ? by / greatest : 0, dark);
     },
     text: (layout, box) => {
@@ -57,7 +57,7 @@ function skinOf(byTotal: boolean, dark: boolean): Skin<DiffLayout> {
       const of = layout.boxesColumns.function[box];
       // All of the shares together are all before and after.
       if (of === MANY || (of === ALL && isShares())) return "";
-      return differenceText(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals));
+      return differenceText(shownChange(byTotal ? totalOf(layout, box) : selfOf(layout, box), layout.totals));
     },
     tip: (layout, box) => <DiffTip layout={layout} box={box} />,
     said: saidOf,
@@ -69,8 +69,8 @@ function isBox(layout: DiffLayout, box: number): boolean {
   return layout.boxesColumns.function[box] !== MANY;
 }
 
-function ownOf({ sidesColumns: { beforeOwn, afterOwn } }: DiffLayout, box: number): Change {
-  return { before: beforeOwn[box]!, after: afterOwn[box]! };
+function selfOf({ sidesColumns: { beforeSelf, afterSelf } }: DiffLayout, box: number): Change {
+  return { before: beforeSelf[box]!, after: afterSelf[box]! };
 }
 
 function totalOf({ sidesColumns: { beforeTotal, afterTotal } }: DiffLayout, box: number): Change {
@@ -80,10 +80,10 @@ function totalOf({ sidesColumns: { beforeTotal, afterTotal } }: DiffLayout, box:
 function saidOf(layout: DiffLayout, box: number): string {
   if (!isBox(layout, box)) return `${boxName(layout, box)}.`;
   const sides = layout.sidesColumns.sides[box]!;
-  const parts = (["Total", "Own"] as const).map((what) => {
-    const change = told(what === "Total" ? totalOf(layout, box) : ownOf(layout, box), layout.totals);
+  const parts = (["Total", "Self"] as const).map((what) => {
+    const change = shownChange(what === "Total" ? totalOf(layout, box) : selfOf(layout, box), layout.totals);
     const growth = growthOf(change, sides);
-    return `${what} ${toldText(change.before)} before, ${toldText(change.after)} after${growth ? `, ${growth}` : ""}`;
+    return `${what} ${sideText(change.before)} before, ${sideText(change.after)} after${growth ? `, ${growth}` : ""}`;
   });
   return `${boxName(layout, box)}. ${parts.join(". ")}.`;
 }
@@ -100,8 +100,8 @@ function DiffTip({ layout, box }: { layout: DiffLayout; box: number }) {
   }
   const { sides, beforeCalls, afterCalls } = layout.sidesColumns;
   const rows = [
-    { label: "Total", change: told(totalOf(layout, box), layout.totals) },
-    { label: "Own", change: told(ownOf(layout, box), layout.totals) },
+    { label: "Total", change: shownChange(totalOf(layout, box), layout.totals) },
+    { label: "Self", change: shownChange(selfOf(layout, box), layout.totals) },
   ];
   return (
     <>
@@ -121,8 +121,8 @@ function DiffTip({ layout, box }: { layout: DiffLayout; box: number }) {
           {rows.map(({ label, change }) => (
             <tr key={label} class={changeClass(difference(change))}>
               <th>{label}</th>
-              <td>{toldText(change.before)}</td>
-              <td>{toldText(change.after)}</td>
+              <td>{sideText(change.before)}</td>
+              <td>{sideText(change.after)}</td>
               <td class="by">{differenceText(change)}</td>
               <td class="by">{growthOf(change, sides[box]!)}</td>
             </tr>

@@ -1,4 +1,4 @@
-// How changes are looked at, and how costs are told then.
+// The options of the view of changes, and how it shows costs.
 
 import { BEFORE, scalesOf } from "../../../engine/diff/tree";
 import type { Side } from "../../../engine/selected";
@@ -9,8 +9,8 @@ import { measure } from "../../state";
 
 /** "shares" of each side's total, or "costs". */
 export const unit = addressed("diff.unit", "costs");
-/** "own" or "total". */
-export const cost = addressed("diff.cost", "own");
+/** "self" or "total". */
+export const cost = addressed("diff.cost", "self");
 export const width = addressed("diff.width", "after");
 export const shown = addressed("diff.show", "both");
 /** The least change of a row, in percent of the greater whole. */
@@ -26,8 +26,8 @@ export interface Change {
   after: number;
 }
 
-/** Two costs as they are told: as they are, or as shares of totals. */
-export function told(change: Change, totals: [number, number]): Change {
+/** Two costs as they are shown: absolute, or as shares of totals. */
+export function shownChange(change: Change, totals: [number, number]): Change {
   const [first, second] = scalesOf(...totals, isShares());
   return { before: change.before * first, after: change.after * second };
 }
@@ -36,7 +36,7 @@ export function difference({ before, after }: Change): number {
   return after - before;
 }
 
-export function toldText(value: number): string {
+export function sideText(value: number): string {
   return isShares() ? exactShareText(value) : costText(measure.value, value);
 }
 
@@ -66,7 +66,7 @@ const RAMPS = {
 
 /**
  * The colour of a change, as a part of the greatest: from -1 (less) to 1 (more). Red and blue-green differ for everybody; small
- * changes are told apart from none.
+ * changes are distinguishable from none.
  */
 export function changeColour(part: number, dark = isDark()): string {
   const ramp = RAMPS[dark ? "dark" : "light"];

@@ -17,8 +17,8 @@ import {
   isTotal,
   least,
   onlyText,
-  told,
-  toldText,
+  shownChange,
+  sideText,
   unit,
 } from "./state";
 
@@ -65,15 +65,17 @@ function nothing(): string {
   return "No function changed by so much. Choose a smaller change, or show more kinds of functions.";
 }
 
-/** By row, as they are told. */
+/** By row, as they are shown. */
 function changesOf({ functionsColumns: columns, totals }: DiffTable): Change[] {
-  const [before, after] = isTotal() ? [columns.beforeTotal, columns.afterTotal] : [columns.beforeOwn, columns.afterOwn];
-  return Array.from(before, (cost, row) => told({ before: cost, after: after[row]! }, totals));
+  const [before, after] = isTotal()
+    ? [columns.beforeTotal, columns.afterTotal]
+    : [columns.beforeSelf, columns.afterSelf];
+  return Array.from(before, (cost, row) => shownChange({ before: cost, after: after[row]! }, totals));
 }
 
 /** Rows that changed by enough, in order. */
 function rowsOf(table: DiffTable, changes: Change[], found: Uint8Array | null): Uint32Array {
-  const whole = told({ before: table.totals[0], after: table.totals[1] }, table.totals);
+  const whole = shownChange({ before: table.totals[0], after: table.totals[1] }, table.totals);
   const enough = (Number(least.value) / 100) * Math.max(Math.abs(whole.before), Math.abs(whole.after));
   const { function: functions } = table.functionsColumns;
   const rows: number[] = [];
@@ -116,14 +118,14 @@ function columnsOf({ functionsColumns }: DiffTable, changes: Change[]): GridColu
     {
       name: "before",
       label: "Before",
-      title: "Sort by what it cost before",
-      cell: (row) => side(row, "new", toldText(changes[row]!.before)),
+      title: "Sort by the cost before",
+      cell: (row) => side(row, "new", sideText(changes[row]!.before)),
     },
     {
       name: "after",
       label: "After",
-      title: "Sort by what it cost after",
-      cell: (row) => side(row, "gone", toldText(changes[row]!.after)),
+      title: "Sort by the cost after",
+      cell: (row) => side(row, "gone", sideText(changes[row]!.after)),
     },
     {
       name: "change",

@@ -5,16 +5,16 @@ import type { DiffTable } from "../../../engine/diff/methods";
 import { useAnswer } from "../../answer";
 import { Choice, type Option } from "../../choice";
 import { isDark } from "../../colours";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { head, range, selection, threads } from "../../state";
 import { changeClass, DiffFlame } from "./flame";
-import { changeColour, cost, difference, differenceText, growthOf, least, shown, toldText, unit, width } from "./state";
+import { changeColour, cost, difference, differenceText, growthOf, least, shown, sideText, unit, width } from "./state";
 import { DiffFunctions } from "./table";
 
 export function DiffView() {
   const key = JSON.stringify(selection.value);
-  const { value, error } = useAnswer(key, () => ask("diffTable", selection.value));
+  const { value, error } = useAnswer(key, () => query("diffTable", selection.value));
   if (error) return <Problem what="The recordings can't be compared" why={error} />;
   if (!value) return <p role="status">Comparing…</p>;
   return (
@@ -50,35 +50,35 @@ function Bar() {
   return (
     <>
       <Chosen
-        label="What is compared"
+        label="Compare"
         of={unit}
         options={[
-          { value: "costs", label: "Absolute", title: "Compare costs as they are" },
+          { value: "costs", label: "Absolute", title: "Compare absolute costs" },
           { value: "shares", label: "Shares", title: "Compare shares of each total: for runs of different length" },
         ]}
       />
       <Chosen
-        label="Which cost"
+        label="Cost"
         of={cost}
         options={[
-          { value: "own", label: "Own", title: "What functions cost by themselves" },
-          { value: "total", label: "Total", title: "With all that they called" },
+          { value: "self", label: "Self", title: "The cost of functions without their callees" },
+          { value: "total", label: "Total", title: "The cost with callees" },
         ]}
       />
       <Chosen
         label="Width of boxes"
         of={width}
         options={[
-          { value: "after", label: "Wide as after", title: "Boxes are as wide as they cost after the change" },
+          { value: "after", label: "Widths after", title: "Widths are the costs after the change" },
           {
             value: "before",
-            label: "Wide as before",
-            title: "Boxes are as wide as they cost before: shows what is gone",
+            label: "Widths before",
+            title: "Widths are the costs before: also shows what has disappeared",
           },
         ]}
       />
       <Chosen
-        label="What is shown"
+        label="Order"
         of={shown}
         options={[
           { value: "both", label: "Both" },
@@ -87,8 +87,8 @@ function Bar() {
         ]}
       />
       <select
-        aria-label="The least change that has a row"
-        title="The least change that has a row, of the greater total"
+        aria-label="Minimum change of a row"
+        title="Minimum change of a row, as a share of the greater total"
         value={least.value}
         onChange={(event) => {
           least.value = event.currentTarget.value;
@@ -128,7 +128,7 @@ function Summary({ table }: { table: DiffTable }) {
       Before: <strong>{head().before?.title}</strong>. {isShares ? "Shares of each total are compared." : ""}
       {!isShares && (
         <>
-          All together {toldText(before)} before, {toldText(after)} after:{" "}
+          All together {sideText(before)} before, {sideText(after)} after:{" "}
           <span class={`by ${changeClass(difference(all))}`}>
             {differenceText(all)} {growthOf(all, 3)}
           </span>

@@ -1,20 +1,20 @@
-// Asks for layouts, one after the other: while one is on its way only the newest of what is asked for meanwhile counts.
+// Requests layouts, one after the other: while one is computed, only the newest later request is kept.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
 
 export interface Laid<L extends Layout = Layout> {
   layout: L | undefined;
-  /** What it is the layout of: the tree, and all that was asked for. */
+  /** The layout's key: the tree, and all that was requested. */
   treeKey: string;
   key: string;
   error: string | undefined;
 }
 
-interface Asked<L> {
+interface PendingLayout<L> {
   treeKey: string;
   key: string;
-  ask(): Promise<L>;
+  query(): Promise<L>;
 }
 
 /** The newest layout. Until there is a newer one, the one before stays. */
@@ -25,11 +25,11 @@ export function useLayout<L extends Layout>(
 ): { laid: Laid<L>; key: string } {
   const [laid, setLaid] = useState<Laid<L>>({ layout: undefined, treeKey: "", key: "", error: undefined });
   const key = JSON.stringify([treeKey, request]);
-  const newest = useRef<Asked<L>>({ treeKey, key, ask: () => layOut(request) });
-  newest.current = { treeKey, key, ask: () => layOut(request) };
+  const newest = useRef<PendingLayout<L>>({ treeKey, key, query: () => layOut(request) });
+  newest.current = { treeKey, key, query: () => layOut(request) };
   const isBusy = useRef(false);
   const isGone = useRef(false);
-  const isAsked = request.pixels > 0;
+  const isRequested = request.pixels > 0;
   useEffect(() => {
     isGone.current = false;
     return () => {
@@ -37,19 +37,19 @@ export function useLayout<L extends Layout>(
     };
   }, []);
   useEffect(() => {
-    if (isAsked && !isBusy.current) void answerAll();
+    if (isRequested && !isBusy.current) void answerAll();
   }, [key]);
 
   async function answerAll(): Promise<void> {
     isBusy.current = true;
     for (let last = ""; last !== newest.current.key && !isGone.current; ) {
-      const asked = newest.current;
-      last = asked.key;
-      const answer = await asked.ask().then(
+      const newestRequest = newest.current;
+      last = newestRequest.key;
+      const answer = await newestRequest.query().then(
         (layout) => ({ layout, error: undefined }),
         (error: Error) => ({ layout: undefined, error: error.message }),
       );
-      if (!isGone.current) setLaid({ ...answer, treeKey: asked.treeKey, key: asked.key });
+      if (!isGone.current) setLaid({ ...answer, treeKey: newestRequest.treeKey, key: newestRequest.key });
     }
     isBusy.current = false;
   }

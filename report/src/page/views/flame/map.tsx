@@ -31,7 +31,7 @@ export function FlameMap<L extends Layout>({ stage, window, treeKey, layOut, col
   return (
     <div class="flame-map">
       <Canvas
-        label="All of it in small, and what is looked at"
+        label="Overview with the visible part"
         draw={(surface) => layout && draw(surface, layout, { window, isUpward, colour })}
         events={{
           role: "img",

@@ -46,7 +46,7 @@ export class Stage {
     return Math.max((this.layout?.rows ?? 0) * ROW, this.height);
   }
 
-  /** Takes a layout: goes there smoothly if it is what is asked for now, of the tree that was there before. */
+  /** Shows a layout: moves there smoothly if it is the current request, for the same tree as before. */
   take(layout: Layout, treeKey: string, isNewest: boolean): void {
     const isSame = this.treeKey === treeKey && this.layout !== undefined;
     const isOther = this.layout !== undefined && pathText(this.layout.path) !== pathText(layout.path);
@@ -121,11 +121,11 @@ export class Stage {
   }
 
   /** Looks at a part of the width, at once; the zoomed box is from then on the nearest one that has it all. */
-  private look(asked: Span): void {
+  private look(requested: Span): void {
     const { layout } = this;
     if (!layout || layout.whole <= 0) return;
-    if (asked[1] - asked[0] < layout.whole * NARROWEST) return;
-    const window = within(asked, [0, layout.whole]);
+    if (requested[1] - requested[0] < layout.whole * NARROWEST) return;
+    const window = within(requested, [0, layout.whole]);
     const { x0, x1 } = layout.boxesColumns;
     const slack = (window[1] - window[0]) * 1e-6;
     const way = wayTo(layout, layout.zoomed);

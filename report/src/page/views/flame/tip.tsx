@@ -20,7 +20,7 @@ export function boxName(layout: Layout, box: number): string {
 }
 
 export function FlameTip({ layout, box, measure }: { layout: Layout; box: number; measure: MeasureName }) {
-  const { function: functions, total, own, calls, above, times } = layout.boxesColumns;
+  const { function: functions, total, self, calls, above, times } = layout.boxesColumns;
   const of = functions[box]!;
   const caller = above[box]!;
   const ofAll = share(total[box]!, layout.total);
@@ -43,9 +43,9 @@ export function FlameTip({ layout, box, measure }: { layout: Layout; box: number
         <dd>
           {costText(measure, total[box]!)} <span class="share">{ofAll}</span>
         </dd>
-        <dt>Own</dt>
+        <dt>Self</dt>
         <dd>
-          {costText(measure, own[box]!)} <span class="share">{share(own[box]!, layout.total)}</span>
+          {costText(measure, self[box]!)} <span class="share">{share(self[box]!, layout.total)}</span>
         </dd>
         {of !== ALL && (
           <>
@@ -71,12 +71,12 @@ export function FlameTip({ layout, box, measure }: { layout: Layout; box: number
 }
 
 export function boxSaid(layout: Layout, box: number, measure: MeasureName): string {
-  const { function: functions, total, own, calls } = layout.boxesColumns;
+  const { function: functions, total, self, calls } = layout.boxesColumns;
   const of = functions[box]!;
   const parts = [boxName(layout, box), `${costText(measure, total[box]!)} in total`];
   if (share(total[box]!, layout.total)) parts.push(share(total[box]!, layout.total));
   if (of === MANY) return `${parts.join(", ")}.`;
-  parts.push(`${costText(measure, own[box]!)} own`);
+  parts.push(`${costText(measure, self[box]!)} self`);
   if (of !== ALL) parts.push(`${countText(calls[box]!)} ${countedText(measure)}`);
   return `${parts.join(", ")}.`;
 }

@@ -9,7 +9,7 @@ import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
 import { Choice, type Option } from "../../choice";
 import { functionColours, isDark } from "../../colours";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { head, measure, names, search, selected, selection, show } from "../../state";
 import { FlameChart, type Skin } from "./chart";
 import { boxName, boxSaid, FlameTip, share } from "./tip";
@@ -23,11 +23,11 @@ const fold = addressed("flame.fold", "");
 const zoom = { path: addressed("flame.path", "", { isStep: true }), span: addressed("flame.span", "") };
 
 const MODES: Option<Mode>[] = [
-  { value: "heavy", label: "Left-heavy", title: "What costs most is on the left" },
-  { value: "met", label: "Merged", title: "Calls in the order in which they were first made" },
-  { value: "callers", label: "Bottom-up", title: "From functions that cost something by themselves to their callers" },
+  { value: "heavy", label: "Left-heavy", title: "The most expensive on the left" },
+  { value: "met", label: "Merged", title: "Calls in the order of their first occurrence" },
+  { value: "callers", label: "Bottom-up", title: "From functions with self cost up to their callers" },
 ];
-const TIME_ORDER: Option<Mode> = { value: "time", label: "Time order", title: "Each call when it was: the timeline" };
+const TIME_ORDER: Option<Mode> = { value: "time", label: "Time order", title: "Each call at its time: the timeline" };
 
 export function FlameView() {
   const options = { mode: currentMode(), fold: fold.value !== "" };
@@ -53,11 +53,11 @@ export function FlameView() {
         <FlameChart
           label="Flame graph. Arrow keys go from box to box, Enter zooms, Backspace zooms out."
           treeKey={JSON.stringify([of, options])}
-          layOut={(request) => ask("flame", of, options, request)}
+          layOut={(request) => query("flame", of, options, request)}
           zoom={zoom}
           isUpward={direction.value === "flame"}
           skin={skin}
-          empty="Nothing of what is selected cost anything. Choose other threads, another time or another measure, or show more kinds of functions."
+          empty="The selection has no cost. Select other threads, another time or measure, or show more kinds of functions."
         />
       </div>
     </div>
@@ -120,7 +120,7 @@ function ZoomToSelected() {
   const of = selected.value;
   if (of === null) return null;
   const go = async () => {
-    const path = await ask("flamePath", selection.value, currentMode(), of);
+    const path = await query("flamePath", selection.value, currentMode(), of);
     if (!path) return;
     batch(() => {
       zoom.path.value = pathText(path);
@@ -128,7 +128,7 @@ function ZoomToSelected() {
     });
   };
   return (
-    <button type="button" class="flame-go" title="Zoom to where it costs most" onClick={go}>
+    <button type="button" class="flame-go" title="Zoom to the most expensive box" onClick={go}>
       Zoom to <strong>{functionName(names(), of)}</strong>
     </button>
   );
@@ -138,7 +138,7 @@ function ZoomToSelected() {
 function FoundText() {
   const text = search.value.trim();
   const key = JSON.stringify([selection.value, text]);
-  const { value } = useAnswer(key, async () => (text === "" ? null : ask("foundCost", selection.value, text)));
+  const { value } = useAnswer(key, async () => (text === "" ? null : query("foundCost", selection.value, text)));
   const what = measure.value === "time" ? "the time" : "all";
   return (
     <span class="flame-found" role="status">

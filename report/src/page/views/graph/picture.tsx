@@ -87,7 +87,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
         ref={svg}
         class={`call-graph ${camera.scale < READABLE ? "far" : ""}`}
         role="group"
-        aria-label="Call graph. Arrow keys go to callers and callees, Enter shows only what a function is part of."
+        aria-label="Call graph. Arrow keys go to callers and callees, Enter shows only the callers and callees of a function."
         onKeyDown={onKeyDown}
         {...control.events}
       >
@@ -163,7 +163,7 @@ function useSteadyCamera(
   }, [graph, subject]);
 }
 
-/** All of it, or if that can't be read then what is selected, or the heaviest of those that nobody calls. */
+/** All of it, or if that can't be read then what is selected, or the most expensive function without a caller. */
 function beginning(graph: CallGraph, window: DOMRect): Camera {
   const all = fitting(graph, window);
   const isDown = graph.direction === "down";

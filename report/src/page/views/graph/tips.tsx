@@ -15,9 +15,9 @@ export function BoxTip({ graph, box }: { graph: CallGraph; box: GraphBox }) {
         <dd>
           {costText(measure.value, box.total)} ({share(graph, box.total)})
         </dd>
-        <dt>Own</dt>
+        <dt>Self</dt>
         <dd>
-          {costText(measure.value, box.own)} ({share(graph, box.own)})
+          {costText(measure.value, box.self)} ({share(graph, box.self)})
         </dd>
         <Counted calls={box.calls} />
       </dl>

@@ -7,7 +7,7 @@ import { countText, shareText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { names, selected, selection } from "../../state";
 import { GraphPicture } from "./picture";
@@ -38,10 +38,10 @@ function focusOn(of: number | null): void {
 
 export function GraphView() {
   const question = { least: least(), focus: focus(), direction: direction() };
-  const asked = selection.value;
-  const { value, error, isPending } = useAnswer(JSON.stringify([asked, question]), async () => ({
-    graph: await ask("graph", asked, question),
-    subject: JSON.stringify([asked, question.focus, question.direction]),
+  const selected = selection.value;
+  const { value, error, isPending } = useAnswer(JSON.stringify([selected, question]), async () => ({
+    graph: await query("graph", selected, question),
+    subject: JSON.stringify([selected, question.focus, question.direction]),
   }));
   return (
     <div class="with-bar graph">
@@ -82,7 +82,7 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
     <div class="bar">
       <span id="graph-least">Least share</span>
       <Choice
-        label="Least share"
+        label="Minimum share"
         value={leastText.value}
         options={LEAST.map((percent) => ({
           value: percent,
@@ -108,7 +108,7 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
         <button
           type="button"
           disabled={chosen === null}
-          title="Only who leads to the selected function, and what it leads to (Enter)"
+          title="Show only callers and callees of the selected function (Enter)"
           onClick={() => focusOn(chosen)}
         >
           Focus on selected
@@ -118,21 +118,21 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
           Only paths through <b>{functionName(names(), focused)}</b> ×
         </button>
       )}
-      <span class="told" role="status">
-        {graph && (isPending ? "Drawing…" : `${told(graph)}${toldOf(graph, chosen)}`)}
+      <span class="summary" role="status">
+        {graph && (isPending ? "Drawing…" : `${summaryText(graph)}${selectionText(graph, chosen)}`)}
       </span>
     </div>
   );
 }
 
 /** Says that what is selected is not in the picture. */
-function toldOf({ boxes }: CallGraph, chosen: number | null): string {
+function selectionText({ boxes }: CallGraph, chosen: number | null): string {
   if (chosen === null || boxes.some(({ of }) => of === chosen)) return "";
   return `. ${functionName(names(), chosen)} is not in sight: focus on it, or choose a smaller share`;
 }
 
 /** What is in the picture, and what is not. */
-function told({ boxes, functionsLeftOut, isFull, edgesLeftOut }: CallGraph): string {
+function summaryText({ boxes, functionsLeftOut, isFull, edgesLeftOut }: CallGraph): string {
   const counted = (count: number, what: string) => `${countText(count)} ${what}${count === 1 ? "" : "s"}`;
   const why = isFull ? "that cost less than these" : `with less than ${shareText(least())}`;
   const missing = [

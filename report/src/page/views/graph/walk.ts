@@ -1,4 +1,4 @@
-// Ways through a call graph with keys: to who calls, to what is called, and to what stands beside.
+// Moves through a call graph with keys: to callers, to callees, and to neighbours.
 
 import type { CallGraph } from "../../../engine/graph/methods";
 

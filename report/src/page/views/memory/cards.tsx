@@ -21,10 +21,10 @@ export function MemoryCards({ of, totals }: { of: DeviceMemory; totals: Float64A
   );
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset can't be laid out as a row of cards.
-    <div class="memory-cards" role="group" aria-label="Which memory">
+    <div class="memory-cards" role="group" aria-label="Figures of memory">
       {card("peak", "At the peak", of.peak, of.peakNs === null ? "" : `at ${timeText(of.peakNs)}`)}
-      {card("live", "Never freed", neverFreed(of), aboutLive(of, share(neverFreed(of), of.peak)))}
-      {card("bytes", "Allocated", of.allocated, "in all")}
+      {card("live", "Not freed", neverFreed(of), aboutLive(of, share(neverFreed(of), of.peak)))}
+      {card("bytes", "Allocated", of.allocated, "in total")}
       {card("temporary", "Temporary", of.temporary, `${share(of.temporary, of.allocated)} of all`)}
       {of.moments && <MomentCard of={of} totals={totals} />}
     </div>

@@ -8,7 +8,7 @@ import { bytesText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { Choice, type Option } from "../../choice";
 import { functionColours, isDark } from "../../colours";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { measureText, names, selection, show, threads } from "../../state";
 import { FlameChart, type Skin } from "../flame/chart";
 import { boxName, boxSaid, FlameTip, share } from "../flame/tip";
@@ -19,9 +19,9 @@ import { part, partWords } from "./state";
 type By = "paths" | "functions" | "lines" | "icicle";
 
 const OPTIONS: Option<By>[] = [
-  { value: "paths", label: "Call paths", title: "Who called whom, from the top" },
-  { value: "functions", label: "Functions", title: "What each function took itself" },
-  { value: "lines", label: "Lines", title: "What each line took itself" },
+  { value: "paths", label: "Call paths", title: "Call paths from the outermost function" },
+  { value: "functions", label: "Functions", title: "Allocated by each function itself" },
+  { value: "lines", label: "Lines", title: "Allocated by each line itself" },
   { value: "icicle", label: "Icicle", title: "Call paths as a picture" },
 ];
 const byText = addressed("memory.by", "paths");
@@ -63,7 +63,7 @@ export function MemoryContent({ of }: { of: DeviceMemory }) {
       )}
       {now.kind === "growth" && (
         <p class="nothing">
-          Added and freed are sums over call paths: what a path took and gave back in between is in neither.
+          Added and freed are sums over call paths: memory that a path allocated and freed in between is in neither.
         </p>
       )}
       {by === "paths" && <MemoryPaths question={question} label={words} />}
@@ -88,11 +88,11 @@ function Icicle({ question, words }: { question: MemoryQuestion; words: string }
       <FlameChart
         label={`${words}. Arrow keys go from box to box, Enter zooms, Backspace zooms out.`}
         treeKey={JSON.stringify(question)}
-        layOut={(request) => ask("memoryFlame", question, request)}
+        layOut={(request) => query("memoryFlame", question, request)}
         zoom={zoom}
         isUpward={false}
         skin={skin}
-        empty="Nothing of what is selected took memory."
+        empty="The selection allocated no memory."
       />
     </div>
   );

@@ -38,8 +38,8 @@ export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve
   add(residentText, {
     series: IN_MEMORY,
     name: "resident",
-    label: "In memory (resident)",
-    title: "Show how much memory of the process the system held",
+    label: "Resident",
+    title: "Show the resident size of the process",
     bytes: inMemory,
   });
   if (host?.pending.some((bytes) => bytes > 0)) {
@@ -47,7 +47,7 @@ export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve
       series: PENDING,
       name: "pending",
       label: "With pending frees",
-      title: "Show what the program gave back too, as long as the device still used it",
+      title: "Include memory that was freed while the device still used it",
       bytes: host.pending,
     };
     add(pendingText, pending, withPending(taken, host.pending));
@@ -57,7 +57,7 @@ export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve
       series: RESERVED,
       name: "reserved",
       label: "Reserved (segments)",
-      title: "Show how much the allocator had taken from the device",
+      title: "Show how much the allocator had reserved on the device",
       bytes: host.reserved,
     });
   }

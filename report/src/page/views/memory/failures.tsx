@@ -1,4 +1,4 @@
-// Requests that could not be met: when, how much was asked for, and by whom.
+// Failed requests: their times, sizes and stacks.
 
 import { useState } from "preact/hooks";
 import type { DeviceMemory, FailureInfo } from "../../../shared/format";
@@ -66,7 +66,7 @@ function Failure({ of, failed, place, isOpen }: Properties) {
         type="button"
         class="memory-failure"
         aria-expanded={isOpen}
-        title="Who asked for it"
+        title="Stack of the request"
         onClick={() => chooseFailure(isOpen ? null : place)}
       >
         <span class="twist" aria-hidden="true">
@@ -74,7 +74,7 @@ function Failure({ of, failed, place, isOpen }: Properties) {
         </span>
         <strong>{bytesText(failed.size)}</strong>
         <span>
-          asked for at {timeText(failed.timeNs)}; the device had {bytesText(failed.free)} free
+          requested at {timeText(failed.timeNs)}; the device had {bytesText(failed.free)} free
           {where.length > 0 && `; ${where.join(", ")}`}
         </span>
       </button>

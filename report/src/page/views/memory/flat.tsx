@@ -3,7 +3,7 @@
 import type { MemoryQuestion } from "../../../engine/memory/methods";
 import { bytesText, countText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { names, select, selected } from "../../state";
@@ -22,13 +22,13 @@ export function MemoryFlat({ question, by, label }: Properties) {
   const { value, error } = useAnswer(JSON.stringify([question, by]), async () => ({
     by,
     isGrowth: question.part.kind === "growth",
-    ...(await ask("memoryFlat", question, by)),
+    ...(await query("memoryFlat", question, by)),
   }));
   const found = useFound();
   if (error) return <Problem what="The table can't be made" why={error} />;
   if (!value) return <p role="status">Counting…</p>;
-  const { item, own, total, blocks } = value.flatColumns;
-  if (item.length === 0) return <p class="nothing">Nothing of what is selected took memory.</p>;
+  const { item, self, total, blocks } = value.flatColumns;
+  if (item.length === 0) return <p class="nothing">The selection allocated no memory.</p>;
   const { frames } = names();
   const functionOf = (row: number) => (value.by === "lines" ? frames.function[item[row]!]! : item[row]!);
   const rows = Array.from({ length: Math.min(MOST_ROWS, item.length) }, (_, row) => row);
@@ -38,7 +38,7 @@ export function MemoryFlat({ question, by, label }: Properties) {
         <thead>
           <tr>
             <th scope="col">{value.by === "lines" ? "Line" : "Function"}</th>
-            <th scope="col">{value.isGrowth ? "Own growth" : "Own bytes"}</th>
+            <th scope="col">{value.isGrowth ? "Self growth" : "Self bytes"}</th>
             <th scope="col" class="wide">
               Total
             </th>
@@ -58,7 +58,7 @@ export function MemoryFlat({ question, by, label }: Properties) {
                   <PathText path={linePlace(functionOf(row), value.by === "lines" ? frames.line[item[row]!]! : 0)} />
                 </button>
               </td>
-              <td>{value.isGrowth ? <Growth bytes={own[row]!} /> : <Bytes bytes={own[row]!} all={value.total} />}</td>
+              <td>{value.isGrowth ? <Growth bytes={self[row]!} /> : <Bytes bytes={self[row]!} all={value.total} />}</td>
               <td class="wide">{bytesText(total[row]!)}</td>
               <td>
                 <Blocks blocks={blocks[row]!} isSigned={value.isGrowth} />

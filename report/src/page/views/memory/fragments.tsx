@@ -4,7 +4,7 @@ import type { DeviceMemory, SegmentState } from "../../../shared/format";
 import { fragmentation, poolWords } from "../../../shared/memory";
 import { bytesText, countText, exactShareText, timeText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { head } from "../../state";
 import { Segments } from "./segments";
@@ -12,7 +12,7 @@ import { Segments } from "./segments";
 const WORDS: Record<SegmentState["reason"], string> = {
   end: "at the end of the recording",
   failure: "when memory ran out",
-  asked: "when the program asked for it",
+  requested: "on the program's request",
 };
 
 export function Fragments({ of }: { of: DeviceMemory }) {
@@ -28,7 +28,7 @@ export function Fragments({ of }: { of: DeviceMemory }) {
 function Account({ of, state, place }: { of: DeviceMemory; state: SegmentState; place: number }) {
   const { value, error } = useAnswer(`${of.device} ${place}`, async () => ({
     device: of.device,
-    columns: await ask("memorySegments", of.device, place),
+    columns: await query("memorySegments", of.device, place),
   }));
   const columns = value?.device === of.device ? value.columns : null;
   const { processes } = head();
@@ -67,14 +67,14 @@ function Figures({ state }: { state: SegmentState }) {
       <Figure
         name="Fragmentation"
         value={scattered === null ? "–" : exactShareText(scattered)}
-        about={scattered === null ? "nothing is free" : "of what is free is not in the largest piece"}
+        about={scattered === null ? "nothing is free" : "of the free memory is not in the largest range"}
       />
     </dl>
   );
 }
 
 function share(part: number, all: number): string {
-  return all > 0 ? `${exactShareText(part / all)} of what is reserved` : "";
+  return all > 0 ? `${exactShareText(part / all)} of reserved memory` : "";
 }
 
 function Figure({ name, value, about }: { name: string; value: string; about: string }) {

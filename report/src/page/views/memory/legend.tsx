@@ -24,9 +24,7 @@ export function Legend({ curves, hasMoments, hasFailures, isZoomed, showAll }: P
       ))}
       {hasFailures && <span class="key failed">Out of memory</span>}
       <span class="how">
-        {hasMoments
-          ? "Click: what is there at that moment. Shift+click: growth from there. Drag: zoom."
-          : "Drag: zoom."}
+        {hasMoments ? "Click: select a moment. Shift+click: growth from there. Drag: zoom." : "Drag: zoom."}
       </span>
       {at !== null && other === null && (
         <button

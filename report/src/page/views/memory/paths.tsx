@@ -6,7 +6,7 @@ import type { MemoryOrder, PathRow, PathRows } from "../../../engine/memory/rows
 import { bytesText, countText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { select, selected } from "../../state";
@@ -23,18 +23,16 @@ export function MemoryPaths({ question, label }: { question: MemoryQuestion; lab
   const key = JSON.stringify(question);
   const [opened, setOpened] = useState<{ key: string; nodes: number[] } | null>(null);
   const open = opened?.key === key ? opened.nodes : null;
-  const asked = JSON.stringify([key, open, order()]);
-  const { value, error } = useAnswer(asked, async () => ({
+  const request = JSON.stringify([key, open, order()]);
+  const { value, error } = useAnswer(request, async () => ({
     key,
-    rows: await ask("memoryRows", question, open, order()),
+    rows: await query("memoryRows", question, open, order()),
   }));
   if (error) return <Problem what="Call paths can't be shown" why={error} />;
   if (!value) return <p role="status">Counting…</p>;
   if (value.rows.rows.length === 0) {
     return (
-      <p class="nothing">
-        Nothing of what is selected took memory. Choose other threads, or show more kinds of functions.
-      </p>
+      <p class="nothing">The selection allocated no memory. Choose other threads, or show more kinds of functions.</p>
     );
   }
   const toggle = (row: PathRow) => {
@@ -92,7 +90,7 @@ function PathTable({ label, paths, isGrowth, toggle }: TableProperties) {
           <th scope="col">Call path</th>
           <OrderHeader of="bytes" label={isGrowth ? "Growth" : "Bytes"} />
           <th scope="col" class="wide">
-            {isGrowth ? "Added" : "Own"}
+            {isGrowth ? "Added" : "Self"}
           </th>
           {isGrowth && (
             <th scope="col" class="wide">
@@ -201,7 +199,7 @@ function Row({ row, index, isEntry, all, isGrowth, toggle, onFocus }: RowPropert
         </span>
       </td>
       <td>{isGrowth ? <Growth bytes={row.total} /> : <Bytes bytes={row.total} all={all} />}</td>
-      <td class="wide">{bytesText(isGrowth ? row.added : row.own)}</td>
+      <td class="wide">{bytesText(isGrowth ? row.added : row.self)}</td>
       {isGrowth && <td class="wide">{bytesText(row.freed)}</td>}
       <td>
         <Blocks blocks={row.blocks} isSigned={isGrowth} />

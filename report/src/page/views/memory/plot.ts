@@ -34,7 +34,7 @@ function themed(name: string): string {
 export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents): uPlot {
   const [text, line] = [themed("dim"), themed("line")];
   const axis = { stroke: text, font: "11px system-ui, sans-serif", ticks: { stroke: line, size: 4 } };
-  // What a host tells holds until it tells more; else a curve is noted now and then, and goes from one to the next.
+  // A host's figures hold until its next ones; other curves have points at intervals, joined by lines.
   const paths = data.host ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {};
   const curve = { width: 1.5, points: { show: false }, ...paths };
   const options: uPlot.Options = {

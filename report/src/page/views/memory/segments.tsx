@@ -119,7 +119,7 @@ export function Segments({ device, state, columns }: Properties) {
 const USES = { [FREE]: "Free", [PENDING]: "Pending free", [TAKEN]: "In use" } as Record<number, string>;
 
 function BlockFacts({ state, columns, block }: { state: SegmentState; columns: SegmentColumns; block: number }) {
-  const { segment, offset, size, asked, use } = columns.blocksColumns;
+  const { segment, offset, size, requested, use } = columns.blocksColumns;
   const { address, size: whole, pool, stream, flags } = columns.segmentsColumns;
   const of = segment[block]!;
   const kind = [flags[of]! & 2 ? "expandable" : "", flags[of]! & 1 ? "of large blocks" : "of small blocks"];
@@ -128,7 +128,7 @@ function BlockFacts({ state, columns, block }: { state: SegmentState; columns: S
       <dt>{USES[use[block]!]}</dt>
       <dd>
         {bytesText(size[block]!)}
-        {use[block] !== FREE && asked[block] !== size[block] && `, ${bytesText(asked[block]!)} asked for`}
+        {use[block] !== FREE && requested[block] !== size[block] && `, ${bytesText(requested[block]!)} requested`}
       </dd>
       <dt>Segment</dt>
       <dd>
@@ -142,8 +142,8 @@ function BlockFacts({ state, columns, block }: { state: SegmentState; columns: S
 }
 
 function said(columns: SegmentColumns, block: number): string {
-  const { size, asked, use } = columns.blocksColumns;
-  const how = use[block] === FREE ? "" : `, ${bytesText(asked[block]!)} asked for`;
+  const { size, requested, use } = columns.blocksColumns;
+  const how = use[block] === FREE ? "" : `, ${bytesText(requested[block]!)} requested`;
   return `Block ${block + 1} of ${size.length}: ${USES[use[block]!]}, ${bytesText(size[block]!)}${how}`;
 }
 
@@ -179,7 +179,7 @@ function reveal(place: HTMLElement, columns: SegmentColumns, ribbon: Ribbon, blo
 function drawRibbon(surface: Surface, columns: SegmentColumns, state: SegmentState, ribbon: Ribbon): void {
   const { context, colour } = surface;
   const { firstBlock, size: whole } = columns.segmentsColumns;
-  const { offset, size, asked, use } = columns.blocksColumns;
+  const { offset, size, requested, use } = columns.blocksColumns;
   const [page, free] = [colour("page"), colour("line")];
   const fills = { [FREE]: "", [PENDING]: colour("label"), [TAKEN]: colour("python") } as Record<number, string>;
   context.font = "600 12px system-ui, sans-serif";
@@ -202,7 +202,7 @@ function drawRibbon(surface: Surface, columns: SegmentColumns, state: SegmentSta
       const boxes = boxesOf(pieces, from, to);
       fillBoxes(context, boxes);
       context.globalAlpha = 1;
-      fillBoxes(context, asked[block]! < size[block]! ? boxesOf(pieces, from, from + asked[block]!) : boxes);
+      fillBoxes(context, requested[block]! < size[block]! ? boxesOf(pieces, from, from + requested[block]!) : boxes);
       separate(context, boxes.at(-1), page);
     }
   }
@@ -218,7 +218,7 @@ function fillBoxes(context: CanvasRenderingContext2D, boxes: Box[]): void {
   for (const { left, top, width } of boxes) context.fillRect(left, top, width, ROW);
 }
 
-/** A line behind a block, where it can be told from the next one. */
+/** A line behind a block, where it is distinguishable from the next one. */
 function separate(context: CanvasRenderingContext2D, box: Box | undefined, colour: string): void {
   if (!box || box.width < 2) return;
   context.fillStyle = colour;

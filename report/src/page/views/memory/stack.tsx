@@ -1,7 +1,7 @@
 // A stack of a host's allocator, as a list.
 
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { filter, names, select, selected } from "../../state";
 import { FunctionName, PathText } from "../table/cells";
@@ -12,7 +12,7 @@ export function StackList({ device, node }: { device: number; node: number }) {
   const key = JSON.stringify([device, node, filter.value]);
   const { value, error } = useAnswer(key, async () => ({
     key,
-    frames: await ask("memoryStack", device, node, filter.value),
+    frames: await query("memoryStack", device, node, filter.value),
   }));
   if (error) return <Problem what="The stack can't be shown" why={error} />;
   if (value?.key !== key) return <p role="status">Looking it up…</p>;

@@ -5,7 +5,7 @@ import { poolWords } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { chooseDevice, head, poolText } from "../../state";
 import { MemoryCards } from "./cards";
@@ -21,8 +21,8 @@ export function MemoryView() {
   const of = device();
   const ofPool = pool(of);
   const key = `${of.device} ${ofPool}`;
-  const { value, error } = useAnswer(key, async () => ({ key, curve: await ask("memoryCurve", of.device, ofPool) }));
-  // What was asked for another memory is of no use for this one.
+  const { value, error } = useAnswer(key, async () => ({ key, curve: await query("memoryCurve", of.device, ofPool) }));
+  // The answer for another device's memory is not valid for this one.
   const curve = value?.key === key ? value.curve : undefined;
   return (
     <div class="memory">
@@ -30,7 +30,7 @@ export function MemoryView() {
         <div class="bar">
           {devices.length > 1 ? (
             <Choice
-              label="Whose memory"
+              label="Memory of"
               value={String(of.device)}
               options={devices.map((each) => ({ value: String(each.device), label: each.label }))}
               choose={chooseDevice}
@@ -57,7 +57,7 @@ export function MemoryView() {
         </p>
       )}
       {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} pool={ofPool} curve={curve} />}
-      {ofPool !== null && <p class="nothing">The curve is that of one pool; what is below is of all of them.</p>}
+      {ofPool !== null && <p class="nothing">The curve shows one pool; the figures below are for all pools.</p>}
       <Failures key={of.device} of={of} />
       <MemoryContent of={of} />
       <Fragments key={of.device} of={of} />
@@ -72,7 +72,7 @@ function Pools({ of }: { of: DeviceMemory }) {
   if (pools.length < 2) return null;
   return (
     <select
-      aria-label="Which pool the curve is of"
+      aria-label="Pool of the curve"
       value={poolText.value}
       onChange={(event) => {
         poolText.value = event.currentTarget.value;

@@ -9,8 +9,8 @@ const PARTS: { part: keyof Division; label: string; toggles?: Toggle; title: str
   { part: "libraries", label: "Libraries", toggles: "libraries", title: "Python functions of libraries" },
   { part: "native", label: "Native", toggles: "native", title: "Native functions, of the program or of libraries" },
   { part: "interpreter", label: "Interpreter", toggles: "internals", title: "The interpreter itself" },
-  { part: "labels", label: "Phases", title: "What the program named" },
-  { part: "unknown", label: "No function", title: "Not known where" },
+  { part: "labels", label: "Phases", title: "Phases recorded by the program" },
+  { part: "unknown", label: "No function", title: "Costs without a known function" },
 ];
 
 export function Divided({ division }: { division: Division }) {
@@ -18,8 +18,8 @@ export function Divided({ division }: { division: Division }) {
   const all = parts.reduce((sum, { part }) => sum + division[part], 0);
   if (parts.length < 2) return null;
   return (
-    <section class="divided" aria-label="Whose code it is">
-      <h2>Whose code it is</h2>
+    <section class="divided" aria-label="Cost by origin of the code">
+      <h2>Cost by origin</h2>
       <div class="stack" aria-hidden="true">
         {parts.map(({ part }) => (
           <span key={part} class={`part ${part}`} style={{ flexGrow: division[part] / all }} />

@@ -54,7 +54,7 @@ function amountOf(device: DeviceMemory, name: AmountName): Amount {
 
 const AMOUNTS: { name: AmountName; measure: MeasureName; label: string }[] = [
   { name: "peak", measure: "peak", label: "At the peak" },
-  { name: "live", measure: "live", label: "Never freed" },
+  { name: "live", measure: "live", label: "Not freed" },
   { name: "allocated", measure: "bytes", label: "Allocated" },
   { name: "temporary", measure: "temporary", label: "Temporary" },
 ];
@@ -111,7 +111,7 @@ function DeviceFacts({ device, isOnly }: { device: DeviceMemory; isOnly: boolean
   );
 }
 
-/** What a host's allocator told of it. */
+/** The figures of the host's allocator. */
 function HostFacts({ device }: { device: DeviceMemory }) {
   const { host } = device;
   if (!host) return null;

@@ -1,4 +1,4 @@
-// Runs of what was timed: compilations, queries, whatever the program named; as `stackweave phases` tells them.
+// Runs of a timing recorder: compilations, queries and so on, as `stackweave phases` shows them.
 
 import { useState } from "preact/hooks";
 import type { RunInfo } from "../../../shared/format";
@@ -7,7 +7,7 @@ import { countText, shareText, timeText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { chooseRange, head, names, range } from "../../state";
 import { FunctionLink } from "./link";
@@ -17,7 +17,7 @@ const FEW = 25;
 const FEW_PHASES = 12;
 
 export function Runs() {
-  const { value: runs, error } = useAnswer("runs", async () => (head().runs === null ? [] : ask("runs")));
+  const { value: runs, error } = useAnswer("runs", async () => (head().runs === null ? [] : query("runs")));
   const [isAll, setAll] = useState(false);
   if (error) return <Problem what="Runs can't be read" why={error} />;
   if (!runs || runs.length === 0) return null;
@@ -40,7 +40,7 @@ export function Runs() {
           label="Order of runs"
           value={isLongest ? "long" : "time"}
           options={[
-            { value: "time", label: "As they began" },
+            { value: "time", label: "In order of begin" },
             { value: "long", label: "Longest first" },
           ]}
           choose={(next) => {
@@ -88,8 +88,8 @@ function stateOf(run: RunInfo): string {
 
 function Run({ run, most }: { run: RunInfo; most: number }) {
   const entries = Object.entries(run.attributes);
-  const told = entries.filter(([name]) => isTold(name));
-  const others = entries.filter(([name]) => !isTold(name));
+  const sentences = entries.filter(([name]) => isSentence(name));
+  const others = entries.filter(([name]) => !isSentence(name));
   const state = stateOf(run);
   const thread = run.thread === null ? undefined : head().threads[run.thread];
   return (
@@ -98,12 +98,12 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
       <td>
         <FunctionLink of={run.function} />
         {state && <span class="state">{state}</span>}
-        {told.map(([name, value]) => (
-          <p key={name} class="told">
+        {sentences.map(([name, value]) => (
+          <p key={name} class="summary">
             <span class="dim">{nameText(name)}:</span> {valueText(value)}
           </p>
         ))}
-        {others.length > 0 && <p class="told dim">{attributesText(others)}</p>}
+        {others.length > 0 && <p class="summary dim">{attributesText(others)}</p>}
         {(others.length > 0 || run.phases.length > 0) && (
           <details>
             <summary>{phasesText(run) || "Attributes"}</summary>
@@ -141,7 +141,7 @@ function Began({ run }: { run: RunInfo }) {
       type="button"
       class="quiet"
       aria-pressed={isChosen}
-      title={isChosen ? "Look at all of the time" : "Look only at the time of this run, in all views"}
+      title={isChosen ? "Select all of the time" : "Select the time of this run, in all views"}
       onClick={() => chooseRange(isChosen ? null : [from, to])}
     >
       {timeText(run.beganNs)}
@@ -150,7 +150,7 @@ function Began({ run }: { run: RunInfo }) {
 }
 
 /** What says why stands in the open. */
-function isTold(name: string): boolean {
+function isSentence(name: string): boolean {
   return /reason|error/.test(name);
 }
 
@@ -166,10 +166,10 @@ function valueText(value: unknown): string {
 
 /** The phases that took most, themselves. */
 function phasesText({ phases, durationNs }: RunInfo): string {
-  const sorted = [...phases].sort((a, b) => b.ownNs - a.ownNs);
-  const few = sorted.slice(0, 3).map(({ function: of, ownNs }) => {
-    const share = durationNs > 0 ? ` (${shareText(ownNs / durationNs)})` : "";
-    return `${functionName(names(), of)} ${timeText(ownNs)}${share}`;
+  const sorted = [...phases].sort((a, b) => b.selfNs - a.selfNs);
+  const few = sorted.slice(0, 3).map(({ function: of, selfNs }) => {
+    const share = durationNs > 0 ? ` (${shareText(selfNs / durationNs)})` : "";
+    return `${functionName(names(), of)} ${timeText(selfNs)}${share}`;
   });
   const more = sorted.length - few.length;
   return [...few, ...(more > 0 ? [`${countText(more)} more`] : [])].join(", ");
@@ -200,20 +200,17 @@ function Attribute({ name, value }: { name: string; value: unknown }) {
 function Phases({ run }: { run: RunInfo }) {
   const [isAll, setAll] = useState(false);
   if (run.phases.length === 0) return null;
-  const sorted = [...run.phases].sort((a, b) => b.ownNs - a.ownNs);
+  const sorted = [...run.phases].sort((a, b) => b.selfNs - a.selfNs);
   const all = Math.max(run.durationNs, 1);
   return (
     <>
       <ol class="top-list">
         {sorted.slice(0, isAll ? sorted.length : FEW_PHASES).map((phase) => (
-          <li
-            key={phase.function}
-            title={`${countText(phase.calls)} calls, ${timeText(phase.totalNs)} with all inside`}
-          >
-            <span class="fill" style={{ width: `${Math.min(100, (100 * phase.ownNs) / all)}%` }} />
+          <li key={phase.function} title={`${countText(phase.calls)} calls, ${timeText(phase.totalNs)} total`}>
+            <span class="fill" style={{ width: `${Math.min(100, (100 * phase.selfNs) / all)}%` }} />
             <FunctionLink of={phase.function} />
-            <span class="amount">{timeText(phase.ownNs)}</span>
-            <span class="share">{shareText(phase.ownNs / all)}</span>
+            <span class="amount">{timeText(phase.selfNs)}</span>
+            <span class="share">{shareText(phase.selfNs / all)}</span>
           </li>
         ))}
       </ol>

@@ -80,7 +80,7 @@ function ThreadButton({ thread }: { thread: ThreadIndex }) {
       type="button"
       class="quiet"
       aria-pressed={isChosen}
-      title={isChosen ? "Look at all threads" : "Look at this thread only, in all views"}
+      title={isChosen ? "Select all threads" : "Select only this thread, in all views"}
       onClick={() => chooseThreads(isChosen ? null : [thread])}
     >
       {head().threads[thread]!.name || "thread"}

@@ -4,7 +4,7 @@ import type { Overview, Top } from "../../../engine/overview";
 import { costText, MEASURE_LABELS, shareText } from "../../../shared/units";
 import { addressWith } from "../../address";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { head, measure, selection } from "../../state";
@@ -18,7 +18,7 @@ const TOP = 10;
 
 export function OverviewView() {
   const key = JSON.stringify(selection.value);
-  const { value, error, isPending } = useAnswer(key, () => ask("overview", selection.value, TOP));
+  const { value, error, isPending } = useAnswer(key, () => query("overview", selection.value, TOP));
   if (error) return <Problem what="The overview can't be made" why={error} />;
   return (
     <div class="overview" aria-busy={isPending}>
@@ -36,7 +36,7 @@ export function OverviewView() {
 function Remarks() {
   if (head().remarks.length === 0) return null;
   return (
-    <ul class="remarks" aria-label="What has to be known">
+    <ul class="remarks" aria-label="Remarks">
       {head().remarks.map((remark) => (
         <li key={remark}>{remark}</li>
       ))}
@@ -48,21 +48,23 @@ function Costs({ overview }: { overview: Overview }) {
   if (head().trees.length === 0)
     return <p class="nothing">Nothing was recorded that has a cost. Look at the timeline for what happened when.</p>;
   if (overview.byTotal.length === 0)
-    return <p class="nothing">Nothing that is shown cost anything. Show more kinds of functions, or other threads.</p>;
+    return (
+      <p class="nothing">No visible function has a cost. Show more kinds of functions, or select other threads.</p>
+    );
   const isTime = measure.value === "time" || measure.value === "samples";
   return (
     <>
       {isTime && <Divided division={overview.division} />}
       <div class="tops">
         <TopList
-          title="Cost most themselves"
-          list={overview.byOwn}
-          cost={(top) => top.own}
+          title="Highest self cost"
+          list={overview.bySelf}
+          cost={(top) => top.self}
           all={overview.total}
-          order="own"
+          order="self"
         />
         <TopList
-          title="Cost most with what they call"
+          title="Highest total cost"
           list={overview.byTotal}
           cost={(top) => top.total}
           all={overview.total}
@@ -78,7 +80,7 @@ interface TopListProperties {
   list: Top[];
   cost(top: Top): number;
   all: number;
-  order: "own" | "total";
+  order: "self" | "total";
 }
 
 function TopList({ title, list, cost, all, order }: TopListProperties) {

@@ -33,10 +33,10 @@ export function FileList({ files, current, choose }: Properties) {
   }, [current]);
   return (
     <nav class="files" aria-label="Files" ref={list}>
-      <output class="told" aria-live="polite">
+      <output class="summary" aria-live="polite">
         {isFiltered
           ? `${countText(shown.length)} of ${countText(files.files.length)} files found`
-          : `${countText(shown.length)} files by own cost`}
+          : `${countText(shown.length)} files by self cost`}
       </output>
       <ul>
         {some.map((file) => (
@@ -71,7 +71,7 @@ interface FileProperties {
 function FileButton({ file, path, all, isCurrent, choose }: FileProperties) {
   const cut = path.lastIndexOf("/") + 1;
   const share = (cost: number) => (all > 0 ? shareText(cost / all) : "");
-  const costs = `own ${costText(measure.value, file.own)}, total ${costText(measure.value, file.total)} (${share(file.total)})`;
+  const costs = `self ${costText(measure.value, file.self)}, total ${costText(measure.value, file.total)} (${share(file.total)})`;
   return (
     <button
       type="button"
@@ -80,10 +80,10 @@ function FileButton({ file, path, all, isCurrent, choose }: FileProperties) {
       title={`${path}\n${costs}${file.hasText ? "" : `\n${NO_TEXT}.`}`}
       onClick={() => choose(file.file)}
     >
-      <span class="fill" style={{ width: `${all > 0 ? Math.min(100, (100 * file.own) / all) : 0}%` }} />
+      <span class="fill" style={{ width: `${all > 0 ? Math.min(100, (100 * file.self) / all) : 0}%` }} />
       <bdi>{path.slice(cut)}</bdi>
       <span class="folder">{path.slice(0, cut)}</span>
-      <span class="share">{share(file.own)}</span>
+      <span class="share">{share(file.self)}</span>
       {!file.hasText && <span class="hidden-text">{NO_TEXT}</span>}
     </button>
   );

@@ -13,11 +13,11 @@ export interface HotLines {
   from(line: number, step: 1 | -1): number | undefined;
 }
 
-/** Lines are hot by their own costs, or if there are none by their totals; `byBoth`: by whatever is more. */
+/** Lines are hot by their self costs, or if there are none by their totals; `byBoth`: by whatever is more. */
 export function hotLines(columns: LineColumns, byBoth = false): HotLines {
-  const { own, total } = columns;
-  const hasOwn = own.some((cost) => cost > 0);
-  const costs = byBoth ? own.map((cost, row) => Math.max(cost, total[row]!)) : hasOwn ? own : total;
+  const { self, total } = columns;
+  const hasSelf = self.some((cost) => cost > 0);
+  const costs = byBoth ? self.map((cost, row) => Math.max(cost, total[row]!)) : hasSelf ? self : total;
   const rows = [...costs.keys()].sort((a, b) => costs[b]! - costs[a]!);
   const most = rows.length > 0 ? costs[rows[0]!]! : 0;
   const byCost = rows
@@ -35,7 +35,7 @@ export function hotLines(columns: LineColumns, byBoth = false): HotLines {
   };
 }
 
-/** Calls back for the keys n and p, unless somebody writes. Returns what ends it. */
+/** Calls back for the keys n and p, unless the user is typing. Returns a function that ends it. */
 export function onHotKey(go: (step: 1 | -1) => void): () => void {
   const listen = (event: KeyboardEvent) => {
     const isWriting = event.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);

@@ -8,7 +8,7 @@ import { type Open, type Token, tokensOf } from "./python";
 import { CalledTags, FunctionTag } from "./tags";
 
 export interface LineCost {
-  own: number;
+  self: number;
   total: number;
   isWhole: boolean;
 }
@@ -29,7 +29,7 @@ interface Properties {
 export function LineRow({ line, text, open, cost, all, functions, calls, isCurrent }: Properties) {
   return (
     <tr aria-rowindex={line + 1} class={isCurrent ? "current" : ""} data-line={line}>
-      <Amount cost={cost?.own} all={all} />
+      <Amount cost={cost?.self} all={all} />
       <Amount cost={cost?.total} all={all} />
       <th scope="row">{line}</th>
       <td class="code">
@@ -38,8 +38,8 @@ export function LineRow({ line, text, open, cost, all, functions, calls, isCurre
           <FunctionTag key={of.function} of={of} all={all} />
         ))}
         {cost?.isWhole && (
-          <span class="tag" title="Which lines of the function cost how much was not recorded">
-            {calls === null ? "whole function" : "own cost of the whole function"}
+          <span class="tag" title="The cost of the function's lines was not recorded">
+            {calls === null ? "whole function" : "self cost of the whole function"}
           </span>
         )}
         {calls && <CalledTags calls={calls} all={all} />}

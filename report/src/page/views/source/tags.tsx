@@ -11,7 +11,7 @@ import { Chip } from "../table/cells";
 
 /** A function that begins in the line. */
 export function FunctionTag({ of, all }: { of: FunctionCost; all: number }) {
-  const costs = `own ${costText(measure.value, of.own)}, total ${costText(measure.value, of.total)}`;
+  const costs = `self ${costText(measure.value, of.self)}, total ${costText(measure.value, of.total)}`;
   return <Tag of={of.function} kind="function-tag" share={all > 0 ? of.total / all : null} costs={costs} />;
 }
 
@@ -29,7 +29,7 @@ export function CalledTags({ calls, all }: { calls: LineCalls; all: number }) {
         />
       ))}
       {calls.others > 0 && (
-        <span class="tag" title="They took less than those that are shown">
+        <span class="tag" title="Cheaper functions that are not listed">
           and {countText(calls.others)} more
         </span>
       )}

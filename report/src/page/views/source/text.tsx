@@ -33,9 +33,9 @@ export function FileText({ source, file, isPending }: Properties) {
 
 /** By line: what it cost. */
 function costsOf(source: SourceText): Map<number, LineCost> {
-  const { line, own, total, isWhole } = source.linesColumns;
+  const { line, self, total, isWhole } = source.linesColumns;
   return new Map(
-    Array.from(line, (at, row) => [at, { own: own[row]!, total: total[row]!, isWhole: isWhole[row] === 1 }]),
+    Array.from(line, (at, row) => [at, { self: self[row]!, total: total[row]!, isWhole: isWhole[row] === 1 }]),
   );
 }
 
@@ -116,9 +116,9 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
         <table aria-rowcount={lines.length + 1} style={{ minWidth: `calc(${Math.min(longest, 500)}ch + 330px)` }}>
           <thead>
             <tr aria-rowindex={1}>
-              <th scope="col">Own</th>
+              <th scope="col">Self</th>
               {calls ? (
-                <th scope="col" title="What the calls that were made from the line took">
+                <th scope="col" title="The time of calls made from the line">
                   In calls
                 </th>
               ) : (
@@ -181,7 +181,7 @@ function WithoutText({ source, path }: { source: SourceText; path: string }) {
         <ul>
           {source.functions.map((cost) => (
             <li key={cost.function}>
-              <FunctionButton of={cost.function} /> line {cost.line}: own {costText(measure.value, cost.own)}, total{" "}
+              <FunctionButton of={cost.function} /> line {cost.line}: self {costText(measure.value, cost.self)}, total{" "}
               {costText(measure.value, cost.total)} {source.all > 0 && `(${shareText(cost.total / source.all)})`}
             </li>
           ))}

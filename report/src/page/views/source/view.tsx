@@ -4,7 +4,7 @@ import type { SourceFiles } from "../../../engine/source";
 import type { StringIndex } from "../../../shared/format";
 import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { names, select, selected, selection } from "../../state";
 import { FileList } from "./files";
@@ -30,7 +30,7 @@ function choose(file: StringIndex): void {
 
 export function SourceView() {
   const key = JSON.stringify(selection.value);
-  const { value: files, error } = useAnswer(key, () => ask("sourceFiles", selection.value));
+  const { value: files, error } = useAnswer(key, () => query("sourceFiles", selection.value));
   if (error) return <Problem what="The files can't be listed" why={error} />;
   if (!files) return <p role="status">Counting…</p>;
   const file = currentFile(files);
@@ -46,7 +46,7 @@ export function SourceView() {
 function Current({ file }: { file: StringIndex }) {
   const key = JSON.stringify([selection.value, file]);
   const { value, error, isPending } = useAnswer(key, () =>
-    ask("source", selection.value, file).then((source) => ({ ...source, file })),
+    query("source", selection.value, file).then((source) => ({ ...source, file })),
   );
   if (error) return <Problem what="The file can't be read" why={error} />;
   if (!value) return <p role="status">Reading…</p>;

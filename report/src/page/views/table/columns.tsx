@@ -12,14 +12,14 @@ export interface Costs {
   function: Uint32Array;
   calls: Float64Array;
   primitiveCalls: Float64Array;
-  own: Float64Array;
+  self: Float64Array;
   total: Float64Array;
 }
 
 /** What a call took with all that it called; of memory, how large a block is. `undefined` where that says nothing. */
 export function perCall(of: MeasureName, costs: Costs, row: number): number | undefined {
   const [cost, calls] =
-    of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.own[row]!, costs.calls[row]!];
+    of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.self[row]!, costs.calls[row]!];
   return calls > 0 ? cost / calls : undefined;
 }
 
@@ -32,22 +32,22 @@ function titleCase(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Bars and shares of own and total costs are of `ownAll` and `totalAll`. */
-export function columnsOf(costs: Costs, ownAll: number, totalAll: number): GridColumn[] {
-  const { function: functions, calls, primitiveCalls, own, total } = costs;
+/** Bars and shares of self and total costs are of `ownAll` and `totalAll`. */
+export function columnsOf(costs: Costs, selfAll: number, totalAll: number): GridColumn[] {
+  const { function: functions, calls, primitiveCalls, self, total } = costs;
   const of = measure.value;
   const counted = countedText(of);
   const columns: GridColumn[] = [
     {
-      name: "own",
-      label: "Own",
-      title: "What the function cost itself",
-      cell: (row) => <Cost cost={own[row]!} all={ownAll} />,
+      name: "self",
+      label: "Self",
+      title: "Cost of the function without its callees",
+      cell: (row) => <Cost cost={self[row]!} all={selfAll} />,
     },
     {
       name: "total",
       label: "Total",
-      title: "What it cost with all that it called; recursive calls are not counted twice",
+      title: "Cost with callees; recursive calls are not counted twice",
       cell: (row) => <Cost cost={total[row]!} all={totalAll} />,
     },
   ];
@@ -63,7 +63,7 @@ export function columnsOf(costs: Costs, ownAll: number, totalAll: number): GridC
       {
         name: "per-call",
         label: `Per ${unit}`,
-        title: of === "time" ? "Total for each call that was not recursive" : "Own for each block",
+        title: of === "time" ? "Total for each call that was not recursive" : "Self for each block",
         cell: (row) => {
           const cost = perCall(of, costs, row);
           return cost === undefined ? "" : costText(of, cost);
@@ -83,7 +83,7 @@ export function columnsOf(costs: Costs, ownAll: number, totalAll: number): GridC
 
 export const placeColumn = (costs: Costs): GridColumn => ({
   name: "place",
-  label: "Place",
+  label: "Location",
   title: "File and line, or the module of native code",
   isText: true,
   cell: (row) => <Place of={costs.function[row]!} />,
@@ -112,8 +112,8 @@ function sortKeys(costs: Costs, column: string): Float64Array {
     return Float64Array.from(costs.function, (of) => rank(of) * 2 ** 24 + functions.line[of]!);
   }
   if (column === "calls") return costs.calls;
-  if (column === "per-call") return costs.own.map((_, row) => perCall(measure.value, costs, row) ?? -1);
-  return column === "total" ? costs.total : costs.own;
+  if (column === "per-call") return costs.self.map((_, row) => perCall(measure.value, costs, row) ?? -1);
+  return column === "total" ? costs.total : costs.self;
 }
 
 const ranksOf = new WeakMap<Names, Uint32Array>();

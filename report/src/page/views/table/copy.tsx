@@ -12,7 +12,7 @@ export function tableText(costs: Costs, rows: Uint32Array): string {
   const known = names();
   const unit = measure.value === "time" ? "ns" : ["samples", "allocations"].includes(measure.value) ? "count" : "bytes";
   const heads = ["function", "place", "module", "kind", "origin", "calls", "primitive calls"];
-  const lines = [[...heads, `own (${unit})`, `total (${unit})`].join("\t")];
+  const lines = [[...heads, `self (${unit})`, `total (${unit})`].join("\t")];
   for (const row of rows) {
     const of = costs.function[row]!;
     const texts = [functionName(known, of), placeOf(known, of), moduleOf(known, of) ?? ""];
@@ -23,7 +23,7 @@ export function tableText(costs: Costs, rows: Uint32Array): string {
         ORIGINS[known.functions.origin[of]!],
         costs.calls[row],
         costs.primitiveCalls[row],
-        costs.own[row],
+        costs.self[row],
         costs.total[row],
       ].join("\t"),
     );
@@ -32,28 +32,28 @@ export function tableText(costs: Costs, rows: Uint32Array): string {
 }
 
 export function CopyButton({ text }: { text(): string }) {
-  const [told, setTold] = useState("");
+  const [message, setMessage] = useState("");
   const [shown, setShown] = useState<string | null>(null);
   const copy = async () => {
     const copied = text();
     try {
       await navigator.clipboard.writeText(copied);
-      setTold("Copied");
+      setMessage("Copied");
     } catch {
       setShown(copied);
     }
   };
   useEffect(() => {
-    if (told === "") return;
-    const timer = setTimeout(() => setTold(""), 2000);
+    if (message === "") return;
+    const timer = setTimeout(() => setMessage(""), 2000);
     return () => clearTimeout(timer);
-  }, [told]);
+  }, [message]);
   return (
     <>
-      <button type="button" title="Copy the rows that are shown, as text with tabs" onClick={() => void copy()}>
+      <button type="button" title="Copy the visible rows as text with tabs" onClick={() => void copy()}>
         Copy as TSV
       </button>
-      <output aria-live="polite">{told}</output>
+      <output aria-live="polite">{message}</output>
       {shown !== null && <CopyFrom text={shown} close={() => setShown(null)} />}
     </>
   );

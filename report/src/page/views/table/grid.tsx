@@ -31,7 +31,7 @@ export function orderedBy(order: Order, column: GridColumn): Order {
 interface Properties {
   label: string;
   columns: GridColumn[];
-  /** What `cell` is asked for, from the top to the bottom. */
+  /** The rows that `cell` renders, from the top to the bottom. */
   rows: Uint32Array;
   order: Order;
   sort(column: GridColumn): void;

@@ -6,7 +6,7 @@ import type { FunctionIndex } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { costText, countedText, countText, shareText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { measure, names, select, selection } from "../../state";
@@ -17,7 +17,7 @@ import { Grid, type Order, orderedBy } from "./grid";
 export function Neighbours({ of }: { of: FunctionIndex }) {
   const key = JSON.stringify([selection.value, of]);
   const { value, error } = useAnswer(key, () =>
-    ask("neighbours", selection.value, of).then((neighbours) => ({ ...neighbours, function: of })),
+    query("neighbours", selection.value, of).then((neighbours) => ({ ...neighbours, function: of })),
   );
   if (error) return <Problem what="Callers and callees can't be counted" why={error} />;
   if (!value) return <aside class="neighbours" aria-label="Callers and callees" />;
@@ -26,27 +26,27 @@ export function Neighbours({ of }: { of: FunctionIndex }) {
   const share = (cost: number) => (value.all > 0 ? ` (${shareText(cost / value.all)})` : "");
   const top = value.outermost;
   const isCalled = top.calls > 0 || top.total !== 0;
-  const itself = `${text(value.of.own)}${value.of.total > 0 ? ` (${shareText(value.of.own / value.of.total)})` : ""}`;
+  const itself = `${text(value.of.self)}${value.of.total > 0 ? ` (${shareText(value.of.self / value.of.total)})` : ""}`;
   return (
     <aside class="neighbours" aria-label="Callers and callees">
       <Title of={value.function} />
       <p class="sums">
-        own {text(value.of.own)}
-        {share(value.of.own)}, total {text(value.of.total)}
+        self {text(value.of.self)}
+        {share(value.of.self)}, total {text(value.of.total)}
         {share(value.of.total)}
         {hasCalls(measure.value) && `, ${callsOf(value.of)}`}
       </p>
       <Side
         title="Callers"
         about={isCalled ? `from the top of the stack: ${text(top.total)}` : ""}
-        empty="Nobody that is shown called it."
+        empty="No visible function called it."
         costs={value.callersColumns}
         all={value.of.total}
       />
       <Side
         title="Callees"
         about={`itself: ${itself}`}
-        empty="It called nothing that is shown."
+        empty="It called no visible function."
         costs={value.calleesColumns}
         all={value.of.total}
       />
@@ -54,7 +54,7 @@ export function Neighbours({ of }: { of: FunctionIndex }) {
   );
 }
 
-/** The selected function is none of those that are shown. */
+/** The selected function is not visible. */
 function Hidden({ of }: { of: FunctionIndex }) {
   return (
     <aside class="neighbours" aria-label="Callers and callees">

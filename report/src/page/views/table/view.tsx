@@ -6,7 +6,7 @@ import { costText, countText, shareText } from "../../../shared/units";
 import { addressed } from "../../address";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { measure, names, search, select, selected, selection } from "../../state";
@@ -15,7 +15,7 @@ import { CopyButton, tableText } from "./copy";
 import { Grid, type GridColumn, type Order, orderedBy } from "./grid";
 import { Neighbours } from "./neighbours";
 
-const orderText = addressed("table.order", "own");
+const orderText = addressed("table.order", "self");
 const foundText = addressed("table.found", "only");
 const panelText = addressed("table.panel", "open");
 
@@ -31,7 +31,7 @@ function sort(column: GridColumn): void {
 
 export function TableView() {
   const key = JSON.stringify(selection.value);
-  const { value, error, isPending } = useAnswer(key, () => ask("table", selection.value));
+  const { value, error, isPending } = useAnswer(key, () => query("table", selection.value));
   if (error) return <Problem what="The table can't be made" why={error} />;
   if (!value) return <p role="status">Counting…</p>;
   return <Functions table={value} isPending={isPending} />;
@@ -62,7 +62,7 @@ function Functions({ table, isPending }: { table: Table; isPending: boolean }) {
   return (
     <div class="with-bar functions">
       <div class="bar">
-        <Told table={table} found={found} />
+        <Totals table={table} found={found} />
         {found && (
           <Choice
             label="Rows"
@@ -121,18 +121,18 @@ function Nothing({ isSearch }: { isSearch: boolean }) {
 }
 
 /** How many functions there are, or were found, and what they cost. */
-function Told({ table, found }: { table: Table; found: Uint8Array | null }) {
+function Totals({ table, found }: { table: Table; found: Uint8Array | null }) {
   const functions = table.functionsColumns.function;
   const text = (cost: number) => costText(measure.value, cost);
   const share = (cost: number) => (table.total > 0 ? ` (${shareText(cost / table.total)})` : "");
   const searched = found ? search.value.trim() : "";
   const { value: cost } = useAnswer(JSON.stringify([selection.value, searched]), async () =>
-    searched === "" ? null : ask("foundCost", selection.value, searched),
+    searched === "" ? null : query("foundCost", selection.value, searched),
   );
   if (!found) {
-    const hidden = table.withoutFrame > 0 ? `, ${text(table.withoutFrame)} of it in nothing that is shown` : "";
+    const hidden = table.withoutFrame > 0 ? `, ${text(table.withoutFrame)} of it outside visible functions` : "";
     return (
-      <output class="told">
+      <output class="summary">
         {countText(functions.length)} functions, {text(table.total)}
         {hidden}
       </output>
@@ -140,9 +140,10 @@ function Told({ table, found }: { table: Table; found: Uint8Array | null }) {
   }
   const count = functions.reduce((sum, of) => sum + found[of]!, 0);
   return (
-    <output class="told" aria-live="polite">
+    <output class="summary" aria-live="polite">
       {countText(count)} of {countText(functions.length)} functions found
-      {cost && `: own ${text(cost.own)}${share(cost.own)}, with what they call ${text(cost.total)}${share(cost.total)}`}
+      {cost &&
+        `: self ${text(cost.self)}${share(cost.self)}, with what they call ${text(cost.total)}${share(cost.total)}`}
     </output>
   );
 }

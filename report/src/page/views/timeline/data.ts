@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { CounterSteps, Sight } from "../../../engine/timeline/methods";
 import type { Window } from "../../../engine/timeline/sight";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import type { Order } from "./look";
 import type { Span } from "./state";
 
@@ -15,13 +15,13 @@ export interface Known {
   order: Order | null;
 }
 
-interface Asked {
+interface TrackRequest {
   known: Known | null;
   inFlight: boolean;
   wanted: Window | null;
 }
 
-const tracks = new Map<number, Asked>();
+const tracks = new Map<number, TrackRequest>();
 const counters = new Map<number, CounterSteps | null>();
 /** How often an answer came: what is drawn depends on it. */
 export const arrived = signal(0);
@@ -32,33 +32,33 @@ export function knownOf(track: number): Known | null {
 }
 
 /**
- * Asks for a track, if what is known is not enough. A window more is asked for than is seen, half of it at each side, and
+ * Queries a track, if what is known is not enough. It requests one window more than is visible, half of it at each side, and
  * scales are powers of two, so that small steps need no answer. One question at a time: what is wanted when its answer comes
- * is asked next, and what was wanted in between is never asked.
+ * is request next, and what was wanted in between is never request.
  */
 export function want(track: number, { from, to }: Span, pixelNs: number, depthLimit: number, most: number): void {
-  const asked = tracks.get(track) ?? { known: null, inFlight: false, wanted: null };
-  tracks.set(track, asked);
+  const request = tracks.get(track) ?? { known: null, inFlight: false, wanted: null };
+  tracks.set(track, request);
   const scale = 2 ** Math.floor(Math.log2(pixelNs));
-  const known = asked.known?.window;
+  const known = request.known?.window;
   const isEnough =
     known && known.pixelNs === scale && known.from <= from && known.to >= to && known.depthLimit >= depthLimit;
   if (isEnough) {
-    asked.wanted = null;
+    request.wanted = null;
     return;
   }
   const half = (to - from) / 2;
-  asked.wanted = { from: from - half, to: to + half, pixelNs: scale, depthLimit, most };
-  if (!asked.inFlight) void askNext(track, asked);
+  request.wanted = { from: from - half, to: to + half, pixelNs: scale, depthLimit, most };
+  if (!request.inFlight) void fetchNext(track, request);
 }
 
-async function askNext(track: number, asked: Asked): Promise<void> {
-  asked.inFlight = true;
-  while (asked.wanted) {
-    const window = asked.wanted;
-    asked.wanted = null;
+async function fetchNext(track: number, request: TrackRequest): Promise<void> {
+  request.inFlight = true;
+  while (request.wanted) {
+    const window = request.wanted;
+    request.wanted = null;
     try {
-      asked.known = { sight: await ask("timeline", track, window), window, order: null };
+      request.known = { sight: await query("timeline", track, window), window, order: null };
       problem.value = null;
     } catch (error) {
       problem.value = error instanceof Error ? error.message : String(error);
@@ -66,14 +66,14 @@ async function askNext(track: number, asked: Asked): Promise<void> {
     }
     arrived.value++;
   }
-  asked.inFlight = false;
+  request.inFlight = false;
 }
 
 export function counterOf(counter: number): CounterSteps | null {
   const known = counters.get(counter);
   if (known !== undefined) return known;
   counters.set(counter, null);
-  void ask("timelineCounter", counter).then((steps) => {
+  void query("timelineCounter", counter).then((steps) => {
     counters.set(counter, steps);
     arrived.value++;
   });
@@ -91,10 +91,10 @@ const PIECES = 600;
 export function activityOf(of: number[]): Float64Array | null {
   const key = of.join(" ");
   if (activity.key !== key) {
-    const asked: Activity = { key, open: activity.open };
-    activity = asked;
-    void ask("timelineActivity", of, PIECES).then(({ activityColumns }) => {
-      asked.open = activityColumns.open;
+    const request: Activity = { key, open: activity.open };
+    activity = request;
+    void query("timelineActivity", of, PIECES).then(({ activityColumns }) => {
+      request.open = activityColumns.open;
       arrived.value++;
     });
   }

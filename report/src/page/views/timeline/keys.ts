@@ -1,7 +1,7 @@
 // Keys on the timeline.
 
 import type { FoundSpan } from "../../../engine/timeline/search";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { chooseRange, names, select, selected } from "../../state";
 import { knownOf } from "./data";
 import { pickAt, pickedAt } from "./draw";
@@ -14,11 +14,11 @@ import {
   focus,
   hovered,
   lookAtAll,
+  message,
   type Picked,
   pan,
   scroll,
   switchOpened,
-  told,
   visible,
   zoom,
 } from "./state";
@@ -109,7 +109,7 @@ export function pickedOf(found: FoundSpan): Picked {
 export async function findNext(direction: 1 | -1): Promise<void> {
   const of = selected.value;
   if (of === null) {
-    told.value = "Select a function first: click on one, or press Enter where the focus is.";
+    message.value = "Select a function first: click on one, or press Enter where the focus is.";
     return;
   }
   const at = focus.value;
@@ -117,12 +117,12 @@ export async function findNext(direction: 1 | -1): Promise<void> {
   const { from, to } = visible.value;
   const start = direction > 0 ? { time: from, track: -1, depth: -1 } : { time: to, track: Infinity, depth: 0 };
   const cursor = isOnIt ? { time: at.begin, track: at.track, depth: at.depth } : start;
-  told.value = "Searching…";
-  const found = await ask("timelineNext", tracksShown(), of, cursor, direction);
+  message.value = "Searching…";
+  const found = await query("timelineNext", tracksShown(), of, cursor, direction);
   if (found) {
     bringIntoSight(found);
     moveTo(pickedOf(found));
-  } else told.value = direction > 0 ? "There is no later one." : "There is no earlier one.";
+  } else message.value = direction > 0 ? "There is no later one." : "There is no earlier one.";
 }
 
 export function rangeOfWindow(): void {
@@ -174,7 +174,7 @@ export function onTimelineKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && focus.value) {
     focus.value = null;
-    told.value = "";
+    message.value = "";
     event.preventDefault();
     return;
   }

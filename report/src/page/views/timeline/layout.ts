@@ -53,7 +53,7 @@ export interface Layout {
   gutter: number;
 }
 
-/** What somebody has opened or closed: words `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
+/** What the user has opened or closed: words `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
 export type Opened = ReadonlySet<string>;
 
 export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): Layout {
@@ -67,14 +67,14 @@ export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Open
     top += place.height;
   };
   for (const process of head.processes.keys()) {
-    const own = tracks.filter((of) => head.threads[info.tracks[of]!.thread]?.process === process);
+    const self = tracks.filter((of) => head.threads[info.tracks[of]!.thread]?.process === process);
     const counters = [...info.counters.keys()].filter((of) => info.counters[of]!.process === process);
-    if (own.length === 0 && (counters.length === 0 || threads !== null)) continue;
+    if (self.length === 0 && (counters.length === 0 || threads !== null)) continue;
     const isClosed = opened.has(`p${process}`);
     if (head.processes.length > 1) put({ kind: "process", process, top, height: PROCESS, isClosed });
     if (isClosed) continue;
     for (const counter of counters) put({ kind: "counter", counter, top, height: COUNTER });
-    for (const track of own)
+    for (const track of self)
       put(trackPlace(info.tracks[track]!.depth, track, top, { opened, gutter, of: tracks.length }));
   }
   return { places, height: top, gutter };

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { placeOf, shortPath } from "../../../shared/names";
 import { momentText, timeText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { filter, head, names, select } from "../../state";
 import { threadName } from "./frame";
 import { fitFocus, moveTo, pickedOf, tracksShown } from "./keys";
@@ -38,10 +38,10 @@ function Longest() {
   const track = focus.value?.track ?? tracks[0];
   const key = JSON.stringify([tracks, span, filter.value, track]);
   const { value, error } = useAnswer(key, async () => ({
-    longest: await ask("timelineLongest", tracks, span, filter.value),
-    around: track === undefined ? [] : await ask("timelineAround", track, span),
+    longest: await query("timelineLongest", tracks, span, filter.value),
+    around: track === undefined ? [] : await query("timelineAround", track, span),
   }));
-  if (error) return <p class="dim">The spans can't be told: {error}.</p>;
+  if (error) return <p class="dim">The spans can't be shown: {error}.</p>;
   if (!value) return <p role="status">Looking…</p>;
   const around = value.around.map((frame) => nameOf(names(), frame + 1));
   return (
@@ -64,7 +64,7 @@ function Longest() {
   );
 }
 
-function Table({ spans }: { spans: Awaited<ReturnType<typeof ask<"timelineLongest">>> }) {
+function Table({ spans }: { spans: Awaited<ReturnType<typeof query<"timelineLongest">>> }) {
   const known = names();
   return (
     <table>

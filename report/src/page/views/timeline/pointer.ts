@@ -14,12 +14,12 @@ import {
   type Hovered,
   hovered,
   look,
+  message,
   type Picked,
   pan,
   type Span,
   scroll,
   switchOpened,
-  told,
   visible,
   wholeTime,
   zoom,
@@ -143,7 +143,7 @@ function instantAt(track: number, time: number, slack: number): Hovered | null {
 export function focusOn(picked: Picked): void {
   focus.value = picked;
   const { thread } = head().timeline!.tracks[picked.track]!;
-  told.value = sentenceOf(names(), picked, threadName(head(), thread));
+  message.value = sentenceOf(names(), picked, threadName(head(), thread));
 }
 
 function click(x: number, y: number): void {

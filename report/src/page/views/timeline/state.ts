@@ -10,7 +10,7 @@ export interface Span {
   to: number;
 }
 
-/** A rectangle that somebody points at or has the focus. */
+/** A rectangle under the pointer, or with the focus. */
 export interface Picked {
   /** Its place in `TimelineInfo.tracks`. */
   track: number;
@@ -123,4 +123,4 @@ export type Hovered =
 /** A range while it is drawn. */
 export const band = signal<Span | null>(null);
 /** What is said to those who can't see the picture. */
-export const told = signal("");
+export const message = signal("");

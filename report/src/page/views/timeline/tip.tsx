@@ -3,7 +3,7 @@
 import { functionName, placeOf } from "../../../shared/names";
 import { countText, momentText, timeText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
-import { ask } from "../../engine";
+import { query } from "../../engine";
 import { head, names } from "../../state";
 import { Tooltip } from "../../tooltip";
 import { threadName } from "./frame";
@@ -53,7 +53,7 @@ function Dense({ of }: { of: Picked }) {
 }
 
 function SpanTip({ of }: { of: Picked }) {
-  const { value } = useAnswer(`${of.block} ${of.row}`, () => ask("timelineDetail", of.block, of.row));
+  const { value } = useAnswer(`${of.block} ${of.row}`, () => query("timelineDetail", of.block, of.row));
   const known = names();
   const end = endText(of.flags);
   return (

@@ -15,7 +15,7 @@ import { LongestSpans } from "./longest";
 import type { Look } from "./look";
 import { pointerEvents } from "./pointer";
 import { drawTimeline } from "./scene";
-import { band, focus, hovered, lookAtAll, opened, scroll, told, visible, zoom } from "./state";
+import { band, focus, hovered, lookAtAll, message, opened, scroll, visible, zoom } from "./state";
 import { TimelineTip } from "./tip";
 
 export function TimelineView() {
@@ -60,16 +60,20 @@ function TimelineBar() {
         <button type="button" title="Show all of the time (0)" onClick={lookAtAll}>
           All
         </button>
-        <button type="button" title="Show the span with the focus (F)" disabled={!focus.value} onClick={fitFocus}>
+        <button type="button" title="Show the focused span (F)" disabled={!focus.value} onClick={fitFocus}>
           Fit
         </button>
       </span>
-      <button type="button" title="Let all views show only the time in sight (M)" onClick={rangeOfWindow}>
+      <button type="button" title="Select the visible time in all views (M)" onClick={rangeOfWindow}>
         Use as range
       </button>
       {of !== null && (
         <span class="choice">
-          <button type="button" title="The span of the selected function before (P)" onClick={() => void findNext(-1)}>
+          <button
+            type="button"
+            title="The previous span of the selected function (P)"
+            onClick={() => void findNext(-1)}
+          >
             ‹ Previous
           </button>
           <button type="button" title="The next span of the selected function (N)" onClick={() => void findNext(1)}>
@@ -77,11 +81,11 @@ function TimelineBar() {
           </button>
         </span>
       )}
-      <output class="told" aria-live="polite">
+      <output class="summary" aria-live="polite">
         {problem.value ? (
           <Problem what="The timeline can't be read" why={problem.value} />
         ) : (
-          told.value || hint(of, isHiding)
+          message.value || hint(of, isHiding)
         )}
       </output>
     </div>
