@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use stackweave_core::StackId;
-//! use stackweave_profile::{Names, Resolver, write_json};
+//! use stackweave_profile::{FrameNames, Resolver, write_json};
 //! use stackweave_store::StackTable;
 //! use stackweave_symbolize::Options;
 //!
-//! # fn example(stacks: &StackTable, captured: &[StackId], names: &dyn Names) -> std::io::Result<()> {
+//! # fn example(stacks: &StackTable, captured: &[StackId], names: &dyn FrameNames) -> std::io::Result<()> {
 //! let resolver = Resolver::new(Options::default());
 //! let resolved = resolver.resolve(stacks, captured, names);
 //! for frame in resolved.iter().flat_map(|stack| stack.iter()) {
