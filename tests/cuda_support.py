@@ -26,8 +26,8 @@ ACTIONS = (
     "oom",
     "annotate",
 )
-#: What is told, by its number, as torch calls it where it has a name for it.
-TOLD = dict(
+#: The kinds of recorded events by their numbers, with torch's name where it has one.
+KINDS = dict(
     enumerate(
         (
             *("alloc", "free", "segment_alloc", "segment_free", "present", "free_requested", "free_completed"),
@@ -48,12 +48,12 @@ class Event(ctypes.Structure):
     ]
 
 
-class Told(ctypes.Structure):
+class RecordedEvent(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int32) for name in ("what", "has_place")),
+        *((name, ctypes.c_int32) for name in ("kind", "has_stack_address")),
         *((name, ctypes.c_uint64) for name in ("address", "bytes")),
         ("device", ctypes.c_int64),
-        *((name, ctypes.c_uint64) for name in ("stream", "pool", "asked", "flags")),
+        *((name, ctypes.c_uint64) for name in ("stream", "pool", "requested", "flags")),
         ("text", ctypes.c_char * 64),
     ]
 
@@ -92,18 +92,18 @@ class FakeDevices:
             for event in self._all("fake_events", Event)
         ]
 
-    def told(self):
-        return self._all("fake_recorded_events", Told)
+    def recorded_events(self):
+        return self._all("fake_recorded_events", RecordedEvent)
 
     def _all(self, function, kind):
-        ask = getattr(self.library, function)
-        found = (kind * ask(None, 0))()
-        ask(found, len(found))
+        copy_events = getattr(self.library, function)
+        found = (kind * copy_events(None, 0))()
+        copy_events(found, len(found))
         return list(found)
 
 
-def in_short(told):
-    return (TOLD[told.what], told.device, told.address, told.bytes, told.stream, told.pool)
+def summary(event):
+    return (KINDS[event.kind], event.device, event.address, event.bytes, event.stream, event.pool)
 
 
 def build_torch(folder, *flags):
@@ -146,7 +146,7 @@ def torch_module(folder):
 
 @functools.cache
 def fake_hook(*flags):
-    """The devices, and the library of the hook, which tells them what it would tell a recorder."""
+    """The devices, and the library of the hook, which passes its events to them instead of to a recorder."""
     folder = fake_torch(*flags)
     output = os.path.join(folder, "hook.so")
     compiler = [*cuda_build.find_compiler(), *flags]

@@ -1,4 +1,4 @@
-"""The hook in the CUDA allocator tells what happens there, all of it and in order, whatever other threads do."""
+"""The hook in the CUDA allocator records all events there, in order, whatever other threads do."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ import unittest
 from stackweave import StackweaveError
 from stackweave.torch._cuda.hook import CudaHook
 from tests import cuda_support
-from tests.cuda_support import PRESENT, STATES, in_short
+from tests.cuda_support import PRESENT, STATES, summary
 from tests.support import ROOT, run_on_newest
 
 setUpModule = run_on_newest
@@ -58,22 +58,22 @@ class HookCase(unittest.TestCase):
         self.taken.remove((device, address))
         self.devices.give(address, device)
 
-    def told(self, but=()):
-        return [in_short(told) for told in self.devices.told() if in_short(told)[0] not in but]
+    def recorded(self, but=()):
+        return [summary(event) for event in self.devices.recorded_events() if summary(event)[0] not in but]
 
     def of_the_program(self):
-        """What happened, without the snapshots that are ours, and what was told, without what we add: by device."""
+        """What happened, without our own snapshots, and what was recorded, without what the hook adds: by device."""
         happened = [event for event in self.devices.events() if event[0] != "snapshot"]
-        told = self.told(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
+        recorded = self.recorded(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
         if IS_OLD:  # it does not say
             happened = [(*event[:5], 0) for event in happened]
-        by_device = [
-            [[event for event in all_ if event[1] == device] for device in range(DEVICES)] for all_ in (happened, told)
+        return [
+            [[event for event in events if event[1] == device] for device in range(DEVICES)]
+            for events in (happened, recorded)
         ]
-        return by_device
 
-    def told_while_another_takes(self, before, work):
-        """What is told, by name, when another thread comes after the first device was looked at, before the next."""
+    def recorded_while_another_allocates(self, before, work):
+        """The kinds of events if another thread allocates between the snapshots of the first device and the next."""
         for _ in range(20):
             self.library.fake_between_devices(None)
             before()
@@ -92,25 +92,26 @@ class HookCase(unittest.TestCase):
             self.library.fake_forget_events()
             work()
             threads[0].join()
-            names = [event[0] for event in self.told()]
+            names = [event[0] for event in self.recorded()]
             self.devices.give(taken[0])
-            # On a machine that is busy it may lose patience: that is another test.
+            # On a busy machine the hook may give up waiting: another test is about that.
             if self.hook.counts()[1] == 0:
                 return names
-        self.fail("it lost patience each time")
+        self.fail("the hook gave up waiting each time")
 
 
 class Events(HookCase):
-    def test_each_event_is_told_with_its_figures(self):
+    def test_each_event_is_recorded_with_its_figures(self):
         self.hook.begin()
         self.program()
         self.hook.end(with_state=True)
-        happened, told = self.of_the_program()
-        self.assertEqual(told, happened)
-        actions = {event[0] for events in told for event in events}
+        happened, recorded = self.of_the_program()
+        self.assertEqual(recorded, happened)
+        actions = {event[0] for events in recorded for event in events}
         expected = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom"}
         self.assertEqual(actions, expected | {"segment_map", "segment_unmap"})
-        self.assertTrue(all(told.has_place for told in self.devices.told() if in_short(told)[0] in actions))
+        of_actions = [event for event in self.devices.recorded_events() if summary(event)[0] in actions]
+        self.assertTrue(all(event.has_stack_address for event in of_actions))
 
     def program(self):
         chosen = random.Random(1)
@@ -134,12 +135,12 @@ class Events(HookCase):
         self.devices.library.fake_limit(0, 1 << 20)
         self.assertEqual(self.devices.take(1 << 30), 0)
 
-    def test_nothing_is_told_before_and_after(self):
+    def test_nothing_is_recorded_before_and_after(self):
         self.take(1000)
         self.hook.begin()
         self.hook.end(with_state=False)
         self.take(1000)
-        self.assertEqual(self.told(but=PRESENT), [])
+        self.assertEqual(self.recorded(but=PRESENT), [])
 
     def test_pools_are_one_number(self):
         if IS_OLD:
@@ -147,21 +148,21 @@ class Events(HookCase):
         self.hook.begin()
         for pool in (0, 7, 3 << 32):
             self.take(100, pool=pool)
-        pools = [event[5] for event in self.told() if event[0] == "alloc"]
+        pools = [event[5] for event in self.recorded() if event[0] == "alloc"]
         self.assertEqual(pools, [0, 7, 1 << 63 | 3])
 
-    def test_a_snapshot_of_the_program_is_told_and_ours_are_not(self):
+    def test_a_snapshot_of_the_program_is_recorded_and_ours_are_not(self):
         self.take(1000, 1)
         self.hook.begin()
         self.hook.record_state(2)
-        self.assertNotIn("snapshot", {event[0] for event in self.told()})
+        self.assertNotIn("snapshot", {event[0] for event in self.recorded()})
         self.library.fake_snapshot()
-        snapshots = [event[:4] for event in self.told() if event[0] == "snapshot"]
+        snapshots = [event[:4] for event in self.recorded() if event[0] == "snapshot"]
         self.assertEqual(snapshots, [("snapshot", 0, 0, 0), ("snapshot", 1, 0, 1024), ("snapshot", 2, 0, 0)])
         self.hook.end(with_state=True)
-        self.assertEqual(len([event for event in self.told() if event[0] == "snapshot"]), 3)
+        self.assertEqual(len([event for event in self.recorded() if event[0] == "snapshot"]), 3)
 
-    def test_texts_are_tags_of_their_thread_and_told_when_they_change(self):
+    def test_texts_are_tags_of_their_thread_and_recorded_when_they_change(self):
         if IS_OLD:
             self.skipTest("it has none")
         self.hook.begin()
@@ -178,10 +179,10 @@ class Events(HookCase):
         thread.start()
         thread.join()
         self.take(1)
-        texts = [told.text for told in self.devices.told() if in_short(told)[0] == "tag"]
+        texts = [event.text for event in self.devices.recorded_events() if summary(event)[0] == "tag"]
         self.assertEqual(texts, [b"forward", b"backward", b"", b"other"])
 
-    def test_a_tag_is_told_again_in_the_next_recording(self):
+    def test_a_tag_is_recorded_again_in_the_next_recording(self):
         if IS_OLD:
             self.skipTest("it has none")
         self.library.fake_text(b"forward")
@@ -189,7 +190,8 @@ class Events(HookCase):
             self.hook.begin()
             self.take(1)
             self.hook.end(with_state=False)
-        self.assertEqual([told.text for told in self.devices.told() if told.text], [b"forward"] * 2)
+        texts = [event.text for event in self.devices.recorded_events() if event.text]
+        self.assertEqual(texts, [b"forward"] * 2)
 
     def test_annotations_have_their_text_and_leave_the_tag(self):
         if IS_OLD:
@@ -198,12 +200,12 @@ class Events(HookCase):
         address = self.take(100, 1)
         self.library.fake_annotate(1, address, b"weights")
         self.take(100)
-        (told,) = [told for told in self.devices.told() if told.text]
-        self.assertEqual((in_short(told)[:3], told.text), (("annotate", 1, address), b"weights"))
+        (annotation,) = [event for event in self.devices.recorded_events() if event.text]
+        self.assertEqual((summary(annotation)[:3], annotation.text), (("annotate", 1, address), b"weights"))
 
 
 class Beginnings(HookCase):
-    def test_what_is_there_is_told_first(self):
+    def test_existing_blocks_are_recorded_first(self):
         here = self.take(1000)
         there = self.take(3 << 20, 2, stream=8)
         gone = self.take(512)
@@ -213,30 +215,30 @@ class Beginnings(HookCase):
         self.give(waiting)
         self.library.fake_forget_events()
         self.hook.begin()
-        told = self.told()
         self.assertEqual(
-            told,
+            self.recorded(),
             [
                 ("segment_present", 0, here, 2 << 20, 0, 0),
                 ("present", 0, here, 1000, 0, 0),
                 ("segment_present", 2, there, 4 << 20, 8, 0),
                 ("present", 2, there, 3 << 20, 8, 0),
             ],
-            "neither free blocks nor those that were given back",
+            "neither free blocks nor those that the program has freed",
         )
         self.library.fake_streams_are_done(0)
         later = self.take(200)
-        self.assertEqual(self.told()[4:], [("free_completed", 0, waiting, 700, 0, 0), ("alloc", 0, later, 200, 0, 0)])
+        completed = ("free_completed", 0, waiting, 700, 0, 0)
+        self.assertEqual(self.recorded()[4:], [completed, ("alloc", 0, later, 200, 0, 0)])
 
-    def test_other_threads_do_not_overtake_what_is_there(self):
-        """A hook of a device that was looked at waits until that is told, and not longer."""
+    def test_events_of_other_threads_come_after_the_existing_blocks(self):
+        """A call of the hook waits until the blocks of its device are recorded, and no longer."""
         self.take(1000)
         self.take(1000, 2)
-        names = self.told_while_another_takes(lambda: self.hook.end(with_state=False), self.hook.begin)
+        names = self.recorded_while_another_allocates(lambda: self.hook.end(with_state=False), self.hook.begin)
         self.assertEqual(names, [*["segment_present", "present"] * 2, "alloc"])
 
     def test_a_hook_that_would_wait_for_ever_does_not(self):
-        """As if who looks needed a lock whose holder waits for the hook. The beginning is exact all the same."""
+        """As if the snapshot needed a lock whose holder waits for the hook. The beginning is exact all the same."""
         self.take(1000)
         seen = []
 
@@ -252,10 +254,10 @@ class Beginnings(HookCase):
         self.library.fake_forget_events()
         self.hook.begin()
         self.assertEqual(self.hook.counts()[1:], (1, 0))
-        told = self.told()
-        self.assertEqual([(event[0], event[3]) for event in told][1:], [("present", 1000), ("present", 5000)])
+        recorded = self.recorded()
+        self.assertEqual([(event[0], event[3]) for event in recorded][1:], [("present", 1000), ("present", 5000)])
         self.take(1)
-        self.assertEqual(self.told()[-1][0], "alloc")
+        self.assertEqual(self.recorded()[-1][0], "alloc")
         self.library.fake_between_devices(None)
         self.hook.begin()
         self.assertEqual(self.hook.counts(), (0, 0, 0), "of this recording")
@@ -294,10 +296,10 @@ class Beginnings(HookCase):
                 thread.join()
 
     def assert_exact(self):
-        """A ledger of what was told, from what was there on, ends with the blocks that the allocator had."""
-        told = self.told()
+        """A ledger of the recorded events, from the existing blocks on, ends with the blocks that the allocator had."""
+        recorded = self.recorded()
         for device in range(DEVICES):
-            of_device = [event for event in told if event[1] == device]
+            of_device = [event for event in recorded if event[1] == device]
             live, segments = {}, {}
             for event in of_device:
                 name, _, address, size, *_ = event
@@ -310,15 +312,15 @@ class Beginnings(HookCase):
                     segments[address] = size
                 elif name == "segment_free":
                     self.assertEqual(segments.pop(address, None), size, event)
-            last = len(told) - 1 - [event[0] for event in reversed(told)].index("state_begin")
-            rows = [row for row in self.devices.told()[last:] if row.device == device]
-            in_use = {row.address: row.asked for row in rows if in_short(row)[0] == "block_state" and row.flags & 1}
+            last = len(recorded) - 1 - [event[0] for event in reversed(recorded)].index("state_begin")
+            rows = [row for row in self.devices.recorded_events()[last:] if row.device == device]
+            in_use = {row.address: row.requested for row in rows if summary(row)[0] == "block_state" and row.flags & 1}
             self.assertEqual(live, in_use)
-            self.assertEqual(segments, {row.address: row.bytes for row in rows if in_short(row)[0] == "segment_state"})
+            self.assertEqual(segments, {row.address: row.bytes for row in rows if summary(row)[0] == "segment_state"})
 
 
 class States(HookCase):
-    def test_an_account_has_all_segments_and_blocks(self):
+    def test_a_state_snapshot_has_all_segments_and_blocks(self):
         self.hook.begin()
         first = self.take(1000)
         second = self.take(600)
@@ -330,8 +332,8 @@ class States(HookCase):
         self.give(first)
         self.library.fake_forget_events()
         self.hook.record_state(1)
-        rows = self.devices.told()
-        shown = [(in_short(row)[:4], row.stream, row.asked, row.flags) for row in rows]
+        rows = self.devices.recorded_events()
+        shown = [(summary(row)[:4], row.stream, row.requested, row.flags) for row in rows]
         self.assertEqual(
             shown,
             [
@@ -348,16 +350,16 @@ class States(HookCase):
             ],
         )
         self.take(1)
-        self.assertEqual(self.told()[-1][0], "alloc", "it goes on")
+        self.assertEqual(self.recorded()[-1][0], "alloc", "it goes on")
 
     def test_other_threads_do_not_come_in_between(self):
         self.take(1000)
         self.take(1000, 2)
-        names = self.told_while_another_takes(self.hook.begin, lambda: self.hook.record_state(2))
+        names = self.recorded_while_another_allocates(self.hook.begin, lambda: self.hook.record_state(2))
         rows = ["segment_state", "block_state", "block_state"]
         self.assertEqual(names, ["state_begin", *rows, *rows, "state_end", "alloc"])
 
-    def test_what_comes_before_a_device_is_looked_at_is_told_before_the_account(self):
+    def test_what_happens_before_the_snapshot_of_a_device_is_recorded_before_the_state(self):
         self.take(1000)
         self.take(1000, 2)
         self.hook.begin()
@@ -373,11 +375,11 @@ class States(HookCase):
             self.library.fake_between_devices(between)
             self.library.fake_forget_events()
             work()
-            names = [event[0] for event in self.told()]
+            names = [event[0] for event in self.recorded()]
             self.assertEqual(names[:2] + names[-1:], ["alloc", "state_begin", "state_end"])
             self.assertLessEqual(set(names[2:-1]), {"segment_state", "block_state"})
 
-    def test_an_account_that_others_lose_patience_with_is_taken_again(self):
+    def test_a_state_snapshot_that_another_thread_stops_waiting_for_is_taken_again(self):
         self.take(1000)
         self.hook.begin()
         seen = []
@@ -395,34 +397,34 @@ class States(HookCase):
         self.hook.record_state(2)
         self.assertEqual(self.hook.counts()[1], 1)
         rows = ["segment_state", *["block_state"] * 3]
-        self.assertEqual([event[0] for event in self.told()], ["alloc", "state_begin", *rows, "state_end"])
+        self.assertEqual([event[0] for event in self.recorded()], ["alloc", "state_begin", *rows, "state_end"])
 
-    def test_an_end_has_one_and_is_the_end(self):
+    def test_an_end_has_a_state_snapshot_and_is_the_end(self):
         self.hook.begin()
         self.take(1000)
         self.hook.end(with_state=True)
-        names = [event[0] for event in self.told()]
+        names = [event[0] for event in self.recorded()]
         self.assertEqual(names[2:], ["state_begin", "segment_state", "block_state", "block_state", "state_end"])
         self.hook.end(with_state=True)
-        self.assertEqual(len(self.told()), len(names))
+        self.assertEqual(len(self.recorded()), len(names))
         with self.assertRaisesRegex(StackweaveError, "nothing is recorded"):
             self.hook.record_state(2)
 
-    def test_a_child_tells_nothing(self):
+    def test_a_child_records_nothing(self):
         self.hook.begin()
         child = os.fork()
         if child == 0:
             status = 1
             try:
-                before = len(self.told())
+                before = len(self.recorded())
                 self.devices.take(100)
                 self.hook.end(with_state=False)
-                status = int(len(self.told()) != before)
+                status = int(len(self.recorded()) != before)
             finally:
                 os._exit(status)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.take(100)
-        self.assertEqual(self.told()[-1][0], "alloc")
+        self.assertEqual(self.recorded()[-1][0], "alloc")
 
 
 class Failures(HookCase):

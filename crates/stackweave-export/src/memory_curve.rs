@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stackweave_core::EventKind;
 use stackweave_recording::ProcessRecording;
 
-use crate::activity::{Happening, LiveMemory, Piece, What};
+use crate::activity::{EventContent, LiveMemory, LiveRange, ThreadEvent};
 use crate::sampling::Sampling;
 use stackweave_recording::events::Region;
 
@@ -20,8 +20,8 @@ pub(crate) struct MemoryCurves {
     curves: BTreeMap<i64, Curve>,
     /// The length of the intervals; 0 if every change has its own point.
     pub(crate) bucket_ns: u64,
-    gone: Vec<Piece<SampledSize>>,
-    come: Vec<Piece<SampledSize>>,
+    gone: Vec<LiveRange<SampledSize>>,
+    come: Vec<LiveRange<SampledSize>>,
 }
 
 /// The bytes and blocks that a block stands for.
@@ -77,24 +77,24 @@ impl MemoryCurves {
     }
 
     /// Adds an event, if it is about memory.
-    pub(crate) fn add(&mut self, happening: &Happening<'_>) -> Points {
+    pub(crate) fn add(&mut self, event: &ThreadEvent<'_>) -> Points {
         let (gone, come) = (&mut self.gone, &mut self.come);
-        match &happening.what {
-            What::Allocate { memory, .. } => {
+        match &event.content {
+            EventContent::Allocate { memory, .. } => {
                 let (bytes, blocks) = self.sampling.scaled(memory.size);
                 let value = SampledSize { bytes, blocks };
                 self.live.allocate(memory, value, gone, come);
-                come.push(Piece { region: memory.region, address: memory.address, size: memory.size, value });
+                come.push(LiveRange { region: memory.region, address: memory.address, size: memory.size, value });
             }
-            What::Free { memory, .. } => self.live.free(happening.thread, memory, gone, come),
-            What::Keep { address } => self.live.keep(happening.thread, *address, come, gone),
+            EventContent::Free { memory, .. } => self.live.free(event.thread, memory, gone, come),
+            EventContent::Keep { address } => self.live.keep(event.thread, *address, come, gone),
             _ => return [None, None],
         }
-        self.change(happening.time)
+        self.change(event.time)
     }
 
     fn change(&mut self, time: u64) -> Points {
-        let counted = |piece: &&Piece<SampledSize>| !matches!(piece.region, Region::Segment(_));
+        let counted = |piece: &&LiveRange<SampledSize>| !matches!(piece.region, Region::Segment(_));
         let mut changed = None;
         for piece in self.gone.iter().filter(counted) {
             let curve = self.curves.entry(piece.region.device()).or_default();
@@ -121,7 +121,7 @@ impl MemoryCurves {
 }
 
 /// Returns what a block stands for; the rest of a range counts with its own size.
-fn size_of(piece: &Piece<SampledSize>) -> SampledSize {
+fn size_of(piece: &LiveRange<SampledSize>) -> SampledSize {
     if piece.region.is_range() { SampledSize { bytes: piece.size, blocks: 1 } } else { piece.value }
 }
 
@@ -159,17 +159,17 @@ mod tests {
     fn allocate(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
         let (memory, allocator, details) =
             (MemoryEvent::new(region, address, size), "malloc".into(), Details::default());
-        let what = What::Allocate { memory, tag: 0, allocator, details };
-        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what })
+        let content = EventContent::Allocate { memory, tag: 0, allocator, details };
+        curves.add(&ThreadEvent { process: 0, thread: 1, time, around: &[], content })
     }
 
     fn free(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
-        let what = What::Free { memory: MemoryEvent::new(region, address, size), name: "free".into() };
-        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what })
+        let content = EventContent::Free { memory: MemoryEvent::new(region, address, size), name: "free".into() };
+        curves.add(&ThreadEvent { process: 0, thread: 1, time, around: &[], content })
     }
 
     fn keep(curves: &mut MemoryCurves, time: u64, address: u64) -> Points {
-        curves.add(&Happening { process: 0, thread: 1, time, around: &[], what: What::Keep { address } })
+        curves.add(&ThreadEvent { process: 0, thread: 1, time, around: &[], content: EventContent::Keep { address } })
     }
 
     fn drawn(points: impl IntoIterator<Item = Points>) -> Vec<Option<(u64, u64, u64)>> {

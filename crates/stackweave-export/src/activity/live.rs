@@ -7,23 +7,23 @@ use stackweave_recording::events::{MemoryEvent, Region};
 /// The memory that is live, with what whoever reads has to remember of each piece.
 #[derive(Debug)]
 pub(crate) struct LiveMemory<T> {
-    blocks: HashMap<(i64, u64), Piece<T>>,
+    blocks: HashMap<(i64, u64), LiveRange<T>>,
     /// By kind and first address. They do not overlap.
-    ranges: HashMap<Region, BTreeMap<u64, Piece<T>>>,
+    ranges: HashMap<Region, BTreeMap<u64, LiveRange<T>>>,
     /// What each thread freed last: the call may have failed.
-    freed: HashMap<u32, (u64, Vec<Piece<T>>)>,
+    freed: HashMap<u32, (u64, Vec<LiveRange<T>>)>,
 }
 
 /// A block, or what is left of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece<T> {
+pub(crate) struct LiveRange<T> {
     pub(crate) region: Region,
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) value: T,
 }
 
-impl<T> Piece<T> {
+impl<T> LiveRange<T> {
     /// The first address behind it.
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
@@ -43,11 +43,11 @@ impl<T: Copy> LiveMemory<T> {
         &mut self,
         memory: &MemoryEvent,
         value: T,
-        gone: &mut Vec<Piece<T>>,
-        left: &mut Vec<Piece<T>>,
+        gone: &mut Vec<LiveRange<T>>,
+        left: &mut Vec<LiveRange<T>>,
     ) {
         let MemoryEvent { region, address, size, .. } = *memory;
-        let piece = Piece { region, address, size, value };
+        let piece = LiveRange { region, address, size, value };
         if region.is_range() {
             self.cut(region, (address, size), gone, left);
             self.ranges.entry(region).or_default().insert(address, piece);
@@ -61,8 +61,8 @@ impl<T: Copy> LiveMemory<T> {
         &mut self,
         thread: u32,
         memory: &MemoryEvent,
-        gone: &mut Vec<Piece<T>>,
-        left: &mut Vec<Piece<T>>,
+        gone: &mut Vec<LiveRange<T>>,
+        left: &mut Vec<LiveRange<T>>,
     ) {
         let before = gone.len();
         if memory.region.is_range() {
@@ -77,7 +77,13 @@ impl<T: Copy> LiveMemory<T> {
     }
 
     /// What a thread freed last is not freed after all: it is live again, and added to `back`.
-    pub(crate) fn keep(&mut self, thread: u32, address: u64, back: &mut Vec<Piece<T>>, gone: &mut Vec<Piece<T>>) {
+    pub(crate) fn keep(
+        &mut self,
+        thread: u32,
+        address: u64,
+        back: &mut Vec<LiveRange<T>>,
+        gone: &mut Vec<LiveRange<T>>,
+    ) {
         let Some((_, last)) = self.freed.remove(&thread).filter(|(of, _)| *of == address) else { return };
         for piece in last {
             if piece.region.is_range() {
@@ -90,14 +96,20 @@ impl<T: Copy> LiveMemory<T> {
         }
     }
 
-    fn cut(&mut self, of: Region, (address, size): (u64, u64), gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
+    fn cut(
+        &mut self,
+        of: Region,
+        (address, size): (u64, u64),
+        gone: &mut Vec<LiveRange<T>>,
+        left: &mut Vec<LiveRange<T>>,
+    ) {
         let end = address.saturating_add(size);
         let Some(ranges) = self.ranges.get_mut(&of) else { return };
         while let Some((&start, &piece)) = ranges.range(..end).next_back().filter(|(_, piece)| piece.end() > address) {
             ranges.remove(&start);
             gone.push(piece);
-            let before = Piece { size: address.saturating_sub(start), ..piece };
-            let behind = Piece { address: end, size: piece.end().saturating_sub(end), ..piece };
+            let before = LiveRange { size: address.saturating_sub(start), ..piece };
+            let behind = LiveRange { address: end, size: piece.end().saturating_sub(end), ..piece };
             for rest in [before, behind].into_iter().filter(|rest| rest.size > 0) {
                 ranges.insert(rest.address, rest);
                 left.push(rest);
@@ -106,18 +118,18 @@ impl<T: Copy> LiveMemory<T> {
     }
 
     /// The range of this kind that an address is in.
-    pub(crate) fn range_at(&self, of: Region, address: u64) -> Option<&Piece<T>> {
+    pub(crate) fn range_at(&self, of: Region, address: u64) -> Option<&LiveRange<T>> {
         let (_, piece) = self.ranges.get(&of)?.range(..=address).next_back()?;
         Some(piece).filter(|piece| address < piece.end())
     }
 
     /// The block of this device that begins at an address.
-    pub(crate) fn block_at(&self, device: i64, address: u64) -> Option<&Piece<T>> {
+    pub(crate) fn block_at(&self, device: i64, address: u64) -> Option<&LiveRange<T>> {
         self.blocks.get(&(device, address))
     }
 
     /// All that is live.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = &Piece<T>> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &LiveRange<T>> {
         self.blocks.values().chain(self.ranges.values().flat_map(BTreeMap::values))
     }
 }
@@ -128,7 +140,7 @@ mod tests {
 
     const OWN: Region = Region::Block(-1);
 
-    fn places(pieces: &[Piece<char>]) -> Vec<(u64, u64, char)> {
+    fn places(pieces: &[LiveRange<char>]) -> Vec<(u64, u64, char)> {
         pieces.iter().map(|piece| (piece.address, piece.size, piece.value)).collect()
     }
 

@@ -17,7 +17,7 @@ use stackweave_recording::events::MemoryEvent;
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{Kinds, text_of};
-pub(crate) use live::{LiveMemory, Piece};
+pub(crate) use live::{LiveMemory, LiveRange};
 pub(crate) use named::{NamedProcess, NamedThread};
 pub(crate) use visit::{visit, visit_process, visit_thread};
 
@@ -82,7 +82,7 @@ pub(crate) enum Ending {
 
 /// Something that happened on a thread. Times are nanoseconds since the first process began to record.
 #[derive(Debug)]
-pub(crate) struct Happening<'e> {
+pub(crate) struct ThreadEvent<'e> {
     /// The place of the process among all.
     pub(crate) process: usize,
     /// The number of the thread in its process.
@@ -90,11 +90,11 @@ pub(crate) struct Happening<'e> {
     pub(crate) time: u64,
     /// What the thread had begun, outermost first, without what begins or ends now.
     pub(crate) around: &'e [Span],
-    pub(crate) what: What<'e>,
+    pub(crate) content: EventContent<'e>,
 }
 
 #[derive(Debug)]
-pub(crate) enum What<'e> {
+pub(crate) enum EventContent<'e> {
     Begin(&'e Span),
     End(&'e Span, Ending),
     Instant {

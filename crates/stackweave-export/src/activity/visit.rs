@@ -11,11 +11,11 @@ use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::kinds::{Kinds, text_of};
 use crate::activity::objects::Objects;
-use crate::activity::{Ending, Happening, Span, What};
+use crate::activity::{Ending, EventContent, Span, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
 
-type Tell<'t> = dyn FnMut(&Happening<'_>) -> Result<(), ExportError> + 't;
+type Tell<'t> = dyn FnMut(&ThreadEvent<'_>) -> Result<(), ExportError> + 't;
 
 /// Tells all that happened in the time that is asked for. What began before it begins with it.
 pub(crate) fn visit(source: &Source<'_>, tell: &mut Tell<'_>) -> Result<(), ExportError> {
@@ -230,7 +230,7 @@ impl<'t, 'f> Visit<'t, 'f> {
         let span = &thread.open[depth];
         let around = &thread.open[..depth];
         let (process, number, time) = (thread.process, thread.number, span.began);
-        (self.tell)(&Happening { process, thread: number, time, around, what: What::Begin(span) })
+        (self.tell)(&ThreadEvent { process, thread: number, time, around, content: EventContent::Begin(span) })
     }
 
     fn tell_end(&mut self, thread: &Thread, mut span: Span, time: u64, ending: Ending) -> Result<(), ExportError> {
@@ -245,15 +245,15 @@ impl<'t, 'f> Visit<'t, 'f> {
             if let Some(object) = &mut span.object {
                 self.objects.tell(process, object);
             }
-            let what = What::Begin(&span);
-            (self.tell)(&Happening { process, thread: number, time: span.began, around, what })?;
+            let content = EventContent::Begin(&span);
+            (self.tell)(&ThreadEvent { process, thread: number, time: span.began, around, content })?;
         }
-        (self.tell)(&Happening { process, thread: number, time, around, what: What::End(&span, ending) })
+        (self.tell)(&ThreadEvent { process, thread: number, time, around, content: EventContent::End(&span, ending) })
     }
 
-    fn tell(&mut self, thread: &Thread, time: u64, what: What<'_>) -> Result<(), ExportError> {
+    fn tell(&mut self, thread: &Thread, time: u64, content: EventContent<'_>) -> Result<(), ExportError> {
         let (process, number, around) = (thread.process, thread.number, &*thread.open);
-        (self.tell)(&Happening { process, thread: number, time, around, what })
+        (self.tell)(&ThreadEvent { process, thread: number, time, around, content })
     }
 
     /// Ends what is open, at the time of the thread's last event, or at `until` if it is known to go on until then.
@@ -289,20 +289,24 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 }
 
-fn what<'e>(kinds: &Kinds, timed: &TimedEvent<'_>, event: &Event<'_>, tag: u32) -> Option<What<'e>> {
+fn what<'e>(kinds: &Kinds, timed: &TimedEvent<'_>, event: &Event<'_>, tag: u32) -> Option<EventContent<'e>> {
     let name = || kinds.name(timed.event.kind);
     let details = || kinds.details(&timed.event, event, timed.process);
     Some(match *event {
-        Event::Counter(counter) => What::Counter { frame: counter.frame, value: counter.value },
-        Event::Sample(sample) => What::Sample { stack: sample.stack, weight: sample.weight, details: details() },
-        Event::Allocate(memory) => What::Allocate { memory, tag, allocator: name(), details: details() },
-        Event::Free(memory) => What::Free { memory, name: name() },
-        Event::Keep { address } => What::Keep { address },
-        Event::Tag { frame } => What::Tag { frame },
-        Event::Usage(usage) => {
-            What::Usage { name: name(), frame: usage.allocator, stack: usage.stack, details: details() }
+        Event::Counter(counter) => EventContent::Counter { frame: counter.frame, value: counter.value },
+        Event::Sample(sample) => {
+            EventContent::Sample { stack: sample.stack, weight: sample.weight, details: details() }
         }
-        Event::Instant(instant) => What::Instant { frame: instant.frame, stack: instant.stack, details: details() },
+        Event::Allocate(memory) => EventContent::Allocate { memory, tag, allocator: name(), details: details() },
+        Event::Free(memory) => EventContent::Free { memory, name: name() },
+        Event::Keep { address } => EventContent::Keep { address },
+        Event::Tag { frame } => EventContent::Tag { frame },
+        Event::Usage(usage) => {
+            EventContent::Usage { name: name(), frame: usage.allocator, stack: usage.stack, details: details() }
+        }
+        Event::Instant(instant) => {
+            EventContent::Instant { frame: instant.frame, stack: instant.stack, details: details() }
+        }
         Event::Begin(_)
         | Event::Open(_)
         | Event::End(_)

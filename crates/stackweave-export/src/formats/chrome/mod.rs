@@ -10,7 +10,7 @@ mod stacks;
 use std::collections::LinkedList;
 use std::io::Write;
 
-use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
+use crate::activity::{Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::chrome::line::{Line, write_string};
 use crate::formats::chrome::names::FrameNames;
@@ -31,7 +31,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         out,
     };
     writer.begin()?;
-    visit(source, &mut |happening| writer.happening(happening))?;
+    visit(source, &mut |event| writer.add(event))?;
     writer.finish(source)
 }
 
@@ -98,19 +98,19 @@ impl Writer<'_, '_> {
         self.put(&line.finish())
     }
 
-    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
-        let Happening { process, time, .. } = *happening;
-        match &happening.what {
-            What::End(span, ending) => self.span(happening, span, *ending),
-            What::Instant { frame, stack, details } => {
-                let mut line = self.line(b'i', happening);
+    fn add(&mut self, event: &ThreadEvent<'_>) -> Result<(), ExportError> {
+        let ThreadEvent { process, time, .. } = *event;
+        match &event.content {
+            EventContent::End(span, ending) => self.span(event, span, *ending),
+            EventContent::Instant { frame, stack, details } => {
+                let mut line = self.line(b'i', event);
                 let name = self.names[process].last(&self.processes[process], *frame);
                 line.time("ts", time).raw("name", &name.text).raw("cat", &name.category).text("s", "t");
                 self.stacks[process].refer(&mut line, process, *stack);
                 line.args(&[&name.args], details, false);
                 self.put(&line.finish())
             }
-            What::Counter { frame, value } if value.is_finite() => {
+            EventContent::Counter { frame, value } if value.is_finite() => {
                 let name = self.names[process].last(&self.processes[process], *frame);
                 let mut line = Line::new(b'C', self.processes[process].pid, 0);
                 line.time("ts", time).raw("name", &name.text).raw("cat", b"\"counter\"").open_args("value");
@@ -118,37 +118,40 @@ impl Writer<'_, '_> {
                 line.close_args();
                 self.put(&line.finish())
             }
-            What::Sample { stack, weight, details } => {
-                let mut line = self.line(b'i', happening);
+            EventContent::Sample { stack, weight, details } => {
+                let mut line = self.line(b'i', event);
                 line.time("ts", time).text("name", "sample").text("cat", "sample").text("s", "t");
                 self.stacks[process].refer(&mut line, process, *stack);
                 line.args(&[format!("\"weight\":{weight}").as_bytes()], details, false);
                 self.put(&line.finish())
             }
-            What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
-                let points = self.curves[process].add(happening);
+            EventContent::Allocate { .. } | EventContent::Free { .. } | EventContent::Keep { .. } => {
+                let points = self.curves[process].add(event);
                 points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
-            What::Tag { frame } if *frame != 0 => {
-                let mut line = self.line(b'i', happening);
+            EventContent::Tag { frame } if *frame != 0 => {
+                let mut line = self.line(b'i', event);
                 let name = self.names[process].last(&self.processes[process], *frame);
                 line.time("ts", time).raw("name", &name.text).text("cat", "memory tag").text("s", "t");
                 self.put(&line.finish())
             }
             // JSON has no numbers for infinity and NaN.
-            What::Begin(_) | What::Counter { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
+            EventContent::Begin(_)
+            | EventContent::Counter { .. }
+            | EventContent::Tag { .. }
+            | EventContent::Usage { .. } => Ok(()),
         }
     }
 
-    fn line(&self, phase: u8, happening: &Happening<'_>) -> Line {
-        let process = &self.processes[happening.process];
-        Line::new(phase, process.pid, process.thread(happening.thread).map_or(0, |thread| thread.tid))
+    fn line(&self, phase: u8, event: &ThreadEvent<'_>) -> Line {
+        let process = &self.processes[event.process];
+        Line::new(phase, process.pid, process.thread(event.thread).map_or(0, |thread| thread.tid))
     }
 
     /// Writes the events of a span: one for each function of its frame, the outermost first.
-    fn span(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
-        let Happening { process, thread, time, around, .. } = *happening;
-        let blank = self.line(b'X', happening);
+    fn span(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let ThreadEvent { process, thread, time, around, .. } = *event;
+        let blank = self.line(b'X', event);
         let mut text = Vec::new();
         let (details, caller) = (span.all_details(), self.names[process].caller(&self.processes[process], span.caller));
         for name in &*self.names[process].all(&self.processes[process], span.frame) {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::activity::{LiveMemory, Piece};
+use crate::activity::{LiveMemory, LiveRange};
 use crate::formats::firefox::track::write_milliseconds;
 use crate::spill::{Spill, SpilledColumn};
 use stackweave_recording::events::MemoryEvent;
@@ -33,7 +33,7 @@ impl MemoryCounter {
     pub(super) fn allocate(&mut self, time: u64, memory: &MemoryEvent) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut left) = (Vec::new(), Vec::new());
         self.live.allocate(memory, (), &mut gone, &mut left);
-        left.push(Piece { region: memory.region, address: memory.address, size: memory.size, value: () });
+        left.push(LiveRange { region: memory.region, address: memory.address, size: memory.size, value: () });
         self.changed(time, &gone, &left)
     }
 
@@ -51,8 +51,8 @@ impl MemoryCounter {
         self.changed(time, &gone, &back)
     }
 
-    fn changed(&mut self, time: u64, gone: &[Piece<()>], come: &[Piece<()>]) -> io::Result<Vec<(u64, i64)>> {
-        let size = |piece: &Piece<()>| i64::try_from(piece.size).unwrap_or(i64::MAX);
+    fn changed(&mut self, time: u64, gone: &[LiveRange<()>], come: &[LiveRange<()>]) -> io::Result<Vec<(u64, i64)>> {
+        let size = |piece: &LiveRange<()>| i64::try_from(piece.size).unwrap_or(i64::MAX);
         let gone = gone.iter().map(|piece| (piece.address, -size(piece)));
         let changes: Vec<(u64, i64)> = gone.chain(come.iter().map(|piece| (piece.address, size(piece)))).collect();
         if !changes.is_empty() {

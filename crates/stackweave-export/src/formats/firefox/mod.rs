@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use stackweave_core::EventKind;
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit};
+use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::firefox::counter::MemoryCounter;
 use crate::formats::firefox::libs::Libs;
@@ -38,7 +38,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         processes: &processes,
         spill,
     };
-    visit(source, &mut |happening| writer.happening(happening))?;
+    visit(source, &mut |event| writer.add(event))?;
     writer.finish(source, out)
 }
 
@@ -65,49 +65,54 @@ struct Thread {
 }
 
 impl Writer<'_> {
-    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
-        let Happening { process, thread, time, .. } = *happening;
+    fn add(&mut self, event: &ThreadEvent<'_>) -> Result<(), ExportError> {
+        let ThreadEvent { process, thread, time, .. } = *event;
         let key = (process, thread);
         self.last = self.last.max(time);
-        match &happening.what {
-            What::Begin(span) => Ok(self.begin(key, span)?),
-            What::End(span, ending) => Ok(self.end(happening, span, *ending)?),
-            What::Instant { frame, stack, details } => {
+        match &event.content {
+            EventContent::Begin(span) => Ok(self.begin(key, span)?),
+            EventContent::End(span, ending) => Ok(self.end(event, span, *ending)?),
+            EventContent::Instant { frame, stack, details } => {
                 let stack = self.stack(key, Weights::Time, *stack);
                 let data = data("instant", details, stack, Ending::Ended);
                 Ok(self.instant(key, *frame, time, data)?)
             }
-            What::Counter { frame, value } => {
+            EventContent::Counter { frame, value } => {
                 Ok(self.instant(key, *frame, time, json!({ "type": "counter", "value": value }))?)
             }
-            What::Sample { stack, weight, .. } => {
+            EventContent::Sample { stack, weight, .. } => {
                 let seen = if *stack == 0 {
-                    self.path(key, Weights::Samples, happening.around)
+                    self.path(key, Weights::Samples, event.around)
                 } else {
                     self.stack(key, Weights::Samples, *stack)
                 };
                 Ok(self.track(key, Weights::Samples).sample(time, seen, *weight)?)
             }
             // The format has one memory, which is the heap of the process.
-            What::Allocate { memory, .. } if is_own(memory.region) => {
+            EventContent::Allocate { memory, .. } if is_own(memory.region) => {
                 let stack = if memory.stack == 0 {
-                    self.path(key, Weights::Time, happening.around)
+                    self.path(key, Weights::Time, event.around)
                 } else {
                     self.stack(key, Weights::Time, memory.stack)
                 };
                 let changes = self.memory[process].allocate(time, memory)?;
                 Ok(self.allocations(key, time, stack, &changes)?)
             }
-            What::Free { memory, .. } if is_own(memory.region) => {
+            EventContent::Free { memory, .. } if is_own(memory.region) => {
                 let changes = self.memory[process].free(time, thread, memory)?;
                 Ok(self.allocations(key, time, None, &changes)?)
             }
-            What::Keep { address } => {
+            EventContent::Keep { address } => {
                 let changes = self.memory[process].keep(time, thread, *address)?;
                 Ok(self.allocations(key, time, None, &changes)?)
             }
-            What::Tag { frame } if *frame != 0 => Ok(self.instant(key, *frame, time, json!({ "type": "instant" }))?),
-            What::Allocate { .. } | What::Free { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
+            EventContent::Tag { frame } if *frame != 0 => {
+                Ok(self.instant(key, *frame, time, json!({ "type": "instant" }))?)
+            }
+            EventContent::Allocate { .. }
+            | EventContent::Free { .. }
+            | EventContent::Tag { .. }
+            | EventContent::Usage { .. } => Ok(()),
         }
     }
 
@@ -174,9 +179,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn end(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> io::Result<()> {
-        let key = (happening.process, happening.thread);
-        self.change(key, happening.time)?;
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> io::Result<()> {
+        let key = (event.process, event.thread);
+        self.change(key, event.time)?;
         let is_idle = self.threads.get_mut(&key).is_none_or(|thread| {
             thread.open.pop();
             thread.open.is_empty()
@@ -192,10 +197,10 @@ impl Writer<'_> {
             let data = data("span", details, stack, ending);
             let track = self.track(key, Weights::Time);
             let (name, category) = name(track, Some(frame));
-            track.marker(&Marker { name, category, start: span.began, end: Some(happening.time), data })?;
+            track.marker(&Marker { name, category, start: span.began, end: Some(event.time), data })?;
         }
         // Otherwise the last sample would extend to the next one.
-        if is_idle { self.track(key, Weights::Time).sample(happening.time, None, 0) } else { Ok(()) }
+        if is_idle { self.track(key, Weights::Time).sample(event.time, None, 0) } else { Ok(()) }
     }
 
     fn instant(&mut self, key: (usize, u32), frame: u32, time: u64, data: Value) -> io::Result<()> {

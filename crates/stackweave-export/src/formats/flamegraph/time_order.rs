@@ -9,7 +9,7 @@ use stackweave_profile::{Frame, FrameKind, Measure};
 use super::draw::write_flames;
 use super::spans::{SEVERAL_FUNCTIONS, SpanBox, ThreadBoxes};
 use super::{BoxLabel, FlameBox, Flames, kind_legend};
-use crate::activity::{NamedProcess, Span, What, visit};
+use crate::activity::{EventContent, NamedProcess, Span, visit};
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::svg::{FunctionLabel, fit, one_line, percentage, plural, shade};
@@ -27,22 +27,22 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
     let mut items = Items::new(source);
     let mut reasons = Reasons::default();
     let mut threads: BTreeMap<(usize, u32), Thread> = BTreeMap::new();
-    visit(source, &mut |happening| {
-        let thread = threads.entry((happening.process, happening.thread));
-        match happening.what {
-            What::Begin(span) => {
+    visit(source, &mut |event| {
+        let thread = threads.entry((event.process, event.thread));
+        match event.content {
+            EventContent::Begin(span) => {
                 let thread = thread.or_default();
-                let index = (happening.process, span.frame, thread.is_library.last().copied().unwrap_or(false));
+                let index = (event.process, span.frame, thread.is_library.last().copied().unwrap_or(false));
                 let (chain, is_library) = items.of(&processes, index);
-                thread.thread.begin(chain, happening.time);
+                thread.thread.begin(chain, event.time);
                 thread.is_library.push(*is_library);
             }
-            What::End(span, _) => {
+            EventContent::End(span, _) => {
                 let thread = thread.or_default();
                 if span.has_failed() {
-                    thread.thread.fail(happening.time, reasons.of(span));
+                    thread.thread.fail(event.time, reasons.of(span));
                 } else {
-                    thread.thread.end(happening.time);
+                    thread.thread.end(event.time);
                 }
                 thread.is_library.pop();
             }

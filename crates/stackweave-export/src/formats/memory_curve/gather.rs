@@ -7,7 +7,7 @@ use stackweave_core::EventKind;
 use stackweave_recording::file::RecordingMode;
 
 use super::line::{Line, Point};
-use crate::activity::{Details, Happening, NamedProcess, What, visit};
+use crate::activity::{Details, EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
@@ -51,8 +51,8 @@ pub(super) fn gather(source: &Source<'_>) -> Result<Vec<Panel>, ExportError> {
     let processes = NamedProcess::all(source);
     let mut gathered: Vec<PanelBuilder<'_>> =
         processes.iter().map(|process| PanelBuilder::new(source, process)).collect();
-    visit(source, &mut |happening| {
-        gathered[happening.process].happening(happening);
+    visit(source, &mut |event| {
+        gathered[event.process].add(event);
         Ok(())
     })?;
     Ok(gathered.into_iter().map(PanelBuilder::finish).collect())
@@ -85,10 +85,10 @@ impl<'a> PanelBuilder<'a> {
         Self { process, panel, curves, recorded_heap, open: HashMap::new(), range }
     }
 
-    fn happening(&mut self, happening: &Happening<'_>) {
-        let time = happening.time;
-        match &happening.what {
-            What::Counter { frame, value } => {
+    fn add(&mut self, event: &ThreadEvent<'_>) {
+        let time = event.time;
+        match &event.content {
+            EventContent::Counter { frame, value } => {
                 let name = self.process.chain(*frame).next_back().map(|frame| &*frame.name);
                 match name {
                     Some(HEAP) => self.recorded_heap.push(time, whole(*value)),
@@ -96,10 +96,10 @@ impl<'a> PanelBuilder<'a> {
                     _ => {}
                 }
             }
-            What::Tag { frame } => self.tag(happening.thread, *frame, time),
-            What::Usage { name, details, .. } if **name == *TOTAL => self.total(time, details),
+            EventContent::Tag { frame } => self.tag(event.thread, *frame, time),
+            EventContent::Usage { name, details, .. } if **name == *TOTAL => self.total(time, details),
             _ => {
-                let points = self.curves.add(happening);
+                let points = self.curves.add(event);
                 points.into_iter().flatten().for_each(|point| self.point(point));
             }
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use parquet::data_type::ByteArray;
 use stackweave_core::EventKind;
 
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What};
+use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent};
 use crate::error::ExportError;
 use crate::formats::parquet::functions::Frames;
 use crate::formats::parquet::history::History;
@@ -91,21 +91,21 @@ impl<'a> EventRows<'a> {
         Ok(self.table.finish()? + self.history.finish()?)
     }
 
-    pub(super) fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
-        let Happening { thread, time, .. } = *happening;
-        match &happening.what {
-            What::Begin(span) => {
+    pub(super) fn add(&mut self, event: &ThreadEvent<'_>) -> Result<(), ExportError> {
+        let ThreadEvent { thread, time, .. } = *event;
+        match &event.content {
+            EventContent::Begin(span) => {
                 self.begin(thread, span.frame);
                 Ok(())
             }
-            What::End(span, ending) => self.end(happening, span, *ending),
-            What::Instant { frame, stack, details } => {
+            EventContent::End(span, ending) => self.end(event, span, *ending),
+            EventContent::Instant { frame, stack, details } => {
                 let frame = self.last_frame(*frame);
                 let rest =
                     OptionalColumns { frame, stack: *stack, details: details.clone(), ..OptionalColumns::default() };
                 self.row("instant", (thread, time), &rest)
             }
-            What::Counter { frame, value } => {
+            EventContent::Counter { frame, value } => {
                 let rest = OptionalColumns {
                     frame: self.last_frame(*frame),
                     value: Some(*value),
@@ -113,7 +113,7 @@ impl<'a> EventRows<'a> {
                 };
                 self.row("counter", (thread, time), &rest)
             }
-            What::Sample { stack, weight, details } => {
+            EventContent::Sample { stack, weight, details } => {
                 let rest = OptionalColumns {
                     stack: *stack,
                     weight: Some(*weight),
@@ -122,11 +122,11 @@ impl<'a> EventRows<'a> {
                 };
                 self.row("sample", (thread, time), &rest)
             }
-            What::Allocate { memory, tag, allocator, details } => {
-                self.allocate(happening, (memory, *tag), (allocator, details))
+            EventContent::Allocate { memory, tag, allocator, details } => {
+                self.allocate(event, (memory, *tag), (allocator, details))
             }
-            What::Free { memory, name } => {
-                self.history.free(happening, memory)?;
+            EventContent::Free { memory, name } => {
+                self.history.free(event, memory)?;
                 let kind = if memory.region.is_range() { "unmap" } else { "free" };
                 let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
@@ -138,19 +138,19 @@ impl<'a> EventRows<'a> {
                 };
                 self.row(kind, (thread, time), &rest)
             }
-            What::Keep { address } => {
-                self.history.keep(happening, *address);
+            EventContent::Keep { address } => {
+                self.history.keep(event, *address);
                 self.row(
                     "keep",
                     (thread, time),
                     &OptionalColumns { address: Some(*address), ..OptionalColumns::default() },
                 )
             }
-            What::Tag { frame } => {
+            EventContent::Tag { frame } => {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
                 self.row("tag", (thread, time), &OptionalColumns { frame, ..OptionalColumns::default() })
             }
-            What::Usage { name, frame, stack, details } => {
+            EventContent::Usage { name, frame, stack, details } => {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
                 let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
@@ -166,12 +166,12 @@ impl<'a> EventRows<'a> {
 
     fn allocate(
         &mut self,
-        happening: &Happening<'_>,
+        event: &ThreadEvent<'_>,
         (memory, tag): (&MemoryEvent, u32),
         (allocator, details): (&Rc<str>, &Details),
     ) -> Result<(), ExportError> {
         let tag = if tag == 0 { 0 } else { self.last_frame(tag) };
-        self.history.allocate(happening, (memory, tag), allocator)?;
+        self.history.allocate(event, (memory, tag), allocator)?;
         let is_host = memory.region.device() != EventKind::OWN_DEVICE;
         let rest = OptionalColumns {
             event: Some(Rc::clone(allocator)),
@@ -186,7 +186,7 @@ impl<'a> EventRows<'a> {
             ..OptionalColumns::default()
         };
         let kind = if memory.region.is_range() { "map" } else { "allocate" };
-        self.row(kind, (happening.thread, happening.time), &rest)
+        self.row(kind, (event.thread, event.time), &rest)
     }
 
     /// Returns the innermost function of a frame.
@@ -203,8 +203,8 @@ impl<'a> EventRows<'a> {
     }
 
     /// Writes the rows of a span: one for each function of its frame.
-    fn end(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
-        let Happening { thread, time, .. } = *happening;
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let ThreadEvent { thread, time, .. } = *event;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
         let caller = if span.caller == 0 { 0 } else { self.last_frame(span.caller) };

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use crate::activity::{Happening, LiveMemory, NamedProcess, Piece};
+use crate::activity::{LiveMemory, LiveRange, NamedProcess, ThreadEvent};
 use crate::error::ExportError;
 use crate::formats::parquet::table::{Cell, Table};
 use stackweave_core::EventKind;
@@ -16,15 +16,15 @@ pub(super) struct History<'a> {
     table: Table,
     live: LiveMemory<AllocationRow>,
     allocators: Vec<Rc<str>>,
-    gone: Vec<Piece<AllocationRow>>,
-    left: Vec<Piece<AllocationRow>>,
+    gone: Vec<LiveRange<AllocationRow>>,
+    left: Vec<LiveRange<AllocationRow>>,
     /// The last block that each thread freed: the call may have failed, so its row waits for the thread's next free.
     waiting: std::collections::BTreeMap<u32, PendingFree>,
 }
 
 struct PendingFree {
     time: u64,
-    gone: Vec<Piece<AllocationRow>>,
+    gone: Vec<LiveRange<AllocationRow>>,
 }
 
 /// The data of an allocation.
@@ -45,38 +45,38 @@ impl<'a> History<'a> {
 
     pub(super) fn allocate(
         &mut self,
-        happening: &Happening<'_>,
+        event: &ThreadEvent<'_>,
         (memory, tag): (&MemoryEvent, u32),
         allocator: &Rc<str>,
     ) -> Result<(), ExportError> {
-        self.settle(happening.thread)?;
+        self.settle(event.thread)?;
         let known = self.allocators.iter().position(|known| known == allocator);
         let allocator = known.unwrap_or_else(|| {
             self.allocators.push(Rc::clone(allocator));
             self.allocators.len() - 1
         });
-        let born = AllocationRow { time: happening.time, thread: happening.thread, allocator, memory: *memory, tag };
+        let born = AllocationRow { time: event.time, thread: event.thread, allocator, memory: *memory, tag };
         self.live.allocate(memory, born, &mut self.gone, &mut self.left);
         let gone = core::mem::take(&mut self.gone);
         self.left.clear();
-        gone.iter().try_for_each(|piece| self.row(piece, Some((happening.time, happening.thread))))
+        gone.iter().try_for_each(|piece| self.row(piece, Some((event.time, event.thread))))
     }
 
-    pub(super) fn free(&mut self, happening: &Happening<'_>, memory: &MemoryEvent) -> Result<(), ExportError> {
-        self.settle(happening.thread)?;
-        self.live.free(happening.thread, memory, &mut self.gone, &mut self.left);
+    pub(super) fn free(&mut self, event: &ThreadEvent<'_>, memory: &MemoryEvent) -> Result<(), ExportError> {
+        self.settle(event.thread)?;
+        self.live.free(event.thread, memory, &mut self.gone, &mut self.left);
         self.left.clear();
         let gone = core::mem::take(&mut self.gone);
         if !gone.is_empty() {
-            self.waiting.insert(happening.thread, PendingFree { time: happening.time, gone });
+            self.waiting.insert(event.thread, PendingFree { time: event.time, gone });
         }
         Ok(())
     }
 
-    pub(super) fn keep(&mut self, happening: &Happening<'_>, address: u64) {
-        self.live.keep(happening.thread, address, &mut self.left, &mut self.gone);
+    pub(super) fn keep(&mut self, event: &ThreadEvent<'_>, address: u64) {
+        self.live.keep(event.thread, address, &mut self.left, &mut self.gone);
         if !self.left.is_empty() {
-            self.waiting.remove(&happening.thread);
+            self.waiting.remove(&event.thread);
         }
         self.left.clear();
         self.gone.clear();
@@ -92,7 +92,7 @@ impl<'a> History<'a> {
         for thread in self.waiting.keys().copied().collect::<Vec<_>>() {
             self.settle(thread)?;
         }
-        let mut pieces: Vec<Piece<AllocationRow>> = self.live.pieces().copied().collect();
+        let mut pieces: Vec<LiveRange<AllocationRow>> = self.live.pieces().copied().collect();
         pieces.sort_by_key(|piece| (piece.value.time, piece.address));
         for piece in pieces {
             self.row(&piece, None)?;
@@ -100,7 +100,7 @@ impl<'a> History<'a> {
         self.table.finish()
     }
 
-    fn row(&mut self, piece: &Piece<AllocationRow>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
+    fn row(&mut self, piece: &LiveRange<AllocationRow>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
         if matches!(piece.region, Region::Segment(_)) {
             return Ok(());
         }

@@ -39,7 +39,7 @@ pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u6
         let mut frames = Frames::default();
         let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
         let mut rows = EventRows::new(process, &mut frames, tables);
-        visit_process(source, index, &mut |happening| rows.happening(happening))?;
+        visit_process(source, index, &mut |event| rows.add(event))?;
         bytes += rows.finish()?;
         bytes += part.stacks(&mut frames)?;
         bytes += part.frames(&mut frames)?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use stackweave_profile::Frame;
 use stackweave_recording::ProcessRecording;
 
-use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
+use crate::activity::{Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::perfetto::annotations::{annotate, annotate_interned};
 use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
@@ -38,7 +38,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         writer.clocks(first.recording)?;
     }
     writer.tracks()?;
-    visit(source, &mut |happening| writer.happening(happening))?;
+    visit(source, &mut |event| writer.add(event))?;
     writer.finish()
 }
 
@@ -115,37 +115,37 @@ impl Writer<'_, '_> {
         self.put()
     }
 
-    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
-        let Happening { process, thread, time, .. } = *happening;
+    fn add(&mut self, event: &ThreadEvent<'_>) -> Result<(), ExportError> {
+        let ThreadEvent { process, thread, time, .. } = *event;
         let named = &self.processes[process];
         let Sequence { interned, tracks, curves, .. } = &mut self.sequences[process];
         let track = tracks.thread(thread);
-        match &happening.what {
-            What::Begin(span) => self.begin(process, track, span),
-            What::End(span, ending) => self.end(happening, track, span, *ending),
-            What::Instant { frame, stack, details } => {
+        match &event.content {
+            EventContent::Begin(span) => self.begin(process, track, span),
+            EventContent::End(span, ending) => self.end(event, track, span, *ending),
+            EventContent::Instant { frame, stack, details } => {
                 let function = interned.functions(named, *frame).last().copied();
                 self.instant((process, track, time), function, *stack, &details.object())
             }
-            What::Sample { stack, weight, details } => {
+            EventContent::Sample { stack, weight, details } => {
                 let iid = interned.text(names::EVENT_NAMES, b"sample");
                 let category = interned.text(names::CATEGORIES, b"sample");
                 let mut attributes = details.object();
                 attributes.insert("weight".to_owned(), (*weight).into());
                 let function = Function { iid, category, has_location: false };
                 self.instant((process, track, time), Some(function), *stack, &attributes)?;
-                if *stack == 0 { Ok(()) } else { self.sample(happening, *stack) }
+                if *stack == 0 { Ok(()) } else { self.sample(event, *stack) }
             }
-            What::Counter { frame, value } => self.counter(process, time, *frame, *value),
-            What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
-                let points = curves.add(happening);
+            EventContent::Counter { frame, value } => self.counter(process, time, *frame, *value),
+            EventContent::Allocate { .. } | EventContent::Free { .. } | EventContent::Keep { .. } => {
+                let points = curves.add(event);
                 points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
-            What::Tag { frame } if *frame != 0 => {
+            EventContent::Tag { frame } if *frame != 0 => {
                 let function = interned.functions(named, *frame).last().copied();
                 self.instant((process, track, time), function, 0, &Map::new())
             }
-            What::Tag { .. } | What::Usage { .. } => Ok(()),
+            EventContent::Tag { .. } | EventContent::Usage { .. } => Ok(()),
         }
     }
 
@@ -173,8 +173,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn end(&mut self, happening: &Happening<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
-        let (process, time) = (happening.process, happening.time);
+    fn end(&mut self, event: &ThreadEvent<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let (process, time) = (event.process, event.time);
         let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
         let mut attributes = span.at_end.object();
         if ending == Ending::Unfinished {
@@ -242,8 +242,8 @@ impl Writer<'_, '_> {
     }
 
     /// Writes a sample beside its instant, as samplers do: viewers make flame graphs of samples.
-    fn sample(&mut self, happening: &Happening<'_>, stack: u32) -> Result<(), ExportError> {
-        let Happening { process, thread, time, .. } = *happening;
+    fn sample(&mut self, event: &ThreadEvent<'_>, stack: u32) -> Result<(), ExportError> {
+        let ThreadEvent { process, thread, time, .. } = *event;
         let named = &self.processes[process];
         let tid = named.thread(thread).map_or(0, |thread| thread.tid);
         self.packet(process, time, packet::PERF_SAMPLE, |message, interned| {

@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use crate::activity::Piece;
+use crate::activity::LiveRange;
 use crate::formats::pytorch::host::HostEvent;
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
@@ -96,7 +96,7 @@ impl Device {
                 match block.state {
                     BlockState::Allocated => self.put(region, at, block.origin),
                     BlockState::Pending => {
-                        let piece = Piece { region, address: block.address, size: block.size, value: block.origin };
+                        let piece = LiveRange { region, address: block.address, size: block.size, value: block.origin };
                         self.pending.insert(block.address, piece);
                     }
                     BlockState::Free => {}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use stackweave_profile::FrameKind;
 
-use crate::activity::{Happening, NamedProcess, What, visit};
+use crate::activity::{EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::pytorch::Place;
 use crate::formats::pytorch::pickle::Pickle;
@@ -15,8 +15,8 @@ use crate::source::Source;
 pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'_>) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let mut tags: HashMap<(usize, u32), u32> = HashMap::new();
-    visit(source, &mut |happening| {
-        let Happening { process, thread, time, .. } = *happening;
+    visit(source, &mut |event| {
+        let ThreadEvent { process, thread, time, .. } = *event;
         let time_us = source.wall_ns(time).div_euclid(1000);
         let mut put = |frame: u32, stage: &str| -> Result<(), ExportError> {
             let label = processes[process].chain(frame).find(|frame| frame.kind == FrameKind::Label);
@@ -34,10 +34,10 @@ pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'
             pickle.end_dictionary();
             Ok(())
         };
-        match &happening.what {
-            What::Begin(span) => put(span.frame, "START"),
-            What::End(span, _) => put(span.frame, "END"),
-            What::Tag { frame } if places[process].is_own => {
+        match &event.content {
+            EventContent::Begin(span) => put(span.frame, "START"),
+            EventContent::End(span, _) => put(span.frame, "END"),
+            EventContent::Tag { frame } if places[process].is_own => {
                 let before = tags.insert((process, thread), *frame).unwrap_or(0);
                 if before != 0 {
                     put(before, "END")?;

@@ -4,14 +4,14 @@ use std::io;
 
 use stackweave_recording::events::{Event, HostAction, InstantSubject, MemoryEvent, OutOfMemory, Region};
 
-use crate::activity::Piece;
+use crate::activity::LiveRange;
 use crate::formats::pytorch::segments::is_large;
 use crate::formats::pytorch::trace::{Device, Entry, Origin, Trace};
 
 /// An event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostEvent {
-    pub(super) what: What,
+    pub(super) kind: HostEventKind,
     /// What it is about. The address of a request that there is no memory for is how much the device has free.
     pub(super) memory: MemoryEvent,
     /// The label of what happens, or of what the program says about a block.
@@ -19,14 +19,14 @@ pub(super) struct HostEvent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum HostEventKind {
     Memory(HostAction),
     Snapshot,
     OutOfMemory,
     Annotation,
 }
 
-impl What {
+impl HostEventKind {
     /// What `PyTorch` calls it; nothing for what was there before the recording.
     const fn actions(self) -> &'static [&'static str] {
         match self {
@@ -57,18 +57,22 @@ impl HostEvent {
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
         match event {
             Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory) => {
-                Some(Self { what: What::Memory(memory.host?), memory: *memory, frame: 0 })
+                Some(Self { kind: HostEventKind::Memory(memory.host?), memory: *memory, frame: 0 })
             }
             Event::Instant(instant) => {
-                let (what, memory) = match instant.about {
-                    InstantSubject::HostSnapshot { device, size } => (What::Snapshot, of_device(device, 0, size)),
-                    InstantSubject::Annotation { device, address } => (What::Annotation, of_device(device, address, 0)),
+                let (kind, memory) = match instant.about {
+                    InstantSubject::HostSnapshot { device, size } => {
+                        (HostEventKind::Snapshot, of_device(device, 0, size))
+                    }
+                    InstantSubject::Annotation { device, address } => {
+                        (HostEventKind::Annotation, of_device(device, address, 0))
+                    }
                     InstantSubject::OutOfMemory(OutOfMemory { device, size, stream, pool, free }) => {
-                        (What::OutOfMemory, MemoryEvent { stream, pool, ..of_device(device, free, size) })
+                        (HostEventKind::OutOfMemory, MemoryEvent { stream, pool, ..of_device(device, free, size) })
                     }
                     _ => return None,
                 };
-                Some(Self { what, memory: MemoryEvent { stack: instant.stack, ..memory }, frame: instant.frame })
+                Some(Self { kind, memory: MemoryEvent { stack: instant.stack, ..memory }, frame: instant.frame })
             }
             _ => None,
         }
@@ -76,15 +80,15 @@ impl HostEvent {
 
     /// What it is to the host: where that allocates or frees memory.
     pub(super) const fn region(&self) -> Option<Region> {
-        match self.what {
-            What::Memory(_) => Some(self.memory.region),
-            What::Snapshot | What::OutOfMemory | What::Annotation => None,
+        match self.kind {
+            HostEventKind::Memory(_) => Some(self.memory.region),
+            HostEventKind::Snapshot | HostEventKind::OutOfMemory | HostEventKind::Annotation => None,
         }
     }
 
     const fn origin(&self, tag: u32) -> Origin {
         let MemoryEvent { stack, stream, pool, size, .. } = self.memory;
-        let is_expandable = matches!(self.what, What::Memory(HostAction::SegmentMap));
+        let is_expandable = matches!(self.kind, HostEventKind::Memory(HostAction::SegmentMap));
         Origin { stack, tag, stream, pool, asked: size, is_large: is_large(size), is_expandable }
     }
 }
@@ -105,17 +109,17 @@ impl Device {
         let size = or_known(size, known.map(|piece| piece.value.asked.min(piece.size)));
         // What happens on a stack that was not recorded is shown where the memory comes from.
         let stack = if stack == 0 { known.map_or(0, |piece| piece.value.stack) } else { stack };
-        let tag = if event.what == What::Annotation { event.frame } else { tag };
+        let tag = if event.kind == HostEventKind::Annotation { event.frame } else { tag };
         let origin = Origin { stack, ..event.origin(tag) };
-        for action in event.what.actions() {
+        for action in event.kind.actions() {
             trace.entry(&Entry { action, address, size, origin: &origin, stack: 0 })?;
         }
         Ok(())
     }
 
     /// Changes what is live. Gives what was known of memory that is freed.
-    pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<Piece<Origin>> {
-        let What::Memory(action) = event.what else { return None };
+    pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<LiveRange<Origin>> {
+        let HostEventKind::Memory(action) = event.kind else { return None };
         let (memory, origin) = (&event.memory, event.origin(tag));
         let MemoryEvent { region, address, size, .. } = *memory;
         self.whole = None;
@@ -141,7 +145,7 @@ impl Device {
             HostAction::FreeCompleted => self.pending.remove(&address).or_else(|| self.free(memory)),
             HostAction::FreeRequested => {
                 let known = self.free(memory);
-                let unknown = || Piece { region, address, size, value: Origin { stack: 0, ..origin } };
+                let unknown = || LiveRange { region, address, size, value: Origin { stack: 0, ..origin } };
                 self.pending.insert(address, known.unwrap_or_else(unknown));
                 known
             }
@@ -152,7 +156,7 @@ impl Device {
         known
     }
 
-    fn free(&mut self, memory: &MemoryEvent) -> Option<Piece<Origin>> {
+    fn free(&mut self, memory: &MemoryEvent) -> Option<LiveRange<Origin>> {
         self.live.free(0, memory, &mut self.gone, &mut self.come);
         self.gone.first().copied()
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use stackweave_recording::events::{Event, HostAction, HostState, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::{Kinds, LiveMemory, Piece, text_of};
+use crate::activity::{Kinds, LiveMemory, LiveRange, text_of};
 use crate::error::ExportError;
 use crate::formats::pytorch::account::Step;
-use crate::formats::pytorch::host::{HostEvent, What};
+use crate::formats::pytorch::host::{HostEvent, HostEventKind};
 use crate::formats::pytorch::ranges::Touched;
 use crate::source::Source;
 
@@ -145,12 +145,12 @@ pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
             Some(Change::Free(memory)) => room.free(timed.thread, &memory),
             Some(Change::Host { event, .. }) => {
                 let device = devices.entry(event.memory.region.device()).or_default();
-                device.is_exact |= !event.what.is_plain();
-                match event.what {
-                    What::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
+                device.is_exact |= !event.kind.is_plain();
+                match event.kind {
+                    HostEventKind::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
                         room.free(timed.thread, &event.memory);
                     }
-                    What::Memory(_) => room.allocate(&event.memory, &mut device.touched),
+                    HostEventKind::Memory(_) => room.allocate(&event.memory, &mut device.touched),
                     _ => {}
                 }
             }
@@ -170,8 +170,8 @@ pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
 /// The segments that there are, to know which blocks lie in none.
 struct Room<'r> {
     segments: &'r mut LiveMemory<()>,
-    gone: &'r mut Vec<Piece<()>>,
-    left: &'r mut Vec<Piece<()>>,
+    gone: &'r mut Vec<LiveRange<()>>,
+    left: &'r mut Vec<LiveRange<()>>,
 }
 
 impl Room<'_> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::Piece;
+use crate::activity::LiveRange;
 use crate::formats::pytorch::pickle::{Pickle, Shared};
 use crate::formats::pytorch::stacks::Stacks;
 use crate::formats::pytorch::trace::{Device, Origin, write_pool};
@@ -179,7 +179,7 @@ fn grows(last: &mut (u64, u64, Origin), next: &(u64, u64, Origin)) -> bool {
     is_part
 }
 
-fn block(piece: &Piece<Origin>, state: BlockState) -> Block {
+fn block(piece: &LiveRange<Origin>, state: BlockState) -> Block {
     Block { address: piece.address, size: piece.size, state, origin: piece.value }
 }
 

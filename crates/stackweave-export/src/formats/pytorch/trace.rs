@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::{LiveMemory, Piece};
+use crate::activity::{LiveMemory, LiveRange};
 use crate::formats::pytorch::account::Account;
-use crate::formats::pytorch::host::{HostEvent, What};
+use crate::formats::pytorch::host::{HostEvent, HostEventKind};
 use crate::formats::pytorch::pickle::{Pickle, Shared};
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::read::{Change, DeviceMemory};
@@ -38,7 +38,7 @@ pub(super) struct Device {
     /// The segments that were not recorded.
     pub(super) clusters: Clusters,
     /// What was freed and may not be allocated again yet, by address.
-    pub(super) pending: HashMap<u64, Piece<Origin>>,
+    pub(super) pending: HashMap<u64, LiveRange<Origin>>,
     /// The account that is being read.
     pub(super) account: Option<Account>,
     /// The segments of an account, if nothing has changed since.
@@ -47,8 +47,8 @@ pub(super) struct Device {
     counts: Option<u64>,
     /// Whether its host records all that `PyTorch`'s allocator does.
     is_exact: bool,
-    pub(super) gone: Vec<Piece<Origin>>,
-    pub(super) come: Vec<Piece<Origin>>,
+    pub(super) gone: Vec<LiveRange<Origin>>,
+    pub(super) come: Vec<LiveRange<Origin>>,
 }
 
 /// An event with all that it says.
@@ -84,7 +84,7 @@ impl Device {
         let mut stack = 0;
         match change {
             Change::Host { event, tag } if event.memory.region.device() == self.number => {
-                if self.is_exact || !event.what.is_plain() {
+                if self.is_exact || !event.kind.is_plain() {
                     return self.host(event, *tag, trace);
                 }
                 stack = self.plain(thread, event, *tag);
@@ -107,9 +107,9 @@ impl Device {
 
     /// A host allocates or frees memory, of which not all may be recorded. Gives the stack if it frees.
     fn plain(&mut self, thread: u32, event: &HostEvent, tag: u32) -> u32 {
-        match event.what {
-            What::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
-            What::Memory(_) => {
+        match event.kind {
+            HostEventKind::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
+            HostEventKind::Memory(_) => {
                 self.free_plain(thread, &event.memory);
                 return event.memory.stack;
             }
@@ -123,7 +123,7 @@ impl Device {
         let (asked, is_large, is_expandable) = (size, is_large(size), false);
         let value = Origin { stack, tag, stream, pool, asked, is_large, is_expandable };
         self.live.allocate(memory, value, &mut self.gone, &mut self.come);
-        self.come.push(Piece { region, address, size, value });
+        self.come.push(LiveRange { region, address, size, value });
     }
 
     fn free_plain(&mut self, thread: u32, memory: &MemoryEvent) {
@@ -157,7 +157,7 @@ impl Device {
     }
 
     /// Whether it is a segment of its own.
-    pub(super) fn is_segment(&self, piece: &Piece<Origin>) -> bool {
+    pub(super) fn is_segment(&self, piece: &LiveRange<Origin>) -> bool {
         piece.region.is_range() && !self.clusters.holds(piece.address)
     }
 }

@@ -13,7 +13,7 @@ use stackweave_profile::WordMap;
 use super::blocks::{Blocks, Columns};
 use super::frames::RecordedFrames;
 use super::head::Threads;
-use crate::activity::{Happening, Span, What};
+use crate::activity::{EventContent, Span, ThreadEvent};
 
 /// The sums of the current thread, and the head entries of earlier threads.
 #[derive(Debug, Default)]
@@ -56,14 +56,14 @@ struct LineCallee {
 
 impl CallLines {
     /// Adds an event of the current thread.
-    pub(super) fn add(&mut self, happening: &Happening<'_>, threads: &Threads<'_>, frames: &mut RecordedFrames<'_>) {
-        let depth = happening.around.len();
-        match &happening.what {
-            What::Begin(span) => {
-                let pair = self.thread.pair(happening.process, span, threads, frames);
+    pub(super) fn add(&mut self, event: &ThreadEvent<'_>, threads: &Threads<'_>, frames: &mut RecordedFrames<'_>) {
+        let depth = event.around.len();
+        match &event.content {
+            EventContent::Begin(span) => {
+                let pair = self.thread.pair(event.process, span, threads, frames);
                 self.thread.begin(depth, pair);
             }
-            What::End(span, _) => self.thread.end(depth, span, happening.time),
+            EventContent::End(span, _) => self.thread.end(depth, span, event.time),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
 
 use self::frames::Frames;
-use crate::activity::{Happening, Span, What, visit_thread};
+use crate::activity::{EventContent, Span, ThreadEvent, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
 use stackweave_recording::events::Region;
@@ -112,14 +112,14 @@ impl ThreadProfile<'_, '_> {
         write!(out, ",\"startValue\":{},\"endValue\":{},\"events\":[", range.start, range.end)?;
         let mut path = self.frames.path(self.thread.process);
         let mut separator = "";
-        visit_thread(self.source, self.thread.index(), &mut |happening| {
-            let (kind, frames) = match &happening.what {
-                What::Begin(span) => ("O", path.push(span.frame)),
-                What::End(..) => ("C", path.pop()),
+        visit_thread(self.source, self.thread.index(), &mut |event| {
+            let (kind, frames) = match &event.content {
+                EventContent::Begin(span) => ("O", path.push(span.frame)),
+                EventContent::End(..) => ("C", path.pop()),
                 _ => return Ok(()),
             };
             for frame in frames {
-                write!(out, "{separator}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{}}}", happening.time)?;
+                write!(out, "{separator}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{}}}", event.time)?;
                 separator = ",";
             }
             Ok(())
@@ -192,8 +192,8 @@ impl ThreadProfile<'_, '_> {
     fn visit_values(&mut self, value: &mut ShowValue<'_>) -> Result<(), ExportError> {
         let mut path = self.frames.path(self.thread.process);
         let measure = self.measure;
-        visit_thread(self.source, self.thread.index(), &mut |happening| match value_of(happening, measure) {
-            Some((stack, number)) => value(&mut path, happening.around, stack, number),
+        visit_thread(self.source, self.thread.index(), &mut |event| match value_of(event, measure) {
+            Some((stack, number)) => value(&mut path, event.around, stack, number),
             None => Ok(()),
         })
     }
@@ -202,14 +202,14 @@ impl ThreadProfile<'_, '_> {
 type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Result<(), ExportError> + 'v;
 
 /// Returns the stack and the value of an event.
-fn value_of(happening: &Happening<'_>, measure: Measure) -> Option<(u32, i64)> {
-    match (&happening.what, measure) {
-        (What::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),
-        (What::Allocate { memory, .. }, _) if matches!(memory.region, Region::Segment(_)) => None,
-        (What::Allocate { memory, .. }, Measure::AllocatedBytes) => {
+fn value_of(event: &ThreadEvent<'_>, measure: Measure) -> Option<(u32, i64)> {
+    match (&event.content, measure) {
+        (EventContent::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),
+        (EventContent::Allocate { memory, .. }, _) if matches!(memory.region, Region::Segment(_)) => None,
+        (EventContent::Allocate { memory, .. }, Measure::AllocatedBytes) => {
             Some((memory.stack, i64::try_from(memory.size).unwrap_or(i64::MAX)))
         }
-        (What::Allocate { memory, .. }, Measure::Allocations) => Some((memory.stack, 1)),
+        (EventContent::Allocate { memory, .. }, Measure::Allocations) => Some((memory.stack, 1)),
         _ => None,
     }
 }

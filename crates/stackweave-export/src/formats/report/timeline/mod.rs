@@ -27,7 +27,7 @@ use super::call_lines::CallLines;
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit_thread};
+use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -53,9 +53,9 @@ pub(super) fn write(
         for thread in &named.threads {
             let Some(index) = threads.index(process, thread.number) else { continue };
             let mut track = Track::new(levels);
-            visit_thread(source, (process, thread.number), &mut |happening| {
-                call_lines.add(happening, threads, &mut timeline.frames);
-                timeline.add(&mut track, happening, blocks)
+            visit_thread(source, (process, thread.number), &mut |event| {
+                call_lines.add(event, threads, &mut timeline.frames);
+                timeline.add(&mut track, event, blocks)
             })?;
             if !track.has_spans() && !timeline.intervals.is_empty() {
                 timeline.read_samples(source, (process, thread.number), &mut track, blocks)?;
@@ -83,37 +83,32 @@ struct Timeline<'t, 'n> {
 }
 
 impl Timeline<'_, '_> {
-    fn add(
-        &mut self,
-        track: &mut Track,
-        happening: &Happening<'_>,
-        blocks: &mut Blocks<'_>,
-    ) -> Result<(), ExportError> {
-        match &happening.what {
-            What::End(span, ending) => {
-                let frame = self.frames.innermost(self.threads, happening.process, span.frame);
+    fn add(&mut self, track: &mut Track, event: &ThreadEvent<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
+        match &event.content {
+            EventContent::End(span, ending) => {
+                let frame = self.frames.innermost(self.threads, event.process, span.frame);
                 let row = TimelineSpan {
                     began: span.began,
-                    duration: happening.time.saturating_sub(span.began),
-                    depth: u32::try_from(happening.around.len()).unwrap_or(u32::MAX),
+                    duration: event.time.saturating_sub(span.began),
+                    depth: u32::try_from(event.around.len()).unwrap_or(u32::MAX),
                     frame,
                     flags: flags(span, *ending),
                 };
                 track.add(row, &span.all_details(), blocks)
             }
-            What::Instant { frame, .. } => {
-                let frame = self.frames.innermost(self.threads, happening.process, *frame);
-                track.extend_to(happening.time);
-                track.instants.add(happening.time, frame);
+            EventContent::Instant { frame, .. } => {
+                let frame = self.frames.innermost(self.threads, event.process, *frame);
+                track.extend_to(event.time);
+                track.instants.add(event.time, frame);
                 Ok(())
             }
-            What::Counter { frame, value } => {
+            EventContent::Counter { frame, value } => {
                 let new = || Counter::new(self.duration);
-                self.counters.entry((happening.process, *frame)).or_insert_with(new).add(happening.time, *value);
+                self.counters.entry((event.process, *frame)).or_insert_with(new).add(event.time, *value);
                 Ok(())
             }
-            What::Sample { .. } => {
-                self.intervals.add(happening.time);
+            EventContent::Sample { .. } => {
+                self.intervals.add(event.time);
                 Ok(())
             }
             _ => Ok(()),
@@ -134,8 +129,8 @@ impl Timeline<'_, '_> {
         let mut add = |over: &mut Vec<TimelineSpan>| {
             over.drain(..).try_for_each(|span| track.add(span, &Details::default(), blocks))
         };
-        visit_thread(source, (process, thread), &mut |happening| {
-            let What::Sample { stack, .. } = &happening.what else { return Ok(()) };
+        visit_thread(source, (process, thread), &mut |event| {
+            let EventContent::Sample { stack, .. } = &event.content else { return Ok(()) };
             innermost_first.clear();
             innermost_first.extend(dictionary.frames_of(*stack));
             frames.clear();
@@ -145,7 +140,7 @@ impl Timeline<'_, '_> {
             for frame in &mut frames {
                 *frame = self.frames.without_line(*frame);
             }
-            sampled.sample(happening.time, &frames, &mut over);
+            sampled.sample(event.time, &frames, &mut over);
             add(&mut over)
         })?;
         sampled.finish(&mut over);
