@@ -1,4 +1,4 @@
-"""Asks a process for its stacks, as `stackweave stacks` does where ptrace is not allowed."""
+"""Queries a process for its stacks, as `stackweave stacks` does where ptrace is not allowed."""
 
 import contextlib
 import ctypes
@@ -19,22 +19,23 @@ _library = ctypes.CDLL(None, use_errno=True)
 
 
 def shown_signals(process):
-    """The signals by which a process says that it answers."""
+    """Returns the signals by which a process advertises that it replies to queries."""
     with open(f"/proc/{process}/maps") as maps:
         return [int(number) for number in re.findall(r"/memfd:stackweave-answers-(\d+) \(deleted\)", maps.read())]
 
 
-def queue(process, signal, value, *, asking=None):
-    """Sends a signal with a value, as sigqueue(3) does."""
-    asking = os.getpid() if asking is None else asking
-    information = struct.pack("iiiiiIQ", signal, 0, SI_QUEUE, 0, asking, os.getuid(), value)
+def queue(process, signal, value, *, sender=None):
+    """Sends a signal with a value, as sigqueue(3) does. `sender` is the process id that the signal states."""
+    sender = os.getpid() if sender is None else sender
+    information = struct.pack("iiiiiIQ", signal, 0, SI_QUEUE, 0, sender, os.getuid(), value)
     information = ctypes.create_string_buffer(information.ljust(128, b"\0"), 128)
     if _library.syscall(RT_SIGQUEUEINFO, process, signal, information) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 @contextlib.contextmanager
-def question_file(process):
+def query_file(process):
+    """Creates the memory file that a process writes its reply to."""
     descriptor = os.memfd_create(f"stackweave-question-{process}")
     try:
         yield descriptor
@@ -46,23 +47,23 @@ def text_in(descriptor):
     return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
 
 
-def ask(process, timeout=30):
-    """The threads of a process, by their numbers. Asks again while it is busy."""
+def query_stacks(process, timeout=30):
+    """Returns the threads of a process by their numbers. Repeats the query while the process is busy."""
     (signal,) = shown_signals(process)
     end = time.monotonic() + timeout
     while True:
-        with question_file(process) as descriptor:
+        with query_file(process) as descriptor:
             queue(process, signal, MARK << 32 | descriptor)
             while not (text := text_in(descriptor)).endswith("\nend\n"):
                 if time.monotonic() > end:
-                    raise TimeoutError(f"process {process} has not answered: {text!r}")
+                    raise TimeoutError(f"process {process} has not replied: {text!r}")
                 time.sleep(0.0002)
         if "\nrefused another dump is being written\n" not in text:
             return _threads_in(text, process)
 
 
 def forbid(system_call):
-    """Code that lets this process, and what it becomes, no longer make a system call: it fails with EPERM."""
+    """Returns code after which a system call fails with EPERM: in this process, and in programs that it executes."""
     return f"""
 import ctypes, os, struct, sys
 _library = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""Programs that have stackweave loaded say where they are, to those who may not ptrace them."""
+"""A program that has loaded stackweave reports its stacks to processes that may not ptrace it."""
 
 import json
 import os
@@ -9,7 +9,16 @@ import time
 import unittest
 
 import stackweave
-from tests.asking_support import MARK, ask, forbid, python_frames, question_file, queue, shown_signals, text_in
+from tests.stack_query_support import (
+    MARK,
+    forbid,
+    python_frames,
+    query_file,
+    query_stacks,
+    queue,
+    shown_signals,
+    text_in,
+)
 from tests.support import PYTHON, ROOT, run_python
 
 PTRACE, MEMFD_CREATE = 101, 319
@@ -29,7 +38,7 @@ Program().wait()
 print("whole")
 """
 
-#: Counts what it does while it is asked; whatever it is interrupted in, the sums are right.
+#: Counts what it does while it is queried. The sums are right wherever a query interrupts it.
 WORKS = """
 import os, stackweave, sys, threading, time, warnings, zlib
 warnings.simplefilter("ignore")
@@ -103,7 +112,7 @@ class Patient:
         self.pid = self.process.pid
 
     def end(self):
-        """What it prints at its end, and its exit status."""
+        """Ends the program, and returns what it printed and its exit status."""
         if self.process.stdin.closed:
             return None
         try:
@@ -115,7 +124,7 @@ class Patient:
 
 
 def wait_until_asleep(pid):
-    """Until the main thread waits in read(2)."""
+    """Waits until the main thread waits in read(2)."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         with open(f"/proc/{pid}/syscall") as file:
@@ -126,13 +135,13 @@ def wait_until_asleep(pid):
 
 
 @unittest.skipUnless(is_direct(), "only the direct reader finds Python's frames in a signal handler")
-class Answers(unittest.TestCase):
-    def test_a_program_says_what_its_threads_do(self):
+class Replies(unittest.TestCase):
+    def test_a_program_reports_the_stacks_of_its_threads(self):
         patient = Patient(self, WAITS)
         (number,) = shown_signals(patient.pid)
         self.assertEqual(patient.first_line, str({"signal": number, "reason": None}))
         wait_until_asleep(patient.pid)
-        threads = ask(patient.pid)
+        threads = query_stacks(patient.pid)
         main = threads[patient.pid]
         wait, module = [frame for frame in python_frames(main) if frame.filename == "<string>"]
         self.assertEqual((wait.name, wait.line, wait.first_line), ("wait", 5, 4))
@@ -157,14 +166,14 @@ arrived, ended = threading.Semaphore(0), threading.Event()
 for levels in (0, 3, 50):
     threading.Thread(target=deep, args=(levels,), daemon=True).start()
     arrived.acquire()
-asks = '''
+query_code = '''
 import os, json
-from tests.asking_support import ask, python_frames
+from tests.stack_query_support import python_frames, query_stacks
 places = lambda thread: [[frame.filename, frame.line, frame.name] for frame in python_frames(thread)]
-print(json.dumps({thread.task: places(thread) for thread in ask(os.getppid()).values()}))
+print(json.dumps({thread.task: places(thread) for thread in query_stacks(os.getppid()).values()}))
 '''
-asked = subprocess.Popen([os.environ["PYTHON"], "-c", asks], stdout=subprocess.PIPE)
-answer = json.loads(asked.communicate()[0])
+querying = subprocess.Popen([os.environ["PYTHON"], "-c", query_code], stdout=subprocess.PIPE)
+reply = json.loads(querying.communicate()[0])
 natives = {thread.ident: str(thread.native_id) for thread in threading.enumerate()}
 for ident, frame in sys._current_frames().items():
     if ident == threading.get_ident():
@@ -173,7 +182,7 @@ for ident, frame in sys._current_frames().items():
     while frame is not None:
         places.append([frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name])
         frame = frame.f_back
-    assert places == answer[natives[ident]], (places, answer[natives[ident]])
+    assert places == reply[natives[ident]], (places, reply[natives[ident]])
     print(len(places))
 ended.set()
 """
@@ -181,25 +190,25 @@ ended.set()
         self.assertEqual(len(depths), 3)
         self.assertEqual(max(depths) - min(depths), 50)
 
-    def test_a_thread_that_is_stuck_with_the_gil_is_no_hindrance(self):
+    def test_a_thread_that_blocks_with_the_gil_does_not_prevent_a_reply(self):
         patient = Patient(self, "import ctypes, stackweave\nprint()\nctypes.PyDLL(None).getchar()")
         wait_until_asleep(patient.pid)
-        (module,) = python_frames(ask(patient.pid)[patient.pid])
+        (module,) = python_frames(query_stacks(patient.pid)[patient.pid])
         self.assertEqual((module.name, module.line), ("<module>", 3))
 
-    def test_a_thousand_questions_change_nothing(self):
+    def test_a_thousand_queries_change_nothing(self):
         patient = Patient(self, WORKS)
         self.assertEqual(patient.first_line, "ready")
         names = set()
         for _ in range(1000):
-            threads = ask(patient.pid)
+            threads = query_stacks(patient.pid)
             names.update(frame.name for thread in threads.values() for frame in python_frames(thread))
         out, status = patient.end()
         self.assertEqual((out.split()[0], status), ("rounds", 0))
         self.assertGreater(int(out.split()[1]), 0)
         self.assertTrue({"sleep", "piped", "<module>"} <= names, names)
 
-    def test_a_forked_child_answers_for_itself_and_after_exec_nobody_does(self):
+    def test_a_forked_child_replies_for_itself_and_an_executed_program_does_not(self):
         code = """
 import os, stackweave, sys
 child = os.fork()
@@ -216,21 +225,21 @@ os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", count])
         patient = Patient(self, code, PYTHON=PYTHON)
         child = int(patient.first_line)
         wait_until_asleep(child)
-        (thread,) = ask(child).values()
+        (thread,) = query_stacks(child).values()
         self.assertEqual([(frame.name, frame.line) for frame in python_frames(thread)], [("<module>", 7)])
         self.assertEqual(patient.end(), ("0\n", 0))
 
-    def test_a_signal_that_is_no_question_for_it_changes_nothing(self):
+    def test_a_signal_that_is_not_a_query_for_the_process_changes_nothing(self):
         patient = Patient(self, WAITS)
         wait_until_asleep(patient.pid)
         (number,) = shown_signals(patient.pid)
         os.kill(patient.pid, number)
         queue(patient.pid, number, 0)
-        with question_file(patient.pid + 1) as other, question_file(patient.pid) as right:
+        with query_file(patient.pid + 1) as other, query_file(patient.pid) as right:
             queue(patient.pid, number, MARK << 32 | other)
-            queue(patient.pid, number, MARK << 32 | right, asking=0)
-            queue(patient.pid, number, MARK << 32 | right, asking=1)
-            ask(patient.pid)
+            queue(patient.pid, number, MARK << 32 | right, sender=0)
+            queue(patient.pid, number, MARK << 32 | right, sender=1)
+            query_stacks(patient.pid)
             self.assertEqual((text_in(other), text_in(right)), ("", ""))
         self.assertEqual(patient.end(), ("whole\n", 0))
 
@@ -249,7 +258,7 @@ os.execv(arguments[0], arguments)
         return subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
 
     @unittest.skipUnless(is_direct(), "only the direct reader finds Python's frames in a signal handler")
-    def test_a_process_that_may_not_be_traced_is_asked(self):
+    def test_a_process_that_may_not_be_traced_is_queried(self):
         patient = Patient(self, WAITS)
         wait_until_asleep(patient.pid)
         done = self.stacks(patient.pid)
@@ -267,7 +276,7 @@ os.execv(arguments[0], arguments)
         self.assertEqual(main["state"], "S")
         self.assertEqual(patient.end(), ("whole\n", 0))
 
-    def test_one_sentence_says_why_there_is_no_answer(self):
+    def test_one_sentence_says_why_there_is_no_reply(self):
         patient = Patient(self, WAITS, STACKWEAVE_ANSWERS="0")
         done = self.stacks(patient.pid)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -284,14 +293,14 @@ os.execv(arguments[0], arguments)
         self.assertEqual(patient.end(), ("whole\n", 0))
 
 
-class Silence(unittest.TestCase):
+class NoReplies(unittest.TestCase):
     def test_it_can_be_switched_off(self):
         patient = Patient(self, WAITS, STACKWEAVE_ANSWERS="0")
         self.assertEqual(patient.first_line, str({"signal": None, "reason": "STACKWEAVE_ANSWERS=0 is set"}))
         self.assertEqual(shown_signals(patient.pid), [])
         with open(f"/proc/{patient.pid}/status") as status:
             caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
-        self.assertEqual(caught >> (signal.SIGRTMIN - 1), 0, "no real-time signal is taken")
+        self.assertEqual(caught >> (signal.SIGRTMIN - 1), 0, "no real-time signal has a handler")
 
     def test_a_program_that_uses_all_signals_is_left_alone(self):
         code = """
@@ -303,7 +312,7 @@ print(stackweave.stats()["answers"]["reason"])
 """
         self.assertEqual(run_python(code), "every real-time signal is in use\n")
 
-    def test_a_program_that_takes_the_signal_has_it(self):
+    def test_a_program_that_handles_the_signal_itself_receives_it(self):
         code = """
 import os, signal, stackweave
 number = stackweave.stats()["answers"]["signal"]
@@ -318,7 +327,7 @@ print(stackweave.stats()["answers"]["signal"] == number - 1)
         self.assertEqual(run_python(code), f"[1] {taken}\nTrue\n")
 
     def test_an_import_without_memory_files_works(self):
-        """A sandbox without memfd_create, by seccomp."""
+        """As in a sandbox whose seccomp filter forbids memfd_create."""
         code = (
             forbid(MEMFD_CREATE)
             + """
