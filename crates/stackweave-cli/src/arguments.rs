@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// Run a Python program and record what torch.compile does in it
     #[command(disable_help_flag = true)]
     Dynamo(RunPython),
-    /// Show the current stack of every thread of a running process, Python and native code in one stack
+    /// Show the current stack of each thread of a running process, Python and native code together
     Stacks(Stacks),
     /// Watch a recording while it is made
     Live(Live),

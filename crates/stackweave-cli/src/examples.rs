@@ -72,7 +72,7 @@ pub(crate) const MERGE: &str = "\
 Examples:
   stackweave merge out.swv out.4243.swv -o all.swv
                                           a program and its child
-  all recordings in a folder";
+  stackweave merge runs/ -o all.swv       all recordings in a folder";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:

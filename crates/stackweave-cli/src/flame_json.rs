@@ -41,9 +41,9 @@ impl Nested for Boxes<'_> {
         };
         let function = self.tree.functions.function(function);
         let mut fields = vec![("name", json!(&**function.full_name())), ("value", json!(of.value))];
-        fields.extend(text("file", function.filename.as_deref()));
+        fields.extend(text("filename", function.filename.as_deref()));
         fields.extend(text("module", function.module_name().map(|name| &**name)));
-        fields.extend(function.first_line.map(|line| ("line", json!(line))));
+        fields.extend(function.first_line.map(|line| ("lineno", json!(line))));
         fields.push(("kind", json!(function.kind.as_str())));
         fields
     }

@@ -117,10 +117,10 @@ pub(crate) fn frames(profile: &Profile, stack: &StackRow) -> Value {
         let (frame, functions) = (profile.functions().frame(*frame), profile.functions());
         let function = functions.function(frame.function);
         json!({
-            "function": &**function.full_name(),
-            "file": function.filename.as_deref(),
+            "name": &**function.full_name(),
+            "filename": function.filename.as_deref(),
             "module": function.module_name().map(|name| &**name),
-            "line": frame.line.or(function.first_line),
+            "lineno": frame.line.or(function.first_line),
             "kind": function.kind.as_str(),
         })
     };

@@ -40,10 +40,10 @@ pub(crate) fn share(part: i64, whole: i64) -> Value {
 /// Returns the fields of a function; unknown ones are `null`.
 pub(crate) fn function(of: &Function) -> Map<String, Value> {
     let fields = [
-        ("function", json!(&**of.full_name())),
-        ("file", json!(of.filename.as_deref())),
+        ("name", json!(&**of.full_name())),
+        ("filename", json!(of.filename.as_deref())),
         ("module", json!(of.module_name().map(|name| &**name))),
-        ("line", json!(of.first_line)),
+        ("lineno", json!(of.first_line)),
         ("kind", json!(of.kind.as_str())),
     ];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -50,7 +50,7 @@ fn run(report: &TimingReport, of: &RunRow) -> Value {
     let phase = |phase: &RunPhase| {
         let name = report.functions.function(phase.function).full_name();
         let [total, own] = [phase.total_ns, phase.self_ns].map(|ns| seconds(ns.cast_signed()));
-        json!({"name": &**name, "calls": phase.calls, "total": total, "own": own})
+        json!({"name": &**name, "calls": phase.calls, "total": total, "self": own})
     };
     let more = json!({
         "number": of.number,
@@ -73,14 +73,14 @@ fn run(report: &TimingReport, of: &RunRow) -> Value {
 
 fn named(report: &TimingReport, id: FunctionId) -> Value {
     let function = report.functions.function(id);
-    json!({"function": &**function.full_name(), "file": function.filename.as_deref(), "line": function.first_line})
+    json!({"name": &**function.full_name(), "filename": function.filename.as_deref(), "lineno": function.first_line})
 }
 
 fn costs(of: CallStatistics) -> Value {
     json!({
         "calls": of.calls,
         "primitive_calls": of.primitive_calls,
-        "own": seconds(of.self_cost),
+        "self": seconds(of.self_cost),
         "total": seconds(of.total),
         "total_of_all": seconds(of.total_of_all),
     })

@@ -60,7 +60,7 @@ fn row(profile: &Profile, id: FunctionId, of: CallStatistics) -> Value {
     let figures = [
         ("calls", json!(of.calls)),
         ("primitive_calls", json!(of.primitive_calls)),
-        ("own", cost(measure, of.self_cost)),
+        ("self", cost(measure, of.self_cost)),
         ("own_share", share(of.self_cost, whole)),
         ("total", cost(measure, of.total)),
         ("total_share", share(of.total, whole)),

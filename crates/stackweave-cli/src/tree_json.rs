@@ -78,11 +78,11 @@ impl Nested for VisibleTree<'_> {
             ]
         } else {
             let of = function(self.profile.functions().function_of(node.frame));
-            let named = ["function", "file", "module", "line", "kind"].map(|name| (name, of[name].clone()));
+            let named = ["name", "filename", "module", "lineno", "kind"].map(|name| (name, of[name].clone()));
             let mut fields = named.to_vec();
             fields.extend([
                 ("calls", json!(node.cost.calls)),
-                ("own", cost(measure, node.cost.self_cost)),
+                ("self", cost(measure, node.cost.self_cost)),
                 ("total", cost(measure, node.cost.total)),
                 ("share", share(node.cost.total, self.profile.total())),
             ]);

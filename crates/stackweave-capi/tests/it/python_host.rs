@@ -31,7 +31,7 @@ fn check_stacks(python: &Python) {
     let mut command = script(python, "drive.py", &host);
     let output = child::run_for(command.arg(seconds().to_string()), 120 + 4 * seconds());
     let text = child::text(&output);
-    assert!(output.status.success() && text.contains("all right"), "{}: {text}", python.version);
+    assert!(output.status.success() && text.contains("all correct"), "{}: {text}", python.version);
     println!("{}: {}", python.version, text.lines().last().unwrap_or_default());
 }
 

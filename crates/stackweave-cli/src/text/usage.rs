@@ -39,7 +39,7 @@ impl UsageLines<'_> {
         let merged = self.merged(rows);
         let mut lines = Vec::new();
         if !merged.is_empty() {
-            lines.push(format!("{:>10} {:>7} {:>10}  where", "bytes", "share", "blocks"));
+            lines.push(format!("{:>10} {:>7} {:>10}  allocated by", "bytes", "share", "blocks"));
         }
         for ((frames, notes), [bytes, blocks]) in merged.iter().take(self.limit) {
             let share = if self.total == 0 { String::new() } else { percentage(share(*bytes, self.total)) };

@@ -146,7 +146,7 @@ fn every_command_shows_a_recording_that_has_only_device_memory() {
         (&1.into(), &(1 << 20).into(), &8192.into())
     );
     let failed = &device["out_of_memory"][0];
-    assert_eq!((&failed["free"], &failed["stack"][0]["function"]), (&77.into(), &"step".into()));
+    assert_eq!((&failed["free"], &failed["stack"][0]["name"]), (&77.into(), &"step".into()));
     for command in ["top", "tree", "flame"] {
         let (printed, remarks) = recorded.printed(&[command, "a.swv"]);
         assert!(printed.contains("step") && printed.contains("4.00 KiB"), "{command}: {printed}");
@@ -166,7 +166,7 @@ fn heap_writes_json() {
     let (printed, _) = recorded.printed(&["heap", "--json", "a.swv"]);
     let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["totals"]["peak_bytes"], 69_632);
-    assert_eq!(json["peak"][0]["stack"][0]["function"], "step");
+    assert_eq!(json["peak"][0]["stack"][0]["name"], "step");
     assert_eq!(json["leaks"][0]["bytes"], 4096);
     assert_eq!(json["devices"], serde_json::json!([-1, 2]));
     assert_eq!((&json["estimated"], &json["threads"][0]["name"]), (&false.into(), &"trainer".into()));

@@ -18,12 +18,12 @@ fn top_writes_json() {
     let top = json_of(&recorded, &["top", "--json", "--sort", "calls", "-n", "1", "a.swv"]);
     assert_eq!((&top["measure"], &top["unit"], &top["left_out"]), (&json!("time"), &json!("seconds"), &json!(2)));
     let row = &top["functions"][0];
-    assert_eq!([&row["function"], &row["calls"], &row["primitive_calls"]], [&json!("load"), &json!(3), &json!(3)]);
-    assert_eq!([&row["file"], &row["line"], &row["module"]], [&json!("train.py"), &json!(7), &Value::Null]);
-    assert!(row["own"].as_f64().unwrap() <= top["total"].as_f64().unwrap());
+    assert_eq!([&row["name"], &row["calls"], &row["primitive_calls"]], [&json!("load"), &json!(3), &json!(3)]);
+    assert_eq!([&row["filename"], &row["lineno"], &row["module"]], [&json!("train.py"), &json!(7), &Value::Null]);
+    assert!(row["self"].as_f64().unwrap() <= top["total"].as_f64().unwrap());
     let calls = json_of(&recorded, &["top", "--json", "--measure", "calls", "a.swv"]);
     assert_eq!(
-        (&calls["total"], &calls["unit"], &calls["functions"][0]["own"]),
+        (&calls["total"], &calls["unit"], &calls["functions"][0]["self"]),
         (&json!(5), &json!("calls"), &json!(3))
     );
     let one = json_of(&recorded, &["top", "--json", "--measure", "calls", "--only", "function:load", "a.swv"]);
@@ -36,11 +36,11 @@ fn trees_and_flames_are_nested() {
     let tree = json_of(&recorded, &["tree", "--json", "--min", "0", "--measure", "calls", "a.swv"]);
     let epoch = &tree["children"][0];
     assert_eq!(
-        (&tree["total"], &tree["outside"], &epoch["function"], &epoch["total"]),
+        (&tree["total"], &tree["outside"], &epoch["name"], &epoch["total"]),
         (&json!(5), &json!(0), &json!("epoch"), &json!(5))
     );
     let below: Vec<_> =
-        epoch["children"].as_array().unwrap().iter().map(|node| (&node["function"], &node["own"])).collect();
+        epoch["children"].as_array().unwrap().iter().map(|node| (&node["name"], &node["self"])).collect();
     assert_eq!(below, [(&json!("load"), &json!(3)), (&json!("step"), &json!(1))]);
     assert!(epoch.get("left_out").is_none() && epoch["children"][0].get("children").is_none());
     let cut = json_of(&recorded, &["tree", "--json", "--depth", "1", "--measure", "calls", "a.swv"]);
@@ -155,13 +155,13 @@ fn a_failed_gate_has_its_own_status() {
     assert_eq!(json["selected"], json!({"before": 12, "after": 18, "difference": 6, "ratio": 1.5}));
     let load = &json["functions"][0];
     assert_eq!(
-        (&load["function"], &load["before"]["calls"], &load["after"]["own"]),
+        (&load["name"], &load["before"]["calls"], &load["after"]["self"]),
         (&json!("load"), &json!(10), &json!(16))
     );
     let (_, json, _) = gate(&["--json", "--paths"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(json.get("gate").is_none());
-    assert_eq!((&json["paths"][1]["function"], &json["paths"][1]["callers"]), (&json!("load"), &json!(["epoch"])));
+    assert_eq!((&json["paths"][1]["name"], &json["paths"][1]["callers"]), (&json!("load"), &json!(["epoch"])));
 }
 
 /// Returns the words that bash would offer.

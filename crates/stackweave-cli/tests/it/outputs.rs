@@ -141,9 +141,9 @@ fn the_recording_itself_is_never_replaced() {
     symlink("run.swv", recorded.path("link.swv")).unwrap();
     for output in ["run.swv", "./run.swv", "link.swv"] {
         let printed = recorded.failure(&["export", "run.swv", "--format", "json", "-o", output, "--overwrite"]);
-        assert!(printed.contains("is a recording that is read"), "{printed}");
+        assert!(printed.contains("is a recording that this export reads"), "{printed}");
         let printed = recorded.failure(&["report", "run.swv", "-o", output, "--overwrite"]);
-        assert!(printed.contains("is a recording that is read"), "{printed}");
+        assert!(printed.contains("is a recording that this export reads"), "{printed}");
     }
     assert_eq!(fs::read(recorded.path("run.swv")).unwrap(), before);
 }

@@ -84,7 +84,7 @@ fn functions_are_sorted_limited_and_filtered() {
         ["epoch", "load", "forward"].into_iter().find(|name| lines[1].contains(name)).unwrap()
     };
     assert_eq!(["total", "calls"].map(|sort| first("spans.swv", sort)), ["epoch", "load"]);
-    assert_eq!(["own", "self", "failed"].map(|sort| first("compile.swv", sort)), ["forward"; 3]);
+    assert_eq!(["self", "failed"].map(|sort| first("compile.swv", sort)), ["forward"; 2]);
     let (part, _) = recorded.printed(&["phases", "compile.swv", "--from", "150ms", "--hide", "function:forward"]);
     assert!(part.contains("1 run, 20.0 ms") && part.contains("1 function, 20.0 ms"), "{part}");
     let (one, _) = recorded.printed(&["phases", "compile.swv", "--thread", "compiler", "--only", "function:lowering"]);
@@ -99,17 +99,17 @@ fn json_has_all_phases_and_runs() {
     let (printed, remarks) = recorded.printed(&["phases", "--json", "-n", "1", "compile.swv"]);
     assert_eq!(remarks, "");
     let whole: Value = serde_json::from_str(&printed).unwrap();
-    let attention = whole["phases"].as_array().unwrap().iter().find(|row| row["function"] == "attention").unwrap();
+    let attention = whole["phases"].as_array().unwrap().iter().find(|row| row["name"] == "attention").unwrap();
     let expected = json!({
-        "function": "attention", "file": "/srv/model.py", "line": 12,
-        "calls": 2, "primitive_calls": 1, "own": 0.03, "total": 0.03, "total_of_all": 0.04,
+        "name": "attention", "filename": "/srv/model.py", "lineno": 12,
+        "calls": 2, "primitive_calls": 1, "self": 0.03, "total": 0.03, "total_of_all": 0.04,
         "failed": 0, "left_open": 0, "unfinished": 0,
         "bytecode_count": 100, "inline_depth": [1, 2], "ns_per_bytecode": 150_000.0,
         "callers": [
-            {"function": "tracing", "file": null, "line": null, "calls": 1, "primitive_calls": 1,
-             "own": 0.02, "total": 0.03, "total_of_all": 0.03},
-            {"function": "attention", "file": "/srv/model.py", "line": 12, "calls": 1, "primitive_calls": 1,
-             "own": 0.01, "total": 0.01, "total_of_all": 0.01},
+            {"name": "tracing", "filename": null, "lineno": null, "calls": 1, "primitive_calls": 1,
+             "self": 0.02, "total": 0.03, "total_of_all": 0.03},
+            {"name": "attention", "filename": "/srv/model.py", "lineno": 12, "calls": 1, "primitive_calls": 1,
+             "self": 0.01, "total": 0.01, "total_of_all": 0.01},
         ],
     });
     assert_eq!(*attention, expected);
@@ -117,7 +117,7 @@ fn json_has_all_phases_and_runs() {
     let about = |run: &Value, name: &str| run[name].clone();
     assert_eq!(runs.len(), 2);
     assert_eq!(about(&runs[0], "attributes"), json!({"compile_id": "0/0", "graphs": 1}));
-    assert_eq!(about(&runs[0], "phases")[0], json!({"name": "tracing", "calls": 1, "total": 0.05, "own": 0.05}));
+    assert_eq!(about(&runs[0], "phases")[0], json!({"name": "tracing", "calls": 1, "total": 0.05, "self": 0.05}));
     assert_eq!((about(&runs[0], "duration"), about(&runs[1], "failed")), (json!(0.1), json!(true)));
     assert_eq!(
         (about(&runs[0], "process"), about(&runs[0], "thread_name")),

@@ -183,7 +183,7 @@ fn a_complete_snapshot_counts_and_a_later_one_replaces_it() {
     let usage = usage(&process, &MemoryQuery { range: Some(0..5), ..MemoryQuery::default() });
     assert_eq!(usage.device(OWN).unwrap().totals.figures.live_bytes, 100);
     assert_eq!(usage.devices.len(), 1);
-    assert!(usage.remarks.iter().any(|remark| remark.contains("no history")), "{:?}", usage.remarks);
+    assert!(usage.remarks.iter().any(|remark| remark.contains("without a history")), "{:?}", usage.remarks);
 }
 
 #[test]

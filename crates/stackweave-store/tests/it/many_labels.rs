@@ -5,7 +5,7 @@ use stackweave_testkit::child;
 
 #[test]
 fn one_label_replaces_all_names_beyond_the_limit() {
-    child::in_own_process("many_labels::one_label_stands_for_all_names_beyond_the_limit", |_| fill_labels());
+    child::in_own_process("many_labels::one_label_replaces_all_names_beyond_the_limit", |_| fill_labels());
 }
 
 /// Fills the process-wide table of labels.

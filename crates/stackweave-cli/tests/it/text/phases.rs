@@ -63,7 +63,7 @@ fn runs_come_before_functions() {
     let all = text(&PhasesOptions::default());
     let functions = all.strip_prefix(expected).unwrap();
     let expected = "
-Phases  6 functions, 340 ms in all
+Phases  6 functions, 340 ms in total
 calls     self           total          self/call  total/call  failed  left open  bytecode  ns/bytecode  function
     1   110 ms  32.4%   110 ms   32.4%     110 ms      110 ms                                            GraphLowering.run
   3/2  98.0 ms  28.8%   340 ms  100.0%    32.7 ms      170 ms       1                  240      136,111  Model.forward  \
@@ -111,7 +111,7 @@ fn empty_columns_are_left_out() {
     tape.push(0, span("a")).pop(MS);
     let mut text = Vec::new();
     write_phases(&mut text, &report(tape), &PhasesOptions::default()).unwrap();
-    let expected = "Phases  1 function, 1.00 ms in all
+    let expected = "Phases  1 function, 1.00 ms in total
 calls     self            total          self/call  total/call  function
     1  1.00 ms  100.0%  1.00 ms  100.0%    1.00 ms     1.00 ms  a
 ";

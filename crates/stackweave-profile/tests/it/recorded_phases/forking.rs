@@ -37,7 +37,7 @@ fn forked(folder: &Path, record: impl Fn(&Timing)) -> (Timing, u32) {
 
 #[test]
 fn a_child_continues_open_phases() {
-    let name = "recorded_phases::forking::a_child_goes_on_with_what_is_open";
+    let name = "recorded_phases::forking::a_child_continues_open_phases";
     in_own_process(name, |folder| {
         let (timing, child) = forked(folder, |timing| {
             assert_eq!(timing.depth(), 2);
