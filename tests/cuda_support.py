@@ -1,4 +1,4 @@
-"""What the tests of CUDA's memory share: a torch of our own that has an allocator, a hook, and no device."""
+"""Shared by the tests of CUDA memory: builds a fake torch with an allocator and no device, and the hook for it."""
 
 import atexit
 import ctypes
@@ -59,17 +59,17 @@ class RecordedEvent(ctypes.Structure):
 
 
 class FakeDevices:
-    """Drives the allocator, from Python."""
+    """Controls the fake allocator from Python."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
-        #: Calls of this one hold the GIL.
+        #: Calls of this library hold the GIL.
         self.held = ctypes.PyDLL(path)
         for library in (self.library, self.held):
             number = ctypes.c_uint64
-            library.fake_take.argtypes = [ctypes.c_int, number, number, number]
-            library.fake_take.restype = number
-            library.fake_give.argtypes = [ctypes.c_int, number]
+            library.fake_allocate.argtypes = [ctypes.c_int, number, number, number]
+            library.fake_allocate.restype = number
+            library.fake_free.argtypes = [ctypes.c_int, number]
             library.fake_use_on.argtypes = [ctypes.c_int, number, number]
             library.fake_limit.argtypes = [ctypes.c_int, number]
             if hasattr(library, "fake_annotate"):
@@ -79,14 +79,14 @@ class FakeDevices:
                 getattr(library, name).restype = ctypes.c_size_t
                 getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
-    def take(self, size, device=0, stream=0, pool=0):
-        return self.library.fake_take(device, size, stream, pool)
+    def allocate(self, size, device=0, stream=0, pool=0):
+        return self.library.fake_allocate(device, size, stream, pool)
 
-    def give(self, address, device=0):
-        self.library.fake_give(device, address)
+    def free(self, address, device=0):
+        self.library.fake_free(device, address)
 
     def events(self):
-        """Of each device, in their order: what happened, and its figures."""
+        """Returns the events of all devices in their order, with their values."""
         return [
             (ACTIONS[event.action], event.device, event.address, event.size, event.stream, event.pool)
             for event in self._all("fake_events", Event)
@@ -107,7 +107,7 @@ def summary(event):
 
 
 def build_torch(folder, *flags):
-    """A folder like that of torch, and one beside it like that of CUDA. Gives the first."""
+    """Builds a folder like that of torch, and one beside it like that of CUDA. Returns the first."""
     compiler = cuda_build.find_compiler()
     if not compiler:
         raise unittest.SkipTest("there is no C++ compiler")
@@ -119,7 +119,7 @@ def build_torch(folder, *flags):
     os.makedirs(cuda)
     with open(os.path.join(cuda, "cuda_runtime_api.h"), "w") as file:
         file.write("#define CUDART_VERSION 13000\n")
-    # Each function stays a frame of its own: it must not jump to the one that it calls last.
+    # Without sibling calls each function keeps its own frame.
     options = ["-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-optimize-sibling-calls", *flags]
     includes = [f"-I{stackweave.get_include()}", f"-I{os.path.join(torch, 'include')}"]
     for name, source in {"c10": os.devnull, "c10_cuda": os.path.join(NATIVE, "stand_in.cpp")}.items():
@@ -136,7 +136,7 @@ def fake_torch(*flags):
 
 
 def torch_module(folder):
-    """As much of the module as a build needs."""
+    """Returns a stand-in for the module torch, with the attributes that a build needs."""
     return types.SimpleNamespace(
         __file__=os.path.join(folder, "__init__.py"),
         __version__="0.0.0+fake",
@@ -146,7 +146,7 @@ def torch_module(folder):
 
 @functools.cache
 def fake_hook(*flags):
-    """The devices, and the library of the hook, which passes its events to them instead of to a recorder."""
+    """Returns the devices, and the library of the hook, which passes its events to them instead of to a recorder."""
     folder = fake_torch(*flags)
     output = os.path.join(folder, "hook.so")
     compiler = [*cuda_build.find_compiler(), *flags]

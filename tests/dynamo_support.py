@@ -1,4 +1,4 @@
-"""What the tests of the Dynamo classes share."""
+"""Shared by the tests of the Dynamo classes."""
 
 import importlib.util
 import itertools
@@ -6,7 +6,7 @@ import os
 
 
 def torch_profiler():
-    """torch's own module of the profiler, loaded without torch; None where there is none."""
+    """Loads torch's own module of the profiler without torch, and returns it; None if it is not installed."""
     torch = importlib.util.find_spec("torch")
     for folder in (torch and torch.submodule_search_locations) or ():
         path = os.path.join(folder, "_dynamo", "dynamo_profiler.py")
@@ -20,7 +20,7 @@ def torch_profiler():
 
 
 class Caller:
-    """Calls functions that are only named, and tells a state of it as torch does, at times that are given."""
+    """Simulates calls of functions that exist only as names, and reports them to a state as torch does."""
 
     def __init__(self, classes, clock=None):
         self.classes = classes
@@ -57,7 +57,7 @@ class Caller:
         self.state.add_child_time(total)
 
     def tree(self, name, *calls):
-        """A call with what it calls: names, and tuples of a name and calls."""
+        """Simulates a call and its inner calls: names, and tuples of a name and calls."""
         self.begin(name)
         for call in calls:
             self.tree(*(call if isinstance(call, tuple) else (call,)))
@@ -65,12 +65,12 @@ class Caller:
 
 
 def in_ns(row):
-    """A row of pstats with its times in whole nanoseconds."""
+    """Returns a row of pstats with its times in whole nanoseconds."""
     return tuple(round(each * 1e9) if isinstance(each, float) else each for each in row)
 
 
 def table(stats):
-    """The table of a pstats.Stats by name, in nanoseconds."""
+    """Returns the table of a pstats.Stats by name, in nanoseconds."""
     return {
         key[2]: (*in_ns(row[:4]), {caller[2]: in_ns(edge) for caller, edge in row[4].items()})
         for key, row in stats.stats.items()

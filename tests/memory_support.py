@@ -1,4 +1,4 @@
-"""What the tests of the memory recorder share: a library that takes memory, and what was recorded of it."""
+"""Shared by the tests of the memory recorder: a library that allocates memory, and the figures recorded for it."""
 
 import atexit
 import ctypes
@@ -14,7 +14,7 @@ from tests.recordings import RecordingCase
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "blocks.c")
 LIBRARY = "blocks.so"
-#: What programs of their own process begin with. The library is their second argument.
+#: The first lines of each program that runs in its own process. Its second argument is the path of the library.
 BEGIN = """
 import ctypes, gc, os, signal, sys, threading, time, warnings
 import stackweave
@@ -34,7 +34,7 @@ def memory(**options):
 
 
 class Count(ctypes.Structure):
-    """What the churn of the library has asked for."""
+    """The totals of the requests that churn() of the library has made."""
 
     names = ("allocations", "bytes", "frees", "live_blocks", "live_bytes", "peak_bytes")
     _fields_ = [(name, ctypes.c_uint64) for name in names]
@@ -47,7 +47,7 @@ def library_path():
     folder = tempfile.mkdtemp(prefix="stackweave-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, LIBRARY)
-    # Each function stays a frame of its own: it must not jump to the one that it calls last.
+    # Each function must have its own frame, so that tail calls and inlining are off.
     flags = ["-O1", "-g", "-fno-optimize-sibling-calls", "-fno-inline"]
     subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", path, SOURCE, "-pthread"], check=True)
     return path
@@ -80,7 +80,7 @@ def library():
 
 
 def of_library(usage):
-    """Rows of what the library took."""
+    """Returns the rows of blocks that the library has allocated."""
     return [row for row in usage if any(frame.module == LIBRARY for frame in row.stack)]
 
 
@@ -89,14 +89,14 @@ def bytes_of_library(usage):
 
 
 def views_of(source):
-    """Returns the views of a recorder, of this moment while it records; or the source, if it has them itself."""
+    """Returns the views of a recorder, live while it records. Returns a source that has views itself as it is."""
     if not isinstance(source, stackweave.Recorder):
         return source
     return source.live() if source.state in ("recording", "paused") else source.recording.memory()
 
 
 def figures_of_library(memory):
-    """What the library has used, as the figures of all its stacks, summed."""
+    """Returns the sums of the figures of all stacks of the library."""
     rows = [
         row
         for row in views_of(memory)._memory_device(None)["rows"]
@@ -107,7 +107,7 @@ def figures_of_library(memory):
 
 
 def by_allocator(usage):
-    """What the library took, as sizes and blocks, by allocator."""
+    """Returns the bytes and blocks of the library, by allocator."""
     found = {}
     for row in of_library(usage):
         bytes_, blocks = found.get(row.allocator, (0, 0))
@@ -116,7 +116,7 @@ def by_allocator(usage):
 
 
 class MemoryCase(RecordingCase):
-    """Has memory recordings of its own, and a library that takes memory."""
+    """A test with memory recordings, and with a library that allocates memory."""
 
     def setUp(self):
         super().setUp()
@@ -134,12 +134,12 @@ class MemoryCase(RecordingCase):
         self.library.give(block)
 
     def run_program(self, code, *arguments, **expected):
-        """As run_script(), after the usual begin."""
+        """Runs a script as run_script() does, with BEGIN before it."""
         return self.run_script(BEGIN + code, library_path(), *arguments, **expected)
 
 
 def history_frames(history, stack):
-    """The frames of a stack of memory_history(), innermost first: their plain names and kinds."""
+    """Returns the names and kinds of the frames of a stack of memory_history(), innermost first."""
     stacks = history["stacks"]
     rows = {name: memoryview(stacks[name]).cast("I").tolist() for name in ("stack", "callers", "frame")}
     callers_and_frame = dict(zip(rows["stack"], zip(rows["callers"], rows["frame"])))

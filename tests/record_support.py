@@ -1,11 +1,11 @@
-"""What the tests of recordings with calls and memory share."""
+"""Shared by the tests of recordings with calls and memory."""
 
 import stackweave
 from tests.memory_support import BEGIN as BEGIN_OF_MEMORY
 from tests.memory_support import MemoryCase, library_path
 from tests.recordings import recording_of
 
-#: What programs of their own process begin with. The library is their second argument.
+#: The first lines of each program that runs in its own process. Its second argument is the path of the library.
 BEGIN = (
     BEGIN_OF_MEMORY
     + """
@@ -22,7 +22,7 @@ def record(**options):
 
 
 class RunCase(MemoryCase):
-    """Has recordings of both of its own."""
+    """A test with recordings of calls and memory."""
 
     def record(self, **options):
         record = stackweave.record(self.path, overwrite=True, **options)
@@ -30,11 +30,11 @@ class RunCase(MemoryCase):
         return record
 
     def run_program(self, code, *arguments, **expected):
-        """As run_script(), after the usual begin."""
+        """Runs a script as run_script() does, with BEGIN before it."""
         return self.run_script(BEGIN + code, library_path(), *arguments, **expected)
 
 
 def calls_of(recording, name, **selection):
-    """How often a function was called, by its last name."""
+    """Returns how often a function was called, by the last part of its name."""
     rows = recording_of(recording).top(measure="time", all=True, **selection)
     return sum(row.calls for row in rows if row.name.rpartition(".")[2] == name)

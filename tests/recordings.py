@@ -1,4 +1,4 @@
-"""What the tests of recordings share."""
+"""Shared by the tests of recordings."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from tests.support import PYTHON, ROOT
 
 
 class RecordingCase(unittest.TestCase):
-    """Has a folder for its recordings."""
+    """A test with a folder for its recordings."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="stackweave-")
@@ -28,7 +28,7 @@ class RecordingCase(unittest.TestCase):
         return sorted(name for name in os.listdir(self.folder) if name.endswith(".swv"))
 
     def run_script(self, code, *arguments, status=0, stderr="", **environment):
-        """Runs a script whose first argument is the path, and gives what it printed. It must end as expected."""
+        """Runs a script with the path as its first argument, checks how it ends, and returns what it printed."""
         done = subprocess.run(
             [PYTHON, "-X", "faulthandler", "-c", code, self.path, *arguments],
             capture_output=True,
@@ -47,12 +47,12 @@ def recording_of(source):
     return source.recording if isinstance(source, stackweave.Recorder) else source
 
 
-def told(events):
-    """Each event in short: its role, its name and what belongs to it."""
-    return [told_event(event) for event in events]
+def event_tuples(events):
+    """Returns each event as a tuple of its role, its name, its values and its details, where it has them."""
+    return [event_tuple(event) for event in events]
 
 
-def told_event(event):
+def event_tuple(event):
     parts = [event.role, event.name, *event.values.values(), event.details or None]
     return tuple(part for part in parts if part is not None)
 

@@ -13,8 +13,8 @@ PYTHON = os.environ.get("STACKWEAVE_TEST_PYTHON", sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Which of the tested Pythons this is: "oldest", "newest", "between"; "all" runs everything.
 ROLE = os.environ.get("STACKWEAVE_TEST_ROLE", "all")
-#: Decorates what does not depend on the version of Python.
 _REASON = "runs on the oldest and the newest Python"
+#: Decorates tests that do not depend on the version of Python.
 on_oldest_and_newest = unittest.skipIf(ROLE == "between", _REASON)
 
 
@@ -31,7 +31,7 @@ def run_on_newest():
 
 
 def python_frames(captured):
-    """Where the Python frames are, innermost first."""
+    """Returns filename, line and name of the Python frames, the innermost first."""
     return [(frame.filename, frame.lineno, frame.name) for frame in captured.frames if frame.kind == "python"]
 
 
@@ -40,12 +40,12 @@ def kinds(captured):
 
 
 def twice(function, *arguments):
-    """Two results of the same call, made the same way: the interpreter specialises it at first."""
+    """Returns the last two results of 100 equal calls: by then the interpreter has specialised the code."""
     return [function(*arguments) for _ in range(100)][-2:]
 
 
 def positions(frame):
-    """The place that each frame is at, outward, as the code objects themselves say."""
+    """Returns the position of each frame by its code object, from the innermost frame outward."""
     places = []
     while frame is not None:
         places.append(list(frame.f_code.co_positions())[frame.f_lasti // 2])
@@ -54,7 +54,7 @@ def positions(frame):
 
 
 class Witness:
-    """Captures, and beside it asks the standard library, wherever it is called."""
+    """Captures the stack at each call, and has the standard library extract it, too."""
 
     def __init__(self):
         self.seen = []
@@ -89,7 +89,7 @@ class WitnessCase(unittest.TestCase):
 
 
 def run_python(code, *arguments, **environment):
-    """Runs a script in a Python of its own, and gives what it printed. It must end well and complain of nothing."""
+    """Runs a script in a Python of its own, and returns what it printed. It must exit with 0 and print no errors."""
     done = subprocess.run(
         [PYTHON, "-X", "faulthandler", "-c", code, *arguments],
         capture_output=True,

@@ -150,7 +150,7 @@ end = time.monotonic() + 60
 while not ran:
     turn = stackweave.capture()
     {resolve}
-    assert time.monotonic() < end, "nobody else ran while names were looked up"
+    assert time.monotonic() < end, "no other thread ran while names were looked up"
 done.acquire()
 """
 

@@ -65,9 +65,9 @@ class Command(RecordingCase):
 
     def test_json_is_read_by_python(self):
         top = json.loads(self.command("top", "--json", "--measure", "calls", "out.swv")[0])
-        self.assertEqual([(row["function"], row["own"]) for row in top["functions"]], [("outer", 1), ("inner", 1)])
+        self.assertEqual([(row["name"], row["self"]) for row in top["functions"]], [("outer", 1), ("inner", 1)])
         tree = json.loads(self.command("tree", "--json", "--min", "0", "out.swv")[0])
-        self.assertEqual(tree["children"][0]["children"][0]["function"], "inner")
+        self.assertEqual(tree["children"][0]["children"][0]["name"], "inner")
         flame = json.loads(self.command("flame", "--json", "--measure", "calls", "out.swv")[0])
         self.assertEqual((flame["name"], flame["value"], flame["children"][0]["name"]), ("all", 2, "outer"))
         diff = json.loads(self.command("diff", "--json", "--measure", "calls", "out.swv", "out.swv")[0])

@@ -1,4 +1,4 @@
-"""The CUDA hook is built once, and whoever can't build it reads why in one sentence."""
+"""The CUDA hook is built once. If it can't be built, one sentence gives the reason."""
 
 import contextlib
 import io
@@ -58,7 +58,7 @@ class Builds(BuildCase):
         self.torch.__version__ = "0.0.1+fake"
         self.assertNotEqual(self.build()[0], path)
 
-    def test_what_was_built_serves_those_who_have_no_compiler(self):
+    def test_an_existing_library_needs_no_compiler(self):
         path, _ = self.build()
         self.environment({"PATH": self.folder})
         self.assertEqual(self.build(), (path, ""))
@@ -81,7 +81,7 @@ print(cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.t
         self.assertEqual(os.listdir(self.cache), [os.path.basename(path)])
         CudaHook(path)
 
-    def test_a_cache_that_can_not_be_written_is_done_without(self):
+    def test_a_cache_that_can_not_be_written_is_not_used(self):
         with open(os.path.join(self.folder, "file"), "w"):
             self.environment({cuda_cache.CACHE: os.path.join(self.folder, "file", "cache")})
         program = f"""
@@ -103,7 +103,7 @@ print(os.path.dirname(path))
         self.assertEqual(done.stderr.count("it took"), 1, done.stderr)
         folder = done.stdout.strip()
         self.assertIn("stackweave-", folder)
-        self.assertFalse(os.path.exists(folder), "it goes with the process")
+        self.assertFalse(os.path.exists(folder), "it is removed at the end of the process")
 
     def test_a_library_can_be_given(self):
         path, _ = self.build()
@@ -112,7 +112,7 @@ print(os.path.dirname(path))
         self.environment({cuda_build.PREBUILT: path + ".none"})
         self.assertEqual(self.refused(), f"STACKWEAVE_CUDA_LIBRARY names a library that is not there: {path}.none")
 
-    def test_what_it_is_made_of_is_in_its_name(self):
+    def test_the_name_depends_on_the_sources(self):
         name = cuda_build.library_name(self.torch)
         headers = shutil.copytree(cuda_build.STAND_IN, os.path.join(self.folder, "headers"))
         with mock.patch.object(cuda_build, "STAND_IN", headers):
@@ -132,16 +132,16 @@ print(os.path.dirname(path))
         self.environment({"XDG_CACHE_HOME": "", "HOME": self.folder})
         folder = os.path.join(self.folder, ".cache", "stackweave")
         self.assertEqual(cuda_cache.cache_folder(), folder)
-        self.assertFalse(os.path.exists(folder), "it is made when it is needed")
+        self.assertFalse(os.path.exists(folder), "it is created when it is needed")
         self.assertEqual(cuda_cache.writable_folder(), folder)
         self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
 
 
 class Trust(BuildCase):
-    """Code is loaded only from where nobody else can have put it."""
+    """Code is loaded only from folders and files that no other user can write."""
 
     def build_elsewhere(self, because):
-        """Builds again, not in the cache, and says why."""
+        """Asserts that it is built again, outside of the cache, and that a message gives the reason."""
         path, said = self.build()
         self.addCleanup(cuda_cache._temporary.clear)
         self.addCleanup(cuda_cache._remove_temporary)
@@ -173,7 +173,7 @@ class Trust(BuildCase):
     def test_files_and_folders_of_other_users(self):
         path, _ = self.build()
         with mock.patch.object(os, "geteuid", return_value=os.geteuid() + 1):
-            # Those of root are to be trusted by all.
+            # Files of root are trusted.
             expected = None if os.getuid() == 0 else f"{path} belongs to another user"
             self.assertEqual(cuda_cache.distrust(path), expected)
         if os.getuid() == 0:
@@ -191,7 +191,7 @@ class Trust(BuildCase):
         self.assertIn(f"is not loaded: {other} can be written by other users", self.build()[1])
 
     def test_a_relative_folder_is_never_used(self):
-        # Without a home and an entry in the list of users "~" stays as it is.
+        # Without a home folder and an entry in the list of users, "~" is not expanded.
         self.environment({cuda_cache.CACHE: "", "XDG_CACHE_HOME": "~/.cache"})
         before = os.getcwd()
         self.addCleanup(os.chdir, before)
@@ -231,7 +231,7 @@ class Refusals(BuildCase):
         with mock.patch.object(cuda_headers, "_HEADER", "no_such_header.h"):
             self.assertRegex(self.refused(), r"needs the headers of CUDA 13.0, and none were found: .*\bCUDA_HOME, ")
 
-    def test_a_library_that_is_none(self):
+    def test_a_file_that_is_no_library(self):
         path = os.path.join(self.folder, "none.so")
         with open(path, "w") as file:
             file.write("no library")
@@ -247,7 +247,7 @@ class Headers(BuildCase):
             file.write(f"#define CUDART_VERSION {version}\n" if version else "")
         return folder
 
-    def test_those_of_the_right_version_come_first(self):
+    def test_headers_of_the_right_version_come_first(self):
         home = self.make("toolkit", "targets", "x86_64-linux", "include", version=12080)
         package = self.make("site", "nvidia", "cuda_runtime", "include", version=11080)
         torch = os.path.join(self.folder, "site", "torch")
@@ -256,7 +256,7 @@ class Headers(BuildCase):
         self.assertEqual(cuda_headers.cuda_include(torch, "11.8"), package)
         newer = self.make("site", "nvidia", "cu13", "include", version=13000)
         self.assertEqual(cuda_headers.cuda_include(torch, "13.0"), newer)
-        self.assertEqual(cuda_headers.cuda_include(torch, "99.0"), home, "rather another one than none")
+        self.assertEqual(cuda_headers.cuda_include(torch, "99.0"), home, "another version is better than none")
 
 
 class Torch(unittest.TestCase):
@@ -283,7 +283,7 @@ class Torch(unittest.TestCase):
         self.assertRegex(self.refused(cuda=None), r"^this torch \(2.0\) was built without CUDA: install one")
         self.assertRegex(self.refused(device_count=lambda: 0), "^torch finds no CUDA device here: ")
         pluggable = types.SimpleNamespace(get_allocator_backend=lambda: "pluggable")
-        self.assertRegex(self.refused(memory=pluggable), '^torch uses the allocator "pluggable", which tells nobody')
+        self.assertRegex(self.refused(memory=pluggable), '^torch uses the allocator "pluggable", whose events are not ')
 
     def test_an_allocator_that_has_nothing_to_do(self):
         with mock.patch.dict(os.environ, {torch_state.NO_CACHING: "1"}):
@@ -319,7 +319,7 @@ class Torch(unittest.TestCase):
             same = {"device.0.name": "Fake GPU", "device.1.name": "Fake GPU"}
             self.assertEqual(torch_state.device_entries(torch), same)
             driver_says(2, "Other GPU")
-            self.assertEqual(torch_state.device_entries(torch), {}, "CUDA orders them")
+            self.assertEqual(torch_state.device_entries(torch), {}, "only CUDA knows their order")
         is_initialized = True
         known = {"device.0.name": "Fake 0", "device.0.total": "1", "device.1.name": "Fake 1", "device.1.total": "2"}
         self.assertEqual(torch_state.device_entries(torch), known)

@@ -17,7 +17,7 @@ from tests.support import ROOT, run_on_newest
 
 setUpModule = run_on_newest
 
-#: With which the allocator is built: a subprocess tests another one.
+#: The compiler flags of the fake allocator. A subprocess tests the variant of an old torch.
 FLAGS = tuple(filter(None, os.environ.get("STACKWEAVE_FAKE_TORCH", "").split()))
 IS_OLD = bool(FLAGS)
 DEVICES = 3
@@ -35,13 +35,13 @@ class HookCase(unittest.TestCase):
     def setUp(self):
         self.library.fake_forget_events()
         self.addCleanup(self.clean_up)
-        self.taken = []
+        self.allocated = []
 
     def clean_up(self):
         self.hook.end(with_state=False)
         self.library.fake_between_devices(None)
-        for device, address in self.taken:
-            self.devices.give(address, device)
+        for device, address in self.allocated:
+            self.devices.free(address, device)
         for device in range(DEVICES):
             self.library.fake_streams_are_done(device)
             self.library.fake_empty_cache(device)
@@ -49,23 +49,26 @@ class HookCase(unittest.TestCase):
             self.devices.library.fake_limit(device, 1 << 36)
         self.library.fake_text(b"")
 
-    def take(self, size, device=0, **where):
-        address = self.devices.take(size, device, **where)
-        self.taken.append((device, address))
+    def allocate(self, size, device=0, **where):
+        address = self.devices.allocate(size, device, **where)
+        self.allocated.append((device, address))
         return address
 
-    def give(self, address, device=0):
-        self.taken.remove((device, address))
-        self.devices.give(address, device)
+    def free(self, address, device=0):
+        self.allocated.remove((device, address))
+        self.devices.free(address, device)
 
     def recorded(self, but=()):
         return [summary(event) for event in self.devices.recorded_events() if summary(event)[0] not in but]
 
     def of_the_program(self):
-        """What happened, without our own snapshots, and what was recorded, without what the hook adds: by device."""
+        """Returns the events of each device: those that happened, and those that were recorded.
+
+        Our own snapshots and the events that the hook adds are left out.
+        """
         happened = [event for event in self.devices.events() if event[0] != "snapshot"]
         recorded = self.recorded(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
-        if IS_OLD:  # it does not say
+        if IS_OLD:  # its events have no pool
             happened = [(*event[:5], 0) for event in happened]
         return [
             [[event for event in events if event[1] == device] for device in range(DEVICES)]
@@ -73,17 +76,17 @@ class HookCase(unittest.TestCase):
         ]
 
     def recorded_while_another_allocates(self, before, work):
-        """The kinds of events if another thread allocates between the snapshots of the first device and the next."""
+        """Returns the kinds of events if another thread allocates between the snapshots of the first two devices."""
         for _ in range(20):
             self.library.fake_between_devices(None)
             before()
-            threads, taken = [], []
+            threads, allocated = [], []
 
             @ctypes.CFUNCTYPE(None, ctypes.c_int)
-            def between(next_device, threads=threads, taken=taken):
+            def between(next_device, threads=threads, allocated=allocated):
                 if next_device == 1 and not threads:
                     waits = self.hook.counts()[0]
-                    threads.append(threading.Thread(target=lambda: taken.append(self.devices.take(5000))))
+                    threads.append(threading.Thread(target=lambda: allocated.append(self.devices.allocate(5000))))
                     threads[0].start()
                     while self.hook.counts()[0] == waits and threads[0].is_alive():
                         pass
@@ -93,8 +96,8 @@ class HookCase(unittest.TestCase):
             work()
             threads[0].join()
             names = [event[0] for event in self.recorded()]
-            self.devices.give(taken[0])
-            # On a busy machine the hook may give up waiting: another test is about that.
+            self.devices.free(allocated[0])
+            # On a busy machine the hook may stop waiting, which another test is about.
             if self.hook.counts()[1] == 0:
                 return names
         self.fail("the hook gave up waiting each time")
@@ -122,37 +125,36 @@ class Events(HookCase):
                 device, address = blocks.pop(chosen.randrange(len(blocks)))
                 if chosen.random() < 0.3:
                     self.library.fake_use_on(device, address, 77)
-                self.give(address, device)
+                self.free(address, device)
             else:
                 pool = chosen.choice([0, 0, 5, 9 << 32])
-                blocks.append(
-                    (device, self.take(chosen.randrange(1, 1 << 22), device, stream=chosen.choice([0, 8]), pool=pool))
-                )
+                size, stream = chosen.randrange(1, 1 << 22), chosen.choice([0, 8])
+                blocks.append((device, self.allocate(size, device, stream=stream, pool=pool)))
             if number % 100 == 0:
                 self.library.fake_streams_are_done(device)
                 self.library.fake_empty_cache(device)
                 self.library.fake_expand(device, number % 200 == 0)
         self.devices.library.fake_limit(0, 1 << 20)
-        self.assertEqual(self.devices.take(1 << 30), 0)
+        self.assertEqual(self.devices.allocate(1 << 30), 0)
 
     def test_nothing_is_recorded_before_and_after(self):
-        self.take(1000)
+        self.allocate(1000)
         self.hook.begin()
         self.hook.end(with_state=False)
-        self.take(1000)
+        self.allocate(1000)
         self.assertEqual(self.recorded(but=PRESENT), [])
 
     def test_pools_are_one_number(self):
         if IS_OLD:
-            self.skipTest("it does not say")
+            self.skipTest("its events have no pools")
         self.hook.begin()
         for pool in (0, 7, 3 << 32):
-            self.take(100, pool=pool)
+            self.allocate(100, pool=pool)
         pools = [event[5] for event in self.recorded() if event[0] == "alloc"]
         self.assertEqual(pools, [0, 7, 1 << 63 | 3])
 
     def test_a_snapshot_of_the_program_is_recorded_and_ours_are_not(self):
-        self.take(1000, 1)
+        self.allocate(1000, 1)
         self.hook.begin()
         self.hook.record_state(2)
         self.assertNotIn("snapshot", {event[0] for event in self.recorded()})
@@ -164,55 +166,55 @@ class Events(HookCase):
 
     def test_texts_are_tags_of_their_thread_and_recorded_when_they_change(self):
         if IS_OLD:
-            self.skipTest("it has none")
+            self.skipTest("its events have no texts")
         self.hook.begin()
-        self.take(1)
+        self.allocate(1)
         for text in (b"forward", b"forward", b"backward", b"", b""):
             self.library.fake_text(text)
-            self.take(1)
+            self.allocate(1)
 
         def elsewhere():
             self.library.fake_text(b"other")
-            self.take(1)
+            self.allocate(1)
 
         thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join()
-        self.take(1)
+        self.allocate(1)
         texts = [event.text for event in self.devices.recorded_events() if summary(event)[0] == "tag"]
         self.assertEqual(texts, [b"forward", b"backward", b"", b"other"])
 
     def test_a_tag_is_recorded_again_in_the_next_recording(self):
         if IS_OLD:
-            self.skipTest("it has none")
+            self.skipTest("its events have no texts")
         self.library.fake_text(b"forward")
         for _ in range(2):
             self.hook.begin()
-            self.take(1)
+            self.allocate(1)
             self.hook.end(with_state=False)
         texts = [event.text for event in self.devices.recorded_events() if event.text]
         self.assertEqual(texts, [b"forward"] * 2)
 
     def test_annotations_have_their_text_and_leave_the_tag(self):
         if IS_OLD:
-            self.skipTest("it has none")
+            self.skipTest("it has no annotations")
         self.hook.begin()
-        address = self.take(100, 1)
+        address = self.allocate(100, 1)
         self.library.fake_annotate(1, address, b"weights")
-        self.take(100)
+        self.allocate(100)
         (annotation,) = [event for event in self.devices.recorded_events() if event.text]
         self.assertEqual((summary(annotation)[:3], annotation.text), (("annotate", 1, address), b"weights"))
 
 
 class Beginnings(HookCase):
     def test_existing_blocks_are_recorded_first(self):
-        here = self.take(1000)
-        there = self.take(3 << 20, 2, stream=8)
-        gone = self.take(512)
-        self.give(gone)
-        waiting = self.take(700)
+        here = self.allocate(1000)
+        there = self.allocate(3 << 20, 2, stream=8)
+        gone = self.allocate(512)
+        self.free(gone)
+        waiting = self.allocate(700)
         self.library.fake_use_on(0, waiting, 77)
-        self.give(waiting)
+        self.free(waiting)
         self.library.fake_forget_events()
         self.hook.begin()
         self.assertEqual(
@@ -226,27 +228,27 @@ class Beginnings(HookCase):
             "neither free blocks nor those that the program has freed",
         )
         self.library.fake_streams_are_done(0)
-        later = self.take(200)
+        later = self.allocate(200)
         completed = ("free_completed", 0, waiting, 700, 0, 0)
         self.assertEqual(self.recorded()[4:], [completed, ("alloc", 0, later, 200, 0, 0)])
 
     def test_events_of_other_threads_come_after_the_existing_blocks(self):
         """A call of the hook waits until the blocks of its device are recorded, and no longer."""
-        self.take(1000)
-        self.take(1000, 2)
+        self.allocate(1000)
+        self.allocate(1000, 2)
         names = self.recorded_while_another_allocates(lambda: self.hook.end(with_state=False), self.hook.begin)
         self.assertEqual(names, [*["segment_present", "present"] * 2, "alloc"])
 
     def test_a_hook_that_would_wait_for_ever_does_not(self):
-        """As if the snapshot needed a lock whose holder waits for the hook. The beginning is exact all the same."""
-        self.take(1000)
+        """A snapshot waits for a thread that waits for the hook, as if for its lock. The beginning is still exact."""
+        self.allocate(1000)
         seen = []
 
         @ctypes.CFUNCTYPE(None, ctypes.c_int)
         def between(next_device):
             if next_device == 1 and not seen:
                 seen.append(True)
-                thread = threading.Thread(target=self.take, args=(5000,))
+                thread = threading.Thread(target=self.allocate, args=(5000,))
                 thread.start()
                 thread.join()
 
@@ -256,23 +258,23 @@ class Beginnings(HookCase):
         self.assertEqual(self.hook.counts()[1:], (1, 0))
         recorded = self.recorded()
         self.assertEqual([(event[0], event[3]) for event in recorded][1:], [("present", 1000), ("present", 5000)])
-        self.take(1)
+        self.allocate(1)
         self.assertEqual(self.recorded()[-1][0], "alloc")
         self.library.fake_between_devices(None)
         self.hook.begin()
-        self.assertEqual(self.hook.counts(), (0, 0, 0), "of this recording")
+        self.assertEqual(self.hook.counts(), (0, 0, 0), "the counts are those of this recording")
 
     def test_threads_that_hold_the_gil_or_not_begin_and_end_together(self):
-        """Nothing hangs, and each recording has what happened between its beginning and its end, device by device."""
+        """Nothing hangs, and each recording has the events of each device between its beginning and its end."""
         stopping = threading.Event()
 
         def work(library, device, seed):
             chosen, mine = random.Random(seed), []
             while not stopping.is_set():
                 for _ in range(20):
-                    mine.append(library.fake_take(device, chosen.randrange(1, 1 << 20), 0, 0))
+                    mine.append(library.fake_allocate(device, chosen.randrange(1, 1 << 20), 0, 0))
                 while mine:
-                    library.fake_give(device, mine.pop())
+                    library.fake_free(device, mine.pop())
 
         libraries = (self.devices.library, self.devices.held)
         threads = [
@@ -284,10 +286,10 @@ class Beginnings(HookCase):
             for _ in range(20):
                 self.library.fake_forget_events()
                 self.hook.begin()
-                self.take(100, 1)
+                self.allocate(100, 1)
                 self.hook.record_state(2)
                 self.hook.end(with_state=True)
-                # A machine that is very busy.
+                # On a very busy machine the beginning may be inexact.
                 if self.hook.counts()[2] == 0:
                     self.assert_exact()
         finally:
@@ -322,14 +324,14 @@ class Beginnings(HookCase):
 class States(HookCase):
     def test_a_state_snapshot_has_all_segments_and_blocks(self):
         self.hook.begin()
-        first = self.take(1000)
-        second = self.take(600)
-        waiting = self.take(100)
+        first = self.allocate(1000)
+        second = self.allocate(600)
+        waiting = self.allocate(100)
         self.library.fake_use_on(0, waiting, 77)
-        self.give(waiting)
+        self.free(waiting)
         self.library.fake_expand(1, 1)
-        other = self.take(5 << 20, 1, stream=8)
-        self.give(first)
+        other = self.allocate(5 << 20, 1, stream=8)
+        self.free(first)
         self.library.fake_forget_events()
         self.hook.record_state(1)
         rows = self.devices.recorded_events()
@@ -349,25 +351,25 @@ class States(HookCase):
                 (("state_end", 0, 0, 0), 0, 0, 0),
             ],
         )
-        self.take(1)
-        self.assertEqual(self.recorded()[-1][0], "alloc", "it goes on")
+        self.allocate(1)
+        self.assertEqual(self.recorded()[-1][0], "alloc", "recording continues")
 
     def test_other_threads_do_not_come_in_between(self):
-        self.take(1000)
-        self.take(1000, 2)
+        self.allocate(1000)
+        self.allocate(1000, 2)
         names = self.recorded_while_another_allocates(self.hook.begin, lambda: self.hook.record_state(2))
         rows = ["segment_state", "block_state", "block_state"]
         self.assertEqual(names, ["state_begin", *rows, *rows, "state_end", "alloc"])
 
     def test_what_happens_before_the_snapshot_of_a_device_is_recorded_before_the_state(self):
-        self.take(1000)
-        self.take(1000, 2)
+        self.allocate(1000)
+        self.allocate(1000, 2)
         self.hook.begin()
 
         @ctypes.CFUNCTYPE(None, ctypes.c_int)
         def between(next_device):
             if next_device == 1:
-                thread = threading.Thread(target=self.take, args=(5000, 2))
+                thread = threading.Thread(target=self.allocate, args=(5000, 2))
                 thread.start()
                 thread.join()
 
@@ -380,7 +382,7 @@ class States(HookCase):
             self.assertLessEqual(set(names[2:-1]), {"segment_state", "block_state"})
 
     def test_a_state_snapshot_that_another_thread_stops_waiting_for_is_taken_again(self):
-        self.take(1000)
+        self.allocate(1000)
         self.hook.begin()
         seen = []
 
@@ -388,7 +390,7 @@ class States(HookCase):
         def between(next_device):
             if next_device == 1 and not seen:
                 seen.append(True)
-                thread = threading.Thread(target=self.take, args=(5000,))
+                thread = threading.Thread(target=self.allocate, args=(5000,))
                 thread.start()
                 thread.join()
 
@@ -401,7 +403,7 @@ class States(HookCase):
 
     def test_an_end_has_a_state_snapshot_and_is_the_end(self):
         self.hook.begin()
-        self.take(1000)
+        self.allocate(1000)
         self.hook.end(with_state=True)
         names = [event[0] for event in self.recorded()]
         self.assertEqual(names[2:], ["state_begin", "segment_state", "block_state", "block_state", "state_end"])
@@ -417,19 +419,19 @@ class States(HookCase):
             status = 1
             try:
                 before = len(self.recorded())
-                self.devices.take(100)
+                self.devices.allocate(100)
                 self.hook.end(with_state=False)
                 status = int(len(self.recorded()) != before)
             finally:
                 os._exit(status)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.take(100)
+        self.allocate(100)
         self.assertEqual(self.recorded()[-1][0], "alloc")
 
 
 class Failures(HookCase):
     def test_a_beginning_that_fails_is_none(self):
-        """In a process of its own: there the hook is attached to nothing."""
+        """Runs in a separate process, where the hook is not attached."""
         code = """
 import sys
 from stackweave import StackweaveError
@@ -460,7 +462,7 @@ for call in (hook.begin, lambda: hook.record_state(2)):
             CudaHook(path, "9.9")
 
 
-@unittest.skipIf(IS_OLD, "this is it")
+@unittest.skipIf(IS_OLD, "this process tests the old torch")
 class OldTorch(unittest.TestCase):
     def test_one_without_texts_pools_and_annotations_is_recorded_too(self):
         cuda_support.fake_torch()

@@ -1,4 +1,4 @@
-"""stackweave.torch.cuda_memory: what a CUDA allocator did, with its stacks. The allocator is one of our own."""
+"""stackweave.torch.cuda_memory records the events of a CUDA allocator with their stacks. The allocator is a fake."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tests.support import run_on_newest
 
 setUpModule = run_on_newest
 
-#: As torch calls them.
+#: Torch's names of our kinds of events.
 ACTIONS = {
     "host-allocate": "alloc",
     "host-free-requested": "free_requested",
@@ -41,10 +41,10 @@ def churn(seed, rounds, device=None, library=devices.library):
             on, address = blocks.pop(chosen.randrange(len(blocks)))
             if chosen.random() < 0.3:
                 library.fake_use_on(on, address, 77)
-            library.fake_give(on, address)
+            library.fake_free(on, address)
         else:
             pool = chosen.choice([0, 5, 9 << 32])
-            blocks.append((on, library.fake_take(on, chosen.randrange(1, 1 << 22), chosen.choice([0, 8]), pool)))
+            blocks.append((on, library.fake_allocate(on, chosen.randrange(1, 1 << 22), chosen.choice([0, 8]), pool)))
         if number % 100 == 0:
             library.fake_streams_are_done(on)
             library.fake_empty_cache(on)
@@ -57,7 +57,7 @@ def host_events(recording, *kinds):
     return [event for event in recording.events() if event.kind in kinds]
 
 
-def in_short(event):
+def summary_of(event):
     values = event.values
     return (ACTIONS[event.kind], *(values[name] for name in FIELDS))
 
@@ -69,7 +69,7 @@ class CudaCase(RecordingCase):
         cls.hook = cuda_support.fake_hook()[1]
 
     def run_torch(self, code, *arguments, stderr="", status=0, begin=BEGIN, **environment):
-        """Runs a program that finds our torch, and the hook for it, if it is not to be built."""
+        """Runs a program that imports the fake torch, and loads its hook unless the environment says otherwise."""
         path = os.pathsep.join(filter(None, (os.path.dirname(self.torch), os.environ.get("PYTHONPATH"))))
         environment = {"STACKWEAVE_CUDA_LIBRARY": self.hook, "PYTHONPATH": path, **environment}
         return self.run_script(begin + code, *arguments, stderr=stderr, status=status, **environment)
@@ -86,13 +86,13 @@ torch.cuda.init()
 with cuda_memory():
     churn(1, 3000)
     devices.library.fake_limit(0, 1 << 20)
-    devices.library.fake_take(0, 1 << 30, 0, 0)
+    devices.library.fake_allocate(0, 1 << 30, 0, 0)
 print(json.dumps([event for event in devices.events() if event[0] not in ("snapshot", "oom")]))
 """,
             stderr="stackweave: CUDA device 0 is out of memory: .*\n",
         )
         happened = [tuple(event) for event in json.loads(printed)]
-        recorded = [in_short(event) for event in host_events(self.opened(), *ACTIONS)]
+        recorded = [summary_of(event) for event in host_events(self.opened(), *ACTIONS)]
         self.assertGreater(len(happened), 4000)
         for device in range(2):
             mine = [event for event in happened if event[1] == device]
@@ -106,8 +106,8 @@ seen = []
 def inner(depth):
     if depth:
         return inner(depth - 1)
-    seen.append((traceback.extract_stack(), devices.library.fake_take(0, 100, 0, 0)))
-    seen.append((traceback.extract_stack(), devices.library.fake_give(0, seen[-1][1])))
+    seen.append((traceback.extract_stack(), devices.library.fake_allocate(0, 100, 0, 0)))
+    seen.append((traceback.extract_stack(), devices.library.fake_free(0, seen[-1][1])))
 
 with cuda_memory():
     for depth in (0, 3, 20):
@@ -126,26 +126,26 @@ print(json.dumps([[(f.filename, f.lineno, f.name) for f in reversed(stack)] for 
             self.assertEqual(event.stack[0].module, "libc10_cuda.so", "the caller of the hook is innermost")
             self.assertNotIn(os.path.basename(self.hook), [frame.module for frame in event.stack])
         for event in host_events(self.opened(), "host-free-completed"):
-            self.assertTrue(event.stack, "as that of the request")
+            self.assertTrue(event.stack, "it has the stack of the request")
 
     def test_without_stacks_of_frees_and_of_native_code(self):
         self.run_torch("""
 torch.cuda.init()
 with cuda_memory(native=False, free_stacks=False):
-    devices.give(devices.take(100))
+    devices.free(devices.allocate(100))
 """)
-        taken, freed = host_events(self.opened(), "host-allocate", "host-free-requested")
-        self.assertEqual({frame.kind for frame in taken.stack}, {"python"})
+        allocated, freed = host_events(self.opened(), "host-allocate", "host-free-requested")
+        self.assertEqual({frame.kind for frame in allocated.stack}, {"python"})
         self.assertEqual(freed.stack, ())
 
-    def test_what_was_there_is_recorded_as_such(self):
+    def test_existing_blocks_are_recorded_as_present(self):
         self.run_torch("""
 torch.cuda.init()
-kept = devices.take(1000, 1, 8)
-gone = devices.take(500)
+kept = devices.allocate(1000, 1, 8)
+gone = devices.allocate(500)
 with cuda_memory():
-    devices.give(gone)
-    devices.take(70)
+    devices.free(gone)
+    devices.allocate(70)
 """)
         recording = self.opened()
         present = host_events(recording, "host-present")
@@ -161,7 +161,7 @@ with cuda_memory():
             self.run_torch(f"""
 torch.cuda.init()
 with cuda_memory(process={process}, overwrite=True):
-    devices.take(100)
+    devices.allocate(100)
     kept = [bytearray(100_000) for _ in range(10)]
 """)
             memory = self.opened().memory()
@@ -173,18 +173,18 @@ with cuda_memory(process={process}, overwrite=True):
 torch.cuda.init()
 with cuda_memory():
     devices.library.fake_text(b"forward")
-    devices.take(100)
+    devices.allocate(100)
     devices.library.fake_text(b"")
-    devices.take(200)
+    devices.allocate(200)
 """)
         memory = self.opened().memory(tag="forward")
         self.assertEqual(memory.totals(device=0).bytes, 100)
 
-    def test_the_end_has_what_the_allocator_holds(self):
+    def test_the_end_has_the_state_of_the_allocator(self):
         self.run_torch("""
 torch.cuda.init()
 with cuda_memory() as memory:
-    kept = devices.take(1000)
+    kept = devices.allocate(1000)
     memory.dump()
 """)
         recording = self.opened()
@@ -194,7 +194,7 @@ with cuda_memory() as memory:
         self.assertEqual(
             [(event.values["requested"], event.values["flags"]) for event in blocks], [(1000, 3), (0, 0)] * 2
         )
-        self.assertTrue(blocks[0].stack, "that of the allocation")
+        self.assertTrue(blocks[0].stack, "it has the stack of the allocation")
         self.assertEqual(blocks[0].stack, blocks[2].stack)
 
 
@@ -204,37 +204,37 @@ class Life(CudaCase):
 with cuda_memory():
     assert not torch.cuda.is_initialized()
     torch.cuda.init()
-    devices.take(100)
+    devices.allocate(100)
 """)
         self.assertEqual(len(host_events(self.opened(), "host-allocate")), 1)
 
-    def test_cuda_may_never_come_or_come_too_late(self):
+    def test_cuda_may_be_initialised_never_or_too_late(self):
         self.run_torch("""
 with cuda_memory():
     pass
 torch.cuda.init()
-devices.take(100)
+devices.allocate(100)
 """)
         self.assertEqual(host_events(self.opened(), *ACTIONS), [])
 
-    def test_a_beginning_that_fails_later_is_not_the_programs(self):
+    def test_a_beginning_that_fails_later_does_not_fail_the_program(self):
         self.run_torch(
             """
 from stackweave.torch._cuda.hook import CudaHook
 
 def fail(self):
-    raise stackweave.StackweaveError("the allocator is odd")
+    raise stackweave.StackweaveError("the allocator is strange")
 
 CudaHook.begin = fail
 with cuda_memory():
     torch.cuda.init()
-    devices.take(100)
+    devices.allocate(100)
 """,
-            stderr="stackweave: the allocator is odd\n",
+            stderr="stackweave: the allocator is strange\n",
         )
         self.assertEqual(host_events(self.opened(), *ACTIONS), [])
 
-    def test_cuda_may_come_while_it_begins(self):
+    def test_cuda_may_be_initialised_while_it_begins(self):
         self.run_torch("""
 from stackweave.torch._cuda.source import CudaSource
 
@@ -246,7 +246,7 @@ def prepare_and_init(self, recording):
 
 CudaSource.prepare = prepare_and_init
 with cuda_memory():
-    devices.take(100)
+    devices.allocate(100)
 """)
         self.assertEqual(len(host_events(self.opened(), "host-allocate")), 1)
 
@@ -270,7 +270,7 @@ except stackweave.StackweaveError as error:
 """)
         self.assertEqual(printed, "CUDA's memory can't be recorded: nothing is recorded\n")
 
-    def test_a_beginning_that_is_not_exact_is_told(self):
+    def test_an_inexact_beginning_is_reported(self):
         printed = self.run_torch(
             """
 torch.cuda.init()
@@ -278,7 +278,7 @@ torch.cuda.init()
 @ctypes.CFUNCTYPE(None, ctypes.c_int)
 def between(next_device):
     if next_device == 1:
-        thread = threading.Thread(target=devices.take, args=(100,))
+        thread = threading.Thread(target=devices.allocate, args=(100,))
         thread.start()
         thread.join()
 
@@ -296,23 +296,24 @@ print(memory.hook_stats()["inexact"], second.hook_stats()["inexact"])
         )
         self.assertEqual(printed, "1\n1 0\n")
 
-    def test_a_dump_has_what_the_allocator_holds_while_it_is_paused(self):
+    def test_a_dump_has_the_state_of_the_allocator_while_it_is_paused(self):
         self.run_torch("""
 torch.cuda.init()
 with cuda_memory() as memory:
     memory.pause()
-    devices.take(100)
+    devices.allocate(100)
     memory.dump()
     memory.resume()
-    devices.take(200)
+    devices.allocate(200)
 """)
         recording = self.opened()
         self.assertEqual([event.values["size"] for event in host_events(recording, "host-allocate")], [200])
         rows = host_events(recording, "host-state", "block-state")
-        asked = [event.values.get("requested") for event in rows[: [row.kind for row in rows].index("host-state", 1)]]
-        self.assertEqual(asked[:2], [None, 100])
+        second_state = [row.kind for row in rows].index("host-state", 1)
+        requested = [event.values.get("requested") for event in rows[:second_state]]
+        self.assertEqual(requested[:2], [None, 100])
 
-    def test_a_broken_standard_error_is_not_the_programs(self):
+    def test_a_broken_standard_error_does_not_fail_the_program(self):
         for broken in ("sys.stderr.close()", "sys.stderr = None", "sys.stderr = open('/dev/full', 'w')"):
             self.run_torch(
                 f"""
@@ -320,7 +321,7 @@ torch.cuda.init()
 devices.library.fake_limit(0, 4 << 20)
 {broken}
 with cuda_memory(overwrite=True):
-    assert devices.take(8 << 20) == 0
+    assert devices.allocate(8 << 20) == 0
 os._exit(0)
 """
             )
@@ -339,11 +340,11 @@ except stackweave.StackweaveError as error:
 
     def test_a_child_that_is_the_first_to_use_cuda_records_nothing_of_it(self):
         self.run_torch("""
-warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: ours
+warnings.simplefilter("ignore", DeprecationWarning)  # stackweave runs threads
 with cuda_memory(process=True):
     child = os.fork()
     torch.cuda.init()
-    devices.take(100 if child == 0 else 200)
+    devices.allocate(100 if child == 0 else 200)
     if child == 0:
         sys.exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -352,22 +353,22 @@ with cuda_memory(process=True):
         (event,) = host_events(self.opened(self.folder), "host-allocate")
         self.assertEqual(event.values["size"], 200)
 
-    def test_an_account_that_fails_is_told_once(self):
+    def test_a_state_that_can_not_be_recorded_is_reported_once(self):
         self.run_torch(
             """
 from stackweave.torch._cuda.hook import CudaHook
 
 def fail(self, *_, **_options):
-    raise stackweave.StackweaveError("the allocator is odd")
+    raise stackweave.StackweaveError("the allocator is strange")
 
 torch.cuda.init()
 with cuda_memory() as memory:
     CudaHook.record_state = CudaHook.end = fail
-    devices.take(100)
+    devices.allocate(100)
     memory.dump()
     memory.dump()
 """,
-            stderr="stackweave: what the allocator holds is not in the recording: the allocator is odd\n",
+            stderr="stackweave: the state of the allocator is not in the recording: the allocator is strange\n",
         )
         self.assertEqual(len(host_events(self.opened(), "host-allocate")), 1)
 
@@ -376,8 +377,8 @@ with cuda_memory() as memory:
 torch.cuda.init()
 for number in range(30):
     with stackweave.torch.cuda_memory(f"{sys.argv[1]}.{number}.swv"):
-        devices.take(number + 1)
-    devices.take(1000)
+        devices.allocate(number + 1)
+    devices.allocate(1000)
 """)
         for number in range(30):
             recording = self.opened(f"{self.path}.{number}.swv")
@@ -412,7 +413,7 @@ for first, second in ((cuda, memory), (memory, cuda), (cuda, cuda)):
         self.run_torch("""
 torch.cuda.init()
 cuda_memory().start()
-devices.take(100)
+devices.allocate(100)
 """)
         recording = self.opened()
         self.assertEqual(recording.info()["missing"], [])
@@ -422,20 +423,20 @@ devices.take(100)
         self.run_torch("""
 torch.cuda.init()
 with cuda_memory():
-    warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: ours
+    warnings.simplefilter("ignore", DeprecationWarning)  # stackweave runs threads
     child = os.fork()
     if child == 0:
-        devices.take(100)
+        devices.allocate(100)
         sys.exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    devices.take(200)
+    devices.allocate(200)
 """)
         self.assertEqual(self.files(), ["out.swv"])
         (event,) = host_events(self.opened(), "host-allocate")
         self.assertEqual(event.values["size"], 200)
 
     def test_threads_with_and_without_the_gil_do_not_hang(self):
-        """Some hold the GIL and want the lock of a device, others hold that, and the recording has hardly any room."""
+        """Some threads hold the GIL and wait for the lock of a device, others hold that lock. The buffer is small."""
         self.run_torch(
             """
 torch.cuda.init()
@@ -458,18 +459,18 @@ json.dump(happened, open(sys.argv[2], "w"))
         )
         with open(self.path + ".json") as file:
             happened = [tuple(event) for event in json.load(file)]
-        self.assertEqual([in_short(event) for event in host_events(self.opened(), *ACTIONS)], happened)
-        self.assert_accounts_are_whole()
+        self.assertEqual([summary_of(event) for event in host_events(self.opened(), *ACTIONS)], happened)
+        self.assert_states_are_complete()
 
-    def assert_accounts_are_whole(self):
-        """Nothing lies between their rows, and of each block that is taken is known who has."""
-        is_account = False
+    def assert_states_are_complete(self):
+        """Asserts that no other event interrupts a state, and that each block in use has a stack."""
+        is_in_state = False
         blocks = 0
         for event in host_events(self.opened(), *ACTIONS, "host-state", "segment-state", "block-state"):
             if event.kind == "host-state":
-                is_account = event.values["state"] == 1
+                is_in_state = event.values["state"] == 1
                 continue
-            self.assertEqual(event.kind in ("segment-state", "block-state"), is_account, event)
+            self.assertEqual(event.kind in ("segment-state", "block-state"), is_in_state, event)
             if event.kind == "block-state" and event.values["flags"] & 1:
                 blocks += 1
                 self.assertTrue(event.stack, event)
@@ -480,7 +481,7 @@ json.dump(happened, open(sys.argv[2], "w"))
 torch.cuda.init()
 with cuda_memory(ring="256KiB"):
     churn(1, 20_000)
-    devices.take(12345)
+    devices.allocate(12345)
 """)
         events = host_events(self.opened(), "host-allocate")
         self.assertEqual(events[-1].values["size"], 12345)
@@ -492,17 +493,17 @@ class OutOfMemory(CudaCase):
 torch.cuda.init()
 devices.library.fake_limit(0, 4 << 20)
 with cuda_memory({options}):
-    devices.take(1 << 20)
+    devices.allocate(1 << 20)
     for number in range(6):
-        assert devices.take(8 << 20) == 0
+        assert devices.allocate(8 << 20) == 0
 """
-    SAID = (
-        r"stackweave: CUDA device 0 is out of memory: 8.00 MiB were asked for, and 2.00 MiB of 4.00 MiB are free. "
-        r"What took it: stackweave heap \S+{name}\n"
+    MESSAGE = (
+        r"stackweave: CUDA device 0 is out of memory: 8.00 MiB were requested, and 2.00 MiB of 4.00 MiB are free. "
+        r"What is in use: stackweave heap \S+{name}\n"
     )
 
-    def test_it_is_told_and_written(self):
-        self.run_torch(self.PROGRAM.format(options=""), stderr=self.SAID.format(name=r"out\.swv") * 4)
+    def test_it_is_reported_and_written(self):
+        self.run_torch(self.PROGRAM.format(options=""), stderr=self.MESSAGE.format(name=r"out\.swv") * 4)
         recording = self.opened()
         events = host_events(recording, "host-out-of-memory")
         self.assertEqual(len(events), 6)
@@ -512,13 +513,13 @@ with cuda_memory({options}):
         self.assertEqual(reasons, [1, 1, 1, 1, 0])
 
     def test_a_ring_is_written_beside_it(self):
-        said = "".join(self.SAID.format(name=rf"out\.oom-{number}\.swv") for number in (1, 2))
+        messages = "".join(self.MESSAGE.format(name=rf"out\.oom-{number}\.swv") for number in (1, 2))
         kept = os.path.join(self.folder, "out.oom-1.swv")
         with open(kept, "w"):
-            said = said.replace("oom-1", "oom-3")
-        self.run_torch(self.PROGRAM.format(options='ring="1MiB", oom_dumps=2'), stderr=said)
+            messages = messages.replace("oom-1", "oom-3")
+        self.run_torch(self.PROGRAM.format(options='ring="1MiB", oom_dumps=2'), stderr=messages)
         self.assertEqual(self.files(), ["out.oom-1.swv", "out.oom-2.swv", "out.oom-3.swv", "out.swv"])
-        self.assertEqual(os.path.getsize(kept), 0, "another run has left it")
+        self.assertEqual(os.path.getsize(kept), 0, "the file of another run is unchanged")
         recording = self.opened(os.path.join(self.folder, "out.oom-3.swv"))
         self.assertEqual(len(host_events(recording, "host-out-of-memory")), 1)
         self.assertEqual(len(host_events(recording, "host-state")), 2)
@@ -527,11 +528,11 @@ with cuda_memory({options}):
         self.run_torch(self.PROGRAM.format(options="oom_dumps=0"))
         self.assertEqual(len(host_events(self.opened(), "host-out-of-memory")), 6)
 
-    def test_what_goes_wrong_then_is_not_the_programs(self):
+    def test_failures_at_that_moment_do_not_fail_the_program(self):
         self.run_torch(
             "stackweave.torch.CudaMemoryRecorder._dump_out_of_memory = lambda *_: 1 / 0\n"
             + self.PROGRAM.format(options=""),
-            stderr="stackweave: what was known when memory ran out could not be written: division by zero\n",
+            stderr="stackweave: the snapshot at the end of memory could not be written: division by zero\n",
         )
         self.assertEqual(len(host_events(self.opened(), "host-out-of-memory")), 6)
 

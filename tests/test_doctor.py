@@ -89,7 +89,7 @@ class GoodPlaces(unittest.TestCase):
         self.assertGreater(values["slots"], 0)
         self.assertGreater(values["free_bytes"], 0)
 
-    def test_colours_are_for_terminals_and_for_who_asks(self):
+    def test_colours_are_used_on_terminals_and_if_requested(self):
         def wants(**environment):
             with mock.patch.dict(os.environ, environment, clear=True), mock.patch.object(sys, "stdout") as stdout:
                 stdout.isatty.return_value = environment.get("TERM") == "xterm"

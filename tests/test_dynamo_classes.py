@@ -1,4 +1,4 @@
-"""The classes of torch's Dynamo profiler: fields, the stack, and their agreement with torch's own."""
+"""The classes of the Dynamo profiler have the fields and methods of torch's own, and the same results."""
 
 import collections
 import contextlib
@@ -68,7 +68,7 @@ class Fields(unittest.TestCase):
         self.assertEqual(repr(entry), said)
         self.assertEqual(ProfilerStackEntry(**dataclasses.asdict(entry)), entry)
 
-    def test_equality_is_of_all_fields_and_one_class(self):
+    def test_equality_compares_all_fields_and_the_class(self):
         class Other(FunctionTraceTiming):
             pass
 
@@ -128,7 +128,7 @@ class Fields(unittest.TestCase):
             gc.set_threshold(*before)
         self.assertEqual(timings[0], timings[-1])
 
-    def test_what_is_no_name_or_number_is_refused(self):
+    def test_values_of_wrong_types_are_refused(self):
         for wrong in [(1, *FULL[1:]), (*FULL[:2], "3", *FULL[3:]), (*FULL[:3], 2**70, *FULL[4:])]:
             with self.assertRaises((TypeError, OverflowError)):
                 FunctionTraceTiming(*wrong)
@@ -179,7 +179,7 @@ class Stack(unittest.TestCase):
         state.add_child_time(5)
         self.assertIs(state.get_timings(), state.timings)
 
-    def test_a_push_looks_at_no_other_entry(self):
+    def test_a_push_compares_no_other_entry(self):
         class Counted(str):
             compared = 0
             __hash__ = str.__hash__
@@ -220,7 +220,7 @@ class Stack(unittest.TestCase):
         state.stack = [entry]
         self.assertEqual(state.get_call_stack(), (("h", "a.py", 1),))
         self.assertIs(state.pop(), entry)
-        state.stack.append(collections.namedtuple("Odd", "func_name")("f"))
+        state.stack.append(collections.namedtuple("Incomplete", "func_name")("f"))
         with self.assertRaises(AttributeError):
             state.push("f", "a.py", 1, 0)
         state.stack.clear()
@@ -248,7 +248,7 @@ class Stack(unittest.TestCase):
 
 
 class Statistics(unittest.TestCase):
-    def test_a_tree_that_is_worked_out_by_hand(self):
+    def test_a_tree_with_times_by_hand(self):
         times = iter([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100])
         caller = Caller(dynamo, clock=times.__next__)
         # main 0-100: f 10-90: f 20-80: f 30-70: g 40-50, and 60-60 between; then g 90-95.
@@ -387,7 +387,7 @@ class AgreementWithTorch(unittest.TestCase):
                 self.agree(random.Random(seed))
 
     def agree(self, chance):
-        # Long times that differ, so that no rows are equal but for the rounding of sums.
+        # All times are long and different, so that the rounding of sums does not make rows equal.
         times = list(itertools.accumulate(chance.randrange(1, 10**8) for _ in range(1000)))
         callers = [Caller(classes, iter(times).__next__) for classes in (dynamo, TORCHS)]
         for _ in range(chance.randrange(400)):

@@ -1,4 +1,4 @@
-"""stackweave dynamo: the program notices nothing, and the user is told what torch.compile took."""
+"""stackweave dynamo does not change the program, and reports how long torch.compile took."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ from tests.support import PYTHON, on_oldest_and_newest
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 NEEDS_TORCH = unittest.skipUnless(HAS_TORCH, "torch is not installed")
 
-#: Compiles three times: again for another type, and one that fails.
+#: Compiles a function for two types. A second function has a backend that fails.
 COMPILES = """\
 import sys, torch
 print(sys.argv, __name__)
@@ -33,7 +33,7 @@ def g(x):
 f(torch.ones(2))
 f(torch.ones(2, dtype=torch.int64))
 """
-#: A traceback of torch's own, of which the last line is enough.
+#: Prints only the type of the exception, as its traceback shows functions of torch.
 FAILS = COMPILES + "try:\n    g(torch.ones(2))\nexcept Exception as error:\n    print(type(error).__name__)\n"
 
 
@@ -41,7 +41,7 @@ class DynamoCommandCase(CommandCase):
     name = "dynamo"
 
     def run_in(self, folder, command, text="some text", **environment):
-        """Torch warns where numpy is not installed."""
+        """Ignores warnings: torch warns if numpy is not installed."""
         return super().run_in(folder, command, text, PYTHONWARNINGS="ignore", **environment)
 
 
@@ -61,7 +61,7 @@ class Sameness(SamenessCase):
     def test_programs_from_the_standard_input(self):
         self.run_standard_input()
 
-    def test_a_torch_that_can_not_be_imported_fails_as_ever(self):
+    def test_a_torch_that_can_not_be_imported_fails_as_without_the_command(self):
         self.write("torch/__init__.py", "raise ImportError('libcudart.so.99: cannot open')")
         self.assert_same("broken", ["-c", "import torch"])
         self.write("torch/__init__.py", "__version__ = '0'")
@@ -120,10 +120,10 @@ class Said(DynamoCommandCase):
     @NEEDS_TORCH
     def test_programs_may_have_profiles_of_their_own(self):
         own = "import stackweave.torch.dynamo\nprofile = stackweave.torch.dynamo.profile()\n"
-        tells = (
+        prints = (
             "print(len(stackweave.torch.dynamo.compiles(profile.recording)), profile.stop().path, file=sys.stderr)\n"
         )
-        self.write("own.py", own + COMPILES + tells + "f(torch.ones(2, dtype=torch.float64))")
+        self.write("own.py", own + COMPILES + prints + "f(torch.ones(2, dtype=torch.float64))")
         said = self.run_in(self.folder, [*self.command, *OUTPUT, "own.py"])[2].decode()
         self.assertRegex(said, r"\A2 \nstackweave: 3 compilations took ")
 
@@ -153,7 +153,7 @@ class Said(DynamoCommandCase):
         self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: \S+ -m stackweave phases out\.swv ")
 
     @NEEDS_TORCH
-    def test_what_started_programs_compile_is_recorded(self):
+    def test_compilations_of_started_programs_are_recorded(self):
         self.write("compiles.py", COMPILES)
         self.write("starts.py", f"import subprocess\nsubprocess.run([{PYTHON!r}, 'compiles.py'], stdout=2)\n")
         said = self.said(*OUTPUT, "--subprocesses", "starts.py")
@@ -165,7 +165,7 @@ class Said(DynamoCommandCase):
         self.assertEqual(self.said("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
-    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+    def test_files_are_replaced_only_with_overwrite(self):
         self.said("-q", "-o", "out.swv", "-c", "1")
         before = os.stat(self.path)
         said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
@@ -175,7 +175,7 @@ class Said(DynamoCommandCase):
         self.assertEqual(os.stat(self.path).st_mtime_ns, before.st_mtime_ns)
         self.said("-q", "-o", "out.swv", "--overwrite", "-c", "1")
 
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_an_error_is_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
             ([], "nothing to run was named"),
@@ -200,7 +200,7 @@ class Said(DynamoCommandCase):
         self.assertNotIn(b"--ring", output)
         self.assertIn(b"dynamo", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
 
-    def test_every_option_is_taken(self):
+    def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = ["--no-phases", "--report", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
@@ -209,7 +209,7 @@ class Said(DynamoCommandCase):
 
 
 class Clock:
-    """Stands still but for sleep()."""
+    """A clock that only sleep() advances."""
 
     def __init__(self):
         self.now = 0
@@ -221,13 +221,13 @@ class Clock:
         self.now += round(seconds * 1e9)
 
 
-class ClumsyProfile(ProgramDynamoRecorder):
+class FailingRecorder(ProgramDynamoRecorder):
     def hook_errors(self):
         return ["_compile: KeyError", "run: TypeError", "log_event_end: ValueError", "inline_call: OSError"]
 
 
 class Lines(DynamoCommandCase):
-    """What is said at the end, of compilations that nobody made."""
+    """The lines at the end, for simulated compilations."""
 
     def setUp(self):
         super().setUp()
@@ -243,7 +243,7 @@ class Lines(DynamoCommandCase):
         summary = profile.stop()
         return list(lines(Ended("stackweave", profile, summary, 10.0, self.folder)))
 
-    def test_what_is_part_of_another_compilation_is_no_more_time(self):
+    def test_the_time_of_a_nested_compilation_is_not_added(self):
         profile = ProgramDynamoRecorder(self.path, clock=self.clock)
         with profile.run("compile g", "model.py", 9, compile_id="1/0", function="g"):
             self.clock.sleep(1)
@@ -262,15 +262,15 @@ class Lines(DynamoCommandCase):
         (line,) = self.lines(profile)
         self.assertRegex(line, r"\A1 compilation took 20 ms of 10\.00 s, recorded in ")
 
-    def test_troubles_of_ours_are_told(self):
-        profile = ClumsyProfile(self.path, clock=self.clock)
+    def test_our_own_errors_are_reported(self):
+        profile = FailingRecorder(self.path, clock=self.clock)
         self.compile(profile, 1)
         profile.pop()
-        told = self.lines(profile)
+        reported = self.lines(profile)
         self.assertEqual(
-            told[1],
+            reported[1],
             "parts of compilations may be missing, hooks failed: "
             "_compile: KeyError; run: TypeError; log_event_end: ValueError, and 1 more",
         )
-        self.assertIn("1 pop without a push", told[2])
-        self.assertEqual(len(told), 3)
+        self.assertIn("1 pop without a push", reported[2])
+        self.assertEqual(len(reported), 3)

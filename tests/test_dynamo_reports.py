@@ -1,4 +1,4 @@
-"""What the Dynamo classes print, save and draw, by themselves and in torch's place."""
+"""The Dynamo classes print, save and draw statistics, by themselves and as replacements of torch's classes."""
 
 import contextlib
 import cProfile
@@ -51,7 +51,7 @@ class ReportCase(unittest.TestCase):
 
 
 class Dumps(ReportCase):
-    def test_nothing_is_said_of_nothing(self):
+    def test_without_timings_nothing_is_printed(self):
         self.assertEqual(self.dumped(dynamo.DynamoProfilerState(), self.path("a.prof")), "")
         self.assertEqual(self.names(), [])
 
@@ -101,7 +101,7 @@ class Dumps(ReportCase):
         self.assertIn("more", table(pstats.Stats(self.path("a-2.prof"))))
         self.assertNotIn("more", table(pstats.Stats(self.path("a-3.prof"))))
 
-    def test_a_file_that_was_replaced_is_not_ones_own_any_more(self):
+    def test_a_file_that_another_program_has_replaced_is_not_overwritten(self):
         caller, path = self.caller(), self.path("a.prof")
         self.dumped(caller.state, path, generate_svg=False)
         with open(path, "w") as file:
@@ -131,7 +131,7 @@ class Dumps(ReportCase):
         with self.printed():
             self.assertEqual(state.generate_svg(path), os.path.join(folder, "a.svg"))
 
-    def test_the_words_of_the_environment_are_no_files(self):
+    def test_values_of_switches_are_no_file_names(self):
         before = os.getcwd()
         os.chdir(self.folder)
         self.addCleanup(os.chdir, before)
@@ -162,7 +162,7 @@ class Dumps(ReportCase):
             sys.unraisablehook = hook
         self.assertEqual([each.exc_type for each in seen], [ValueError, AttributeError])
 
-    def test_who_asks_for_a_file_is_told_why_there_is_none(self):
+    def test_generate_pstats_raises_if_its_file_can_not_be_written(self):
         with self.assertRaises(FileNotFoundError):
             self.caller().state.generate_pstats(self.path("no/such/folder/a.prof"))
 
@@ -196,7 +196,7 @@ class Pictures(ReportCase):
             path = dynamo.DynamoProfilerState().generate_svg(*arguments)
         return path, out.getvalue()
 
-    def test_boxes_say_what_the_table_says(self):
+    def test_boxes_have_the_figures_of_the_table(self):
         state = self.caller().state
         self.dumped(state, self.path("a.prof"))
         boxes = self.boxes(self.path("a.svg"))
@@ -232,7 +232,7 @@ class Pictures(ReportCase):
             marshal.dump(rows, file)
         self.assertEqual(len(self.boxes(self.drawn(self.path("old.prof"))[0])), 2)
 
-    def test_what_is_no_profile_is_said(self):
+    def test_a_file_that_is_no_profile_is_an_error(self):
         odd = {
             "empty": b"",
             "text": b"no profile",

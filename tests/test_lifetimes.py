@@ -169,7 +169,7 @@ class Processes(unittest.TestCase):
         before = stackweave.capture()
         self.in_child(work)
 
-    def test_a_fork_while_others_resolve_blocks_nobody(self):
+    def test_a_fork_while_other_threads_resolve_blocks_no_thread(self):
         def resolve():
             while not finished:
                 stackweave.symbolize([stackweave.capture() for _ in range(3)])

@@ -39,7 +39,7 @@ while not os.path.exists("stop") and time.monotonic() < end:
 print("the last word")
 sys.exit(7)
 """
-#: Recursion, generators, exceptions, threads; blocks that another thread gives back, and some that grow.
+#: Recursion, generators, exceptions, threads; blocks that another thread frees, and blocks that grow.
 MANY_THINGS = """\
 import queue, sys, threading
 
@@ -346,7 +346,7 @@ class WatchedFiles(LiveCase):
             terminal.press("q")
             self.assert_left(terminal, 0)
 
-    def test_a_program_that_is_killed_is_told(self):
+    def test_the_end_of_a_killed_program_is_shown(self):
         program = self.start()
         with self.watch() as terminal:
             terminal.wait_for_text("worker_ant")

@@ -1,4 +1,4 @@
-"""Python's own allocators in a memory recording, and what the native part does beside the program."""
+"""Python's own allocators in a memory recording, and the native recorder beside a running program."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ import stackweave
 from tests.memory_support import BEGIN, MemoryCase, library_path, of_library
 
 MEGABYTE = 1_000_000
-NO_ROOM = 1 << 46
+TOO_LARGE = 1 << 46
 SECONDS = 120
 
 
@@ -32,22 +32,22 @@ def allocator_of(memory, thing):
 
 
 class Blocks(MemoryCase):
-    def test_an_object_is_told_once_whatever_its_size(self):
+    def test_an_object_is_recorded_once_at_any_size(self):
         with self.memory(python_allocators=True) as memory:
             small, large = bytes(100), bytes(5000)
-            told = [allocator_of(memory, thing) for thing in (small, large)]
-            taken = [
+            recorded = [allocator_of(memory, thing) for thing in (small, large)]
+            allocations = [
                 sum(row["allocations"] for row in rows_of(memory) if row["live_bytes"] == sys.getsizeof(thing))
                 for thing in (small, large)
             ]
             addresses = [block["address"] for block in memory._hooks.blocks()]
-        self.assertEqual([size for _, size in told], [sys.getsizeof(small), sys.getsizeof(large)])
-        self.assertTrue(all(allocator.startswith("PyObject_") for allocator, _ in told), told)
-        self.assertEqual(taken[1], 1, "not again by malloc")
+        self.assertEqual([size for _, size in recorded], [sys.getsizeof(small), sys.getsizeof(large)])
+        self.assertTrue(all(allocator.startswith("PyObject_") for allocator, _ in recorded), recorded)
+        self.assertEqual(allocations[1], 1, "malloc does not record it again")
         self.assertEqual(len(addresses), len(set(addresses)))
         self.assertTrue({id(small), id(large)} <= set(addresses))
 
-    def test_arenas_are_told_only_without_their_objects(self):
+    def test_arenas_are_recorded_only_without_their_objects(self):
         for python_allocators in (False, True):
             with self.subTest(python_allocators), self.memory(python_allocators=python_allocators) as memory:
                 many = [bytes(200) for _ in range(100_000)]
@@ -84,18 +84,18 @@ class Blocks(MemoryCase):
                     stop()
                 self.assertEqual(bytes(3000), thing)
 
-    def test_what_has_no_room_is_counted(self):
+    def test_failed_allocations_are_counted(self):
         with self.memory(python_allocators=True) as memory:
             failed = memory._hooks.stats()["failed_allocations"]
             for _ in range(3):
-                self.assertRaises(MemoryError, bytes, NO_ROOM)
+                self.assertRaises(MemoryError, bytes, TOO_LARGE)
             self.assertEqual(memory._hooks.stats()["failed_allocations"], failed + 3)
-        self.assertEqual([event.name for event in self.instants()], ["out of memory"], "once for a while")
+        self.assertEqual([event.name for event in self.instants()], ["out of memory"], "one for many failures")
 
     def instants(self):
         return [event for event in stackweave.open(self.path).events() if event.role == "instant"]
 
-    def test_every_free_is_told_though_garbage_is_collected_meanwhile(self):
+    def test_every_free_is_recorded_while_garbage_is_collected(self):
         class Node:
             pass
 
@@ -116,18 +116,18 @@ class Blocks(MemoryCase):
 
 
 class Threads(MemoryCase):
-    def test_who_asks_and_who_waits_for_room_do_not_wait_for_each_other(self):
-        """Threads wait for the writer inside allocations, with the GIL; others ask the writer without it."""
+    def test_queries_and_waiting_threads_do_not_deadlock(self):
+        """Threads wait for the writer inside allocations, with the GIL. Another one queries the writer without it."""
         stop = threading.Event()
 
-        def take():
+        def allocate():
             while not stop.is_set():
                 [bytes(100) for _ in range(200)]
 
         for mode in ("history", "aggregate"):
             with self.subTest(mode), self.memory(python_allocators=True, mode=mode, buffer="256KiB") as memory:
                 stop.clear()
-                threads = [threading.Thread(target=take, name=f"taker {number}") for number in range(4)]
+                threads = [threading.Thread(target=allocate, name=f"worker {number}") for number in range(4)]
                 for thread in threads:
                     thread.start()
                 for _ in range(20):
@@ -141,11 +141,11 @@ class Threads(MemoryCase):
     def test_it_may_be_stopped_while_threads_are_busy(self):
         stop = threading.Event()
 
-        def take():
+        def allocate():
             while not stop.is_set():
                 [bytearray(number) for number in range(300)]
 
-        threads = [threading.Thread(target=take) for _ in range(3)]
+        threads = [threading.Thread(target=allocate) for _ in range(3)]
         for thread in threads:
             thread.start()
         for _ in range(5):
@@ -187,18 +187,18 @@ class Dumps(MemoryCase):
                         program.kill()
 
     def bytes_when_written(self, path):
-        """The writer has seen the signal with its next look."""
+        """Waits until the writer has noticed the signal. Returns the bytes of the library in the file."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             time.sleep(0.05)
-            taken = of_library(stackweave.open(path).memory().leaks()) if os.path.exists(path) else []
-            if taken:
-                return sum(row.bytes for row in taken)
+            rows = of_library(stackweave.open(path).memory().leaks()) if os.path.exists(path) else []
+            if rows:
+                return sum(row.bytes for row in rows)
         raise AssertionError("nothing was written")
 
 
 class Ends(MemoryCase):
-    def test_the_interpreter_goes_away_while_objects_are_told(self):
+    def test_the_interpreter_ends_while_objects_are_recorded(self):
         for extra in (
             "",
             "recording.pause()",
@@ -217,7 +217,7 @@ sys.last = Last()
                 )
                 self.assertGreater(stackweave.open(self.path).memory().totals().allocations, 0)
 
-    def test_a_recorder_that_nobody_stops_ends_with_its_last_reference(self):
+    def test_a_recorder_that_is_not_stopped_ends_with_its_last_reference(self):
         options = {"mode": "history", "python_allocators": True}
         with stackweave.Recorder(self.path) as recording:
             for _ in range(3):
@@ -228,18 +228,18 @@ sys.last = Last()
                 self.assertRaises(stackweave.StackweaveError, other.start)
                 del recorder
 
-    def test_what_was_asked_too_early_is_a_sentence(self):
+    def test_calls_before_the_start_are_refused(self):
         recording = stackweave.Recorder(self.path)
         recorder = stackweave._native.AllocationHooks(recording, {})
-        for ask in (recorder.snapshot, recorder.pause, recorder.stop, recorder.stats, recorder.start):
+        for call in (recorder.snapshot, recorder.pause, recorder.stop, recorder.stats, recorder.start):
             with self.assertRaises(stackweave.StackweaveError):
-                ask()
+                call()
         self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "some"})
         self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "sampled"})
 
 
 class Tags(MemoryCase):
-    def test_the_tag_before_is_given_back(self):
+    def test_setting_a_tag_returns_the_one_before(self):
         with self.memory() as memory:
             recorder = memory._hooks
             self.assertIsNone(recorder.set_tag("one"))

@@ -1,4 +1,4 @@
-"""stackweave.memory(): what it counts, and that it can be started, asked, read and stopped in any order."""
+"""stackweave.memory(): what it counts, and that it can be started, queried, read and stopped in any order."""
 
 import ctypes
 import gc
@@ -7,7 +7,15 @@ import threading
 import unittest
 
 import stackweave
-from tests.memory_support import Count, MemoryCase, by_allocator, bytes_of_library, figures_of_library, of_library, views_of
+from tests.memory_support import (
+    Count,
+    MemoryCase,
+    by_allocator,
+    bytes_of_library,
+    figures_of_library,
+    of_library,
+    views_of,
+)
 
 MEGABYTE = 1_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -40,7 +48,7 @@ class Figures(MemoryCase):
                     self.assertEqual((live[name], read[name]), (getattr(count, name),) * 2, name)
                 self.library.free_churned(churned)
 
-    def test_the_peak_of_a_churn_is_its_own_if_nobody_else_takes_anything(self):
+    def test_the_peak_of_a_churn_is_exact_if_nothing_else_allocates(self):
         count = Count()
         gc.collect()
         with self.memory() as memory:
@@ -48,10 +56,10 @@ class Figures(MemoryCase):
             totals = memory.live().totals()
         others = totals.peak_bytes - count.peak_bytes
         self.assertGreaterEqual(others, 0)
-        self.assertLess(others, 100_000, "what Python takes to make the call")
+        self.assertLess(others, 100_000, "what Python allocates for the call")
         self.library.free_churned(churned)
 
-    def test_every_function_is_known_by_its_name(self):
+    def test_every_allocator_has_its_name(self):
         library, size = self.library, 10_000
         with self.memory() as memory:
             blocks = [
@@ -96,7 +104,7 @@ class Figures(MemoryCase):
             self.give(block)
             self.assertEqual(by_allocator(memory.live().current()), {})
 
-    def test_what_was_taken_before_is_not_counted(self):
+    def test_blocks_from_before_the_start_are_not_counted(self):
         block = self.take(MEGABYTE)
         with self.memory() as memory:
             before = memory.live().totals().unknown_frees
@@ -131,7 +139,7 @@ class Figures(MemoryCase):
             for block in blocks:
                 self.give(block)
         temporary = of_library(memory.recording.memory().temporary())
-        self.assertEqual(sum(row.blocks for row in temporary) // 10, 10, "about 100: Python takes some in between")
+        self.assertEqual(sum(row.blocks for row in temporary) // 10, 10, "about 100: Python allocates some in between")
 
     def test_size_classes(self):
         with self.memory() as memory:
@@ -162,7 +170,7 @@ class Figures(MemoryCase):
             used[row.thread, row.thread_name] = used.get((row.thread, row.thread_name), 0) + row.bytes
         self.assertEqual(used[threading.get_native_id(), "MainThread"], MEGABYTE)
         self.assertEqual(used[thread.native_id, "worker"], 3 * MEGABYTE)
-        self.assertEqual(sum(used.values()), 12 * MEGABYTE, "a thread that Python does not know took the rest")
+        self.assertEqual(sum(used.values()), 12 * MEGABYTE, "a thread unknown to Python allocated the rest")
         groups = {group.name: group.live_bytes for group in memory.recording.memory().threads()}
         self.assertGreaterEqual(groups["worker"], 3 * MEGABYTE)
         for block in (*blocks, *pointers):
@@ -189,7 +197,7 @@ class PythonAllocators(MemoryCase):
         self.assertGreaterEqual(objects, len(kept))
         self.assertGreaterEqual(sum(row.bytes for row in rows), 16 * len(kept))
 
-    def test_otherwise_only_what_they_lie_in(self):
+    def test_without_them_only_larger_blocks_are_seen(self):
         with self.memory() as memory:
             kept = [object() for _ in range(100_000)]
         self.assertEqual({row.allocator for row in memory.recording.leaks() if row.allocator.startswith("Py")}, set())
@@ -227,7 +235,7 @@ class Tags(MemoryCase):
             found[row.tag] = found.get(row.tag, 0) + row.bytes
         return found
 
-    def test_a_tag_is_its_threads_own(self):
+    def test_a_tag_applies_to_its_thread(self):
         blocks, ready, go_on = [], threading.Event(), threading.Event()
 
         def work():
@@ -290,13 +298,13 @@ class Tags(MemoryCase):
         self.assertEqual(self.tags(memory), {"x": MEGABYTE})
         with self.memory() as memory:
             blocks.append(self.take(2 * MEGABYTE))
-        self.assertEqual(self.tags(memory), {None: 2 * MEGABYTE}, "nothing of it is left")
+        self.assertEqual(self.tags(memory), {None: 2 * MEGABYTE}, "the tag of the first recording is gone")
         for block in blocks:
             self.give(block)
 
 
 class Tracebacks(MemoryCase):
-    def test_where_a_block_was_taken(self):
+    def test_where_a_block_was_allocated(self):
         with self.memory():
             block = self.take(MEGABYTE)
             found = stackweave.allocation_traceback(block)
@@ -311,11 +319,11 @@ class Tracebacks(MemoryCase):
             self.assertEqual(stackweave.allocation_traceback(block + PAGE + 5).frames[0].name, "map")
             self.library.unmap(block, 4 * PAGE)
 
-    def test_what_is_not_known_is_none(self):
+    def test_an_unknown_block_is_none(self):
         block = self.take(100)
-        self.assertIsNone(stackweave.allocation_traceback(block), "nobody records")
+        self.assertIsNone(stackweave.allocation_traceback(block), "there is no recorder")
         with self.memory():
-            self.assertIsNone(stackweave.allocation_traceback(block), "it was taken before")
+            self.assertIsNone(stackweave.allocation_traceback(block), "it was allocated before the start")
             self.assertIsNone(stackweave.allocation_traceback(0))
         self.give(block)
         with self.assertRaisesRegex(TypeError, "an address must be an int, not str"):
@@ -330,7 +338,7 @@ class Tracebacks(MemoryCase):
 
 
 class Options(unittest.TestCase):
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_wrong_options_are_refused_in_one_sentence(self):
         for options, sentence in [
             ({"mode": "all"}, 'mode must be "history", "aggregate" or "sampled", but is \'all\''),
             ({"sample_every": "often"}, 'sample_every must be a size like "64MB" or "1.5 GiB", but is \'often\''),

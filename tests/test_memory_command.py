@@ -1,4 +1,4 @@
-"""stackweave memory: the program notices nothing, and the user is told what to do next."""
+"""`stackweave memory`: the program runs as without it, and the last lines say what to do next."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
 from tests.memory_support import bytes_of_library, library_path
 from tests.support import PYTHON, on_oldest_and_newest
 
-#: Takes three blocks of a million bytes by the library, and gives one back.
+#: Allocates three blocks of a million bytes with the library, and frees one.
 WORK = """\
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -39,7 +39,7 @@ class Sameness(SamenessCase):
     def test_modules_and_flags(self):
         self.run_modules_and_flags()
 
-    def test_objects_of_python_change_nothing(self):
+    def test_options_change_nothing(self):
         self.write("surroundings.py", programs.SURROUNDINGS)
         plain = self.run_in(self.folder, [PYTHON, "surroundings.py", "x"])
         for option in ("--python-allocators", "--aggregate", "--sample=4kB", "--no-native", "--free-stacks"):
@@ -48,7 +48,7 @@ class Sameness(SamenessCase):
                 self.assertEqual(neutral(recorded), neutral(plain))
 
 
-class Said(MemoryCommandCase):
+class Messages(MemoryCommandCase):
     def test_the_last_lines_say_what_was_used_and_what_to_do(self):
         self.write("work.py", WORK)
         said = self.said("work.py", library_path())
@@ -64,7 +64,7 @@ class Said(MemoryCommandCase):
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"take +blocks\.so:\d+")
 
-    def test_what_is_recorded_is_the_programs(self):
+    def test_the_blocks_of_the_program_are_recorded(self):
         self.write("work.py", WORK)
         for options in ([], ["--aggregate"], ["--no-native"], ["--python-allocators"]):
             with self.subTest(options=options):
@@ -86,7 +86,7 @@ class Said(MemoryCommandCase):
         self.assertEqual(self.said("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
-    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+    def test_a_file_is_replaced_only_on_request(self):
         self.said("-q", "-o", "out.swv", "-c", "1")
         said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
         self.assertEqual(
@@ -94,7 +94,7 @@ class Said(MemoryCommandCase):
         )
         self.said("-q", *OUTPUT, "-c", "1")
 
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_wrong_arguments_are_refused_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
             ([], "nothing to run was named"),
@@ -121,7 +121,7 @@ class Said(MemoryCommandCase):
             self.assertIn(word, output)
         self.assertIn(b"memory", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
 
-    def test_every_option_is_taken(self):
+    def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = [
             "--sample",
@@ -148,7 +148,7 @@ class Said(MemoryCommandCase):
         self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
 
-    def test_forked_processes_are_told_of(self):
+    def test_forked_processes_are_reported(self):
         said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse: x = bytearray(1000000)")
         self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* heap out\.swv out\.\*\.swv$")
         self.assertEqual(len(self.files()), 2)

@@ -18,7 +18,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "slo
 TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
 HAS_PYTEST = bool(TOOLS) or importlib.util.find_spec("pytest") is not None
 HAS_MEMRAY = importlib.util.find_spec("memray") is not None
-#: What a recording says where another tool held many slots.
+#: The warning of a recording if another tool held many slots.
 SENTENCE = (
     r"Another profiler or allocator \(.*slot_patcher.so\) held \d+ of the \d+ slots "
     r".* a large part of the allocations is missing"
@@ -57,7 +57,7 @@ class BesideAnother(MemoryCase):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def test_without_another_nothing_is_said(self):
+    def test_without_another_there_is_no_warning(self):
         stats = self.run_beside("""
 with memory() as recorder:
     allocate(100)
@@ -68,10 +68,10 @@ print(json.dumps(recorder.recorder_stats()))
         self.assertEqual((stats["foreign_hooks"], stats["is_largely_foreign"]), (None, False))
         self.assertEqual(self.missing(), "")
 
-    def test_one_that_was_there_before(self):
+    def test_another_that_started_before(self):
         stats = self.run_beside(
             """
-recorder = memory()  # imports what it needs: the other does not take over what is loaded later
+recorder = memory()  # imports its modules now: the other does not take over the slots of later ones
 other.start()
 with recorder:
     allocate(100)
@@ -86,7 +86,7 @@ print(json.dumps(recorder.recorder_stats()))
         self.assertRegex(stats["foreign_hooks"], SENTENCE)
         self.assertRegex(self.missing(), SENTENCE)
 
-    def test_one_that_comes_later_in_each_mode(self):
+    def test_another_that_starts_later_in_each_mode(self):
         for options in ("", "mode='aggregate'", "mode='sampled'", "ring='1 MB'", "python_allocators=True"):
             with self.subTest(options):
                 stats = self.run_beside(f"""
@@ -99,7 +99,7 @@ print(json.dumps(recorder.recorder_stats()))
                 self.assertTrue(stats["is_largely_foreign"])
                 self.assertRegex(self.missing(), SENTENCE)
 
-    def test_what_it_gives_up_is_recorded_again(self):
+    def test_slots_that_it_restores_are_recorded_again(self):
         stats = self.run_beside("""
 with memory() as recorder:
     other.start()
@@ -114,9 +114,9 @@ print(json.dumps([during["slots"], after["slots"], seen, recorder.recorder_stats
         during, after, seen, is_foreign = stats
         self.assertLess(during, after)
         self.assertGreaterEqual(seen, 100)
-        self.assertTrue(is_foreign, "it was for a time")
+        self.assertTrue(is_foreign, "another held the slots for a time")
 
-    def test_one_that_comes_and_goes_between_two_looks(self):
+    def test_another_that_starts_and_stops_between_two_checks(self):
         stats = self.run_beside("""
 with memory() as recorder:
     for _ in range(20):
@@ -167,7 +167,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         )
         self.assertRegex(self.missing(), SENTENCE)
 
-    def test_another_recording_is_not_blamed(self):
+    def test_the_next_recording_has_no_warning(self):
         stats = self.run_beside("""
 with memory() as recorder:
     other.start()
@@ -180,7 +180,7 @@ print(json.dumps(recorder.recorder_stats()))
         self.assertIsNone(stats["foreign_hooks"])
         self.assertEqual(self.missing(), "")
 
-    def test_every_view_says_it(self):
+    def test_every_view_has_the_warning(self):
         program = os.path.join(self.folder, "program.py")
         with open(program, "w") as file:
             file.write(f"""
@@ -237,7 +237,7 @@ def test_plain():
                 self.assertRegex(done.stdout, f"the memory of {name} can't be measured. {SENTENCE}")
             if arguments:
                 self.assertRegex(done.stdout, f"test_plain is not measured. {SENTENCE}")
-                self.assertNotRegex(done.stdout, r"B +\S*test_plain", "no figure that is not one")
+                self.assertNotRegex(done.stdout, r"B +\S*test_plain", "no figure for a test that is not measured")
 
 
 @unittest.skipUnless(HAS_MEMRAY, "memray is not installed")

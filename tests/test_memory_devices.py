@@ -1,4 +1,4 @@
-"""The memory of devices, as a host's allocator tells of it: what devices() and the views say."""
+"""The views of the memory of devices, from the events that a host's allocator reports."""
 
 import contextlib
 import ctypes
@@ -10,6 +10,7 @@ import stackweave
 from stackweave import _native
 from stackweave._recorders.live_memory import BaseMemoryRecorder
 from stackweave._recorders.memory_source import MemorySource
+from tests.memory_support import views_of
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
@@ -30,7 +31,7 @@ class Block(ctypes.Structure):
         ("stream", ctypes.c_uint64),
         ("pool", ctypes.c_uint64),
         ("text", ctypes.c_char_p),
-        ("asked", ctypes.c_uint64),
+        ("requested", ctypes.c_uint64),
         ("flags", ctypes.c_uint64),
     )
 
@@ -39,13 +40,13 @@ LIBRARY = ctypes.CDLL(_native.__file__)
 LIBRARY.stackweave_record_host_event.argtypes = [ctypes.c_uint32, ctypes.POINTER(Block), ctypes.c_void_p]
 
 
-def tell(what, address=0, size=0, **fields):
+def record_event(kind, address=0, size=0, **fields):
     block = Block(size=ctypes.sizeof(Block), address=address, bytes=size, **fields)
-    assert LIBRARY.stackweave_record_host_event(what, ctypes.byref(block), None) == 0
+    assert LIBRARY.stackweave_record_host_event(kind, ctypes.byref(block), None) == 0
 
 
 class HostMemory(BaseMemoryRecorder):
-    """Records what hosts tell, and not the process's own memory."""
+    """Records the events of hosts, and by default not the memory of the process."""
 
     __slots__ = ()
 
@@ -56,39 +57,39 @@ class HostMemory(BaseMemoryRecorder):
         self._sources = (self._memory_source,)
 
 
-def take(address, size, **fields):
-    tell(ALLOC, address, size, **fields)
+def allocate(address, size, **fields):
+    record_event(ALLOC, address, size, **fields)
 
 
-def ask_for_too_much():
-    tell(OUT_OF_MEMORY, 36 * MIB, 60 * MIB)
+def request_too_much():
+    record_event(OUT_OF_MEMORY, 36 * MIB, 60 * MIB)
 
 
 def train():
-    tell(SEGMENT_PRESENT, 0x10_0000, 20 * MIB)
-    tell(PRESENT, 0x10_0000, 2 * MIB)
-    take(0x40_0000, 5 * MIB)
-    tell(SEGMENT, 0x8000_0000, 8 * MIB, pool=GRAPH)
-    take(0x8000_0000, 6 * MIB, pool=GRAPH)
-    take(0x90_0000, 3 * MIB)
-    tell(REQUESTED, 0x90_0000, 3 * MIB)
-    tell(FREE, 0x8000_0000, 6 * MIB, pool=GRAPH)
-    tell(SEGMENT_UNMAP, 0x8000_0000, 4 * MIB, pool=GRAPH)
+    record_event(SEGMENT_PRESENT, 0x10_0000, 20 * MIB)
+    record_event(PRESENT, 0x10_0000, 2 * MIB)
+    allocate(0x40_0000, 5 * MIB)
+    record_event(SEGMENT, 0x8000_0000, 8 * MIB, pool=GRAPH)
+    allocate(0x8000_0000, 6 * MIB, pool=GRAPH)
+    allocate(0x90_0000, 3 * MIB)
+    record_event(REQUESTED, 0x90_0000, 3 * MIB)
+    record_event(FREE, 0x8000_0000, 6 * MIB, pool=GRAPH)
+    record_event(SEGMENT_UNMAP, 0x8000_0000, 4 * MIB, pool=GRAPH)
 
 
-def account(reason):
-    tell(STATE_BEGIN, flags=reason)
-    tell(SEGMENT_STATE, 0x10_0000, 20 * MIB, flags=1)
-    tell(BLOCK_STATE, 0x10_0000, 8 * MIB, asked=7 * MIB, flags=3)
-    tell(BLOCK_STATE, 0x90_0000, 3 * MIB, asked=3 * MIB, flags=2)
-    tell(BLOCK_STATE, 0xC0_0000, 6 * MIB)
-    tell(BLOCK_STATE, 0x120_0000, 3 * MIB)
-    tell(STATE_END)
+def record_state(reason):
+    record_event(STATE_BEGIN, flags=reason)
+    record_event(SEGMENT_STATE, 0x10_0000, 20 * MIB, flags=1)
+    record_event(BLOCK_STATE, 0x10_0000, 8 * MIB, requested=7 * MIB, flags=3)
+    record_event(BLOCK_STATE, 0x90_0000, 3 * MIB, requested=3 * MIB, flags=2)
+    record_event(BLOCK_STATE, 0xC0_0000, 6 * MIB)
+    record_event(BLOCK_STATE, 0x120_0000, 3 * MIB)
+    record_event(STATE_END)
 
 
 class Devices(RecordingCase):
-    def check(self, memory):
-        (device,) = devices = memory.devices()
+    def check(self, source):
+        (device,) = devices = views_of(source).devices()
         self.assertEqual((device.device, device.name, device.total), (0, "Toy 9000", 64 * MIB))
         self.assertEqual(device.process, os.getpid())
         self.assertEqual(device.peak[1:], (16 * MIB, 0, 28 * MIB))
@@ -111,16 +112,16 @@ class Devices(RecordingCase):
         self.assertIsNone(device.state)
         self.assertEqual(device.out_of_memory, [])
 
-    def test_the_first_device_is_meant_where_there_is_nothing_else(self):
-        def check(memory):
+    def test_the_first_device_is_the_default_without_memory_of_the_process(self):
+        def check(source):
+            memory = views_of(source)
             self.assertEqual(memory.peak().bytes, 16 * MIB)
             self.assertEqual(memory.totals()[:7], memory.totals(device=0)[:7])
             self.assertEqual((memory.current().bytes, memory.current().blocks), (7 * MIB, 2))
             leaks = memory.leaks()
-            self.assertEqual((leaks.bytes, leaks.blocks, len(leaks.rows)), (5 * MIB, 1, 1), "but for what was there")
-            self.assertEqual(
-                [frame.name for frame in leaks.rows[0].stack if frame.kind == "python"][:2], ["tell", "take"]
-            )
+            self.assertEqual((leaks.bytes, leaks.blocks, len(leaks.rows)), (5 * MIB, 1, 1), "without earlier memory")
+            names = [frame.name for frame in leaks.rows[0].stack if frame.kind == "python"]
+            self.assertEqual(names[:2], ["record_event", "allocate"])
             before = [row for row in memory.current().rows if row.allocator == "host-present"]
             self.assertEqual([row.stack[0].name for row in before], ["allocated before the recording"])
             self.assertNotIn("host-", str(memory.peak()))
@@ -139,24 +140,24 @@ class Devices(RecordingCase):
         with HostMemory(self.path, own_memory=True) as memory:
             train()
             kept = bytearray(MIB)
-            self.assertGreaterEqual(memory.current().bytes, MIB)
-            self.assertEqual(memory.peak(device=0).bytes, 16 * MIB)
-        self.assertNotEqual(memory.peak(), memory.peak(device=0))
+            self.assertGreaterEqual(memory.live().current().bytes, MIB)
+            self.assertEqual(memory.live().peak(device=0).bytes, 16 * MIB)
+        self.assertNotEqual(memory.recording.peak(), memory.recording.peak(device=0))
         self.check(memory)
         del kept
 
     def test_a_device_that_was_exhausted(self):
         with HostMemory(self.path) as memory:
             train()
-            ask_for_too_much()
-            account(1)
-            during = memory.devices()[0]
-        device = memory.devices()[0]
+            request_too_much()
+            record_state(1)
+            during = memory.live().devices()[0]
+        device = memory.recording.memory().devices()[0]
         self.assertEqual((during.state.free, len(during.out_of_memory)), (9 * MIB, 1))
         (failed,) = device.out_of_memory
         self.assertEqual((failed.size, failed.free, failed.pool), (60 * MIB, 36 * MIB, 0))
         names = [frame.name for frame in failed.frames if frame.kind == "python"]
-        self.assertEqual(names[:2], ["tell", "ask_for_too_much"])
+        self.assertEqual(names[:2], ["record_event", "request_too_much"])
         state = device.state
         self.assertEqual((state.reason, state.segments, state.blocks), ("out of memory", 1, 4))
         self.assertEqual((state.reserved, state.allocated, state.requested), (20 * MIB, 8 * MIB, 7 * MIB))
@@ -165,27 +166,27 @@ class Devices(RecordingCase):
         self.assertEqual(state.pools, [(0, 20 * MIB, 8 * MIB, 9 * MIB)])
         text = str(device)
         self.assertIn("9.00 MiB of 20.0 MiB in 1 segment when a request failed, 33.3% fragmented", text)
-        self.assertIn("60.0 MiB asked for, 36.0 MiB free\n    by ", text)
-        self.assertIn("    by ask_for_too_much  tests/test_memory_devices.py", text)
+        self.assertIn("60.0 MiB requested, 36.0 MiB free\n    by ", text)
+        self.assertIn("    by request_too_much  tests/test_memory_devices.py", text)
 
     def test_a_part_of_the_time(self):
         with HostMemory(self.path) as memory:
             train()
-            middle = memory.devices()[0].points[-1][0]
-            take(0x200_0000, 30 * MIB)
+            middle = memory.live().devices()[0].points[-1][0]
+            allocate(0x200_0000, 30 * MIB)
         before, after = (stackweave.open(self.path).memory(**part) for part in ({"end": middle}, {"start": middle}))
         self.assertEqual([part.devices()[0].peak.allocated for part in (before, after)], [16 * MIB, 37 * MIB])
 
     def test_there_may_be_no_devices(self):
         with stackweave.memory(self.path) as memory, contextlib.suppress(ValueError):
             int("no number")
-        self.assertEqual(memory.devices(), [])
-        self.assertEqual(str(memory.devices()), "no memory of devices")
+        self.assertEqual(memory.recording.memory().devices(), [])
+        self.assertEqual(str(memory.recording.memory().devices()), "no memory of devices")
 
     def test_the_command_shows_it(self):
         with HostMemory(self.path):
             train()
-            ask_for_too_much()
+            request_too_much()
 
         def said(*arguments):
             command = [PYTHON, "-m", "stackweave", *arguments, self.path]
@@ -194,7 +195,7 @@ class Devices(RecordingCase):
         heap = said("heap")
         self.assertIn("Device 0  Toy 9000, 64.0 MiB", heap)
         self.assertIn("from before 2.00 MiB in 1 block", heap)
-        self.assertIn("ask_for_too_much test_memory_devices.py", heap)
+        self.assertIn("request_too_much test_memory_devices.py", heap)
         self.assertIn("train", said("top"))
 
 

@@ -1,4 +1,4 @@
-"""How much memory a memory recorder itself takes, in a program with very many different stacks."""
+"""The memory that a memory recorder itself needs, in a program with very many different stacks."""
 
 import os
 import subprocess
@@ -15,13 +15,13 @@ def right(depth): return [bytearray(100)] if depth == 0 else (left(depth - 1), r
 left(int(sys.argv[1]))
 """
 DEPTH = 14
-PLACES = 3 * 2**DEPTH
+SITES = 3 * 2**DEPTH
 MEGABYTE = 1 << 20
 
 
 class Footprint(RecordingCase):
     def peak(self, *command):
-        """The highest resident size of the process, in bytes, and what it said."""
+        """Returns the highest resident size of the process, in bytes, and what it printed to stderr."""
         process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE)
         with process.stderr:
             said = process.stderr.read().decode()
@@ -41,8 +41,8 @@ class Footprint(RecordingCase):
         most, said = self.peak(*command, program, str(DEPTH))
         self.assertIn("allocations", said, "the summary is made in the same process")
         # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 190 bytes
-        # for each place. A second copy of all figures at the end, or an index entry for each node, exceeds the limit.
-        self.assertLess((most - least) / PLACES, 280, (plain, least, most))
+        # for each site. A second copy of all figures at the end, or an index entry for each node, exceeds the limit.
+        self.assertLess((most - least) / SITES, 280, (plain, least, most))
         self.assertLess(most - plain, 100 * MEGABYTE)
 
 

@@ -1,4 +1,4 @@
-"""Blocks of a host's own allocator, told to another copy of Stackweave, are in the package's recording."""
+"""Blocks that a host reports to its own copy of Stackweave are in the recording of the package."""
 
 import atexit
 import ctypes
@@ -63,10 +63,10 @@ class Hosts(RecordingCase):
         self.assertEqual(memory.totals(device=1).live_bytes, 4096)
         (row,) = memory.leaks(device=0).rows
         names = [frame.name for frame in row.stack]
-        self.assertEqual(names[0], "device_allocate", "from the function that told on")
+        self.assertEqual(names[0], "device_allocate", "the innermost frame is the function that reported the block")
         self.assertIn("work", names)
 
-    def test_a_host_that_was_there_before_is_recorded(self):
+    def test_a_host_that_was_loaded_before_is_recorded(self):
         host = load(build("before"))
         work(host)
         self.assertEqual(host.has_sink(), 0)
@@ -77,7 +77,7 @@ class Hosts(RecordingCase):
         work(host)
         self.check(stackweave.open(self.path).memory())
 
-    def test_a_host_that_comes_later_finds_the_recorder(self):
+    def test_a_host_that_is_loaded_later_finds_the_recorder(self):
         path = build("later")
         module = ctypes.CDLL(_native.__file__)
         with stackweave.memory(self.path):
@@ -85,13 +85,13 @@ class Hosts(RecordingCase):
             host.join(module._handle)
             self.assertEqual(host.has_sink(), 1)
             work(host)
-        self.assertEqual(host.has_sink(), 0, "it is told of the end")
+        self.assertEqual(host.has_sink(), 0, "the host is notified of the end")
         host.join(module._handle)
-        self.assertEqual(host.has_sink(), 0, "nobody records")
+        self.assertEqual(host.has_sink(), 0, "there is no recorder")
         self.check(stackweave.open(self.path).memory())
 
     def test_while_another_copy_records_this_one_does_not(self):
-        # It is only compared with nothing: no host tells anything meanwhile.
+        # The sink is only compared with null: no host reports a block meanwhile.
         room = ctypes.create_string_buffer(16)
         sink = ctypes.c_void_p(ctypes.addressof(room))
         set_sink = ctypes.CDLL(_native.__file__).stackweave_set_memory_sink

@@ -1,4 +1,4 @@
-"""What is recorded of a Python program is what an independent counter, preloaded, counts of the same, to the byte."""
+"""The figures of a recorded Python program equal those of an independent, preloaded counter, to the byte."""
 
 import atexit
 import functools
@@ -14,10 +14,10 @@ from tests.recordings import RecordingCase
 from tests.support import ROOT
 
 SOURCE = os.path.join(ROOT, "fixtures", "counter.c")
-#: Blocks of at least so many bytes are compared: no arena of Python's is as large, nor what a recorder takes.
+#: Only blocks of at least this size are compared: the arenas of Python and the blocks of a recorder are smaller.
 LEAST = 2_000_000
 
-#: The program: what is between the two calls is compared.
+#: The program. The second call of work() is counted and recorded.
 PROGRAM = f"""
 import random, sys, threading
 
@@ -97,17 +97,17 @@ def column(history, name, kind):
 
 
 def compared(history):
-    """The same figures of the blocks that are compared."""
+    """Returns the figures of the blocks that are compared."""
     sizes, freed = column(history, "size", "Q"), column(history, "freed_at", "d")
     began = column(history, "time", "d")
-    large = [place for place, size in enumerate(sizes) if size >= LEAST]
-    ends = [place for place in large if freed[place] == freed[place]]
-    steps = [(began[place], sizes[place]) for place in large] + [(freed[place], -sizes[place]) for place in ends]
+    large = [index for index, size in enumerate(sizes) if size >= LEAST]
+    ends = [index for index in large if freed[index] == freed[index]]
+    steps = [(began[index], sizes[index]) for index in large] + [(freed[index], -sizes[index]) for index in ends]
     live = peak = 0
     for _, change in sorted(steps):
         live += change
         peak = max(peak, live)
-    figures = {"allocations": len(large), "bytes": sum(sizes[place] for place in large), "frees": len(ends)}
+    figures = {"allocations": len(large), "bytes": sum(sizes[index] for index in large), "frees": len(ends)}
     return figures | {"live_blocks": len(large) - len(ends), "live_bytes": live, "peak_bytes": peak}
 
 
@@ -115,7 +115,7 @@ class OracleTest(RecordingCase):
     def counted(self):
         numbers = self.run_script(PROGRAM + COUNTED, LD_PRELOAD=counter())
         counts = dict(zip(NAMES, map(int, numbers.split())))
-        # Blocks that are smaller, and so unknown to the counter.
+        # These are frees of smaller blocks, which the counter does not know.
         del counts["unknown_frees"]
         return counts
 
@@ -129,10 +129,10 @@ class OracleTest(RecordingCase):
         self.assertEqual(compared(history), counted)
         self.assertGreater(counted["peak_bytes"], counted["live_bytes"])
         self.assertGreater(counted["live_blocks"], 5)
-        self.assert_places_are_known(history)
+        self.assert_functions_are_known(history)
 
-    def assert_places_are_known(self, history):
-        """Each block was taken by one of the functions that take some."""
+    def assert_functions_are_known(self, history):
+        """Checks that the blocks were allocated by the functions that allocate, and by each of them."""
         names = {"hold", "text", "grow", "<lambda>"}
         found = set()
         for size, stack in zip(column(history, "size", "Q"), column(history, "stack", "I")):
@@ -140,11 +140,11 @@ class OracleTest(RecordingCase):
                 found.add(next(name for name, kind in history_frames(history, stack) if kind == "python"))
         self.assertEqual(found, names)
 
-    def test_so_it_is_beside_any_allocator(self):
+    def test_the_figures_are_equal_with_other_allocators(self):
         counted = self.counted()
         for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):
             with self.subTest(library):
-                # The loader says what it can't find.
+                # The loader prints an error if it can't find the library.
                 said = subprocess.run(["true"], capture_output=True, env={**os.environ, "LD_PRELOAD": library}).stderr
                 if said:
                     self.skipTest(f"there is no {library}")

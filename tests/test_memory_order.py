@@ -1,4 +1,4 @@
-"""A memory recording can be started, paused, asked, exported and stopped in any order."""
+"""A memory recording can be started, paused, queried, exported and stopped in any order."""
 
 import os
 
@@ -12,12 +12,12 @@ setUpModule = run_on_oldest_and_newest
 
 
 class Order(MemoryCase):
-    def test_the_same_answers_live_and_from_the_file(self):
+    def test_live_figures_equal_those_of_the_file(self):
         for options in ({}, {"mode": "aggregate"}, {"ring": "1MB"}, {"python_allocators": True}):
             with self.subTest(**options):
                 memory = self.memory(**options).start()
                 with stackweave.memory_tag("kept"):
-                    # Larger than what it takes to ask: the peak stays where it is.
+                    # Larger than the memory that the queries need, so that these do not move the peak.
                     blocks = [self.take(50 * MEGABYTE) for _ in range(4)]
                 self.give(blocks.pop())
                 live = [
@@ -41,7 +41,7 @@ class Order(MemoryCase):
                     self.give(block)
 
     def rows(self, usage):
-        """What the library took: bytes, blocks, tag, and the names on the stack."""
+        """Returns the rows of the library: bytes, blocks, tag, and the names on the stack."""
         rows = [(row.bytes, row.blocks, row.tag, [frame.name for frame in row.stack]) for row in of_library(usage)]
         return sorted(rows, key=repr)
 
@@ -103,11 +103,11 @@ class Order(MemoryCase):
             memory.start()
         self.assertEqual(memory.stop(), memory.stop())
 
-    def test_what_is_asked_before_the_start_is_an_error(self):
+    def test_queries_before_the_start_are_errors(self):
         memory = self.memory()
-        for question in (memory.live, lambda: memory.recording, memory.recorder_stats):
+        for query in (memory.live, lambda: memory.recording, memory.recorder_stats):
             with self.assertRaises(stackweave.StateError):
-                question()
+                query()
         self.assertEqual(repr(memory), f"<stackweave.MemoryRecorder {self.path!r}, new>")
 
     def test_a_pause(self):
@@ -142,14 +142,14 @@ class Order(MemoryCase):
         self.assertEqual({row.name.rpartition(".")[2]: row.calls for row in trace.recording.top(all=True)}["work"], 1)
         self.give(block)
 
-    def test_a_file_that_is_there_stays(self):
+    def test_an_existing_file_stays(self):
         with open(self.path, "w") as file:
             file.write("mine")
         with self.assertRaisesRegex(stackweave.StackweaveError, "out.swv"):
             stackweave.memory(self.path).start()
         with open(self.path) as file:
             self.assertEqual(file.read(), "mine")
-        self.assertIsNone(stackweave.allocation_traceback(1), "nobody records")
+        self.assertIsNone(stackweave.allocation_traceback(1), "there is no recorder")
         with self.memory():
             pass
 
@@ -160,16 +160,16 @@ class Order(MemoryCase):
         names = {event.name for event in memory.recording.events() if event.role in ("begin", "counter")}
         self.assertLessEqual({"step", "loss"}, names)
 
-    def test_the_recorder_tells_what_it_sees(self):
+    def test_the_recorder_reports_its_statistics(self):
         with self.memory() as memory:
             live = memory.recorder_stats()
         stats = memory.recorder_stats()
-        for said in (live, stats):
-            self.assertGreater(said["modules"], 0)
-            self.assertGreater(said["slots"], 0)
-            self.assertFalse(said["is_incomplete"])
+        for found in (live, stats):
+            self.assertGreater(found["modules"], 0)
+            self.assertGreater(found["slots"], 0)
+            self.assertFalse(found["is_incomplete"])
 
-    def test_looking_up_names_is_not_the_programs(self):
+    def test_looking_up_names_is_not_recorded(self):
         script = """
 import json
 with memory() as recorder:
@@ -198,12 +198,12 @@ with memory() as recorder:
         with self.memory(free_stacks=True) as memory:
             block = self.take(1_234_567)
             self.give(block)
-        taken = [
+        allocated = [
             event
             for event in memory.recording.events()
             if event.role == "allocate" and event.values["size"] == 1_234_567
         ]
-        self.assertEqual([(event.kind, int(event.values["address"])) for event in taken], [("malloc", block)])
+        self.assertEqual([(event.kind, int(event.values["address"])) for event in allocated], [("malloc", block)])
         freed = [
             event for event in memory.recording.events() if event.role == "free" and event.values["address"] == block
         ]
@@ -241,12 +241,12 @@ with memory() as recorder:
         frames = [frame.qualname or frame.name for frame in of_events[-2].stack]
         self.assertEqual(names, frames)
         tagged = stackweave.open(self.path).memory(tag="kept").to_arrow().to_pylist()
-        # A part of the history has numbers of its own for its stacks.
+        # A selection of the history numbers its stacks anew.
         tagged = [{**row, "stack": first["stack"]} for row in tagged if row["size"] == 1_234_567]
         self.assertEqual(tagged, [first])
         self.give(kept)
 
-    def test_a_table_has_what_deep_stacks_share_once(self):
+    def test_a_table_stores_shared_frames_of_deep_stacks_once(self):
         try:
             import pyarrow
         except ImportError:
@@ -265,7 +265,7 @@ with memory() as recorder:
         table, stacks = memory.recording.to_arrow(), memory.memory().stacks_to_arrow()
         rows = [row for row in table.to_pylist() if row["size"] == 10_000]
         self.assertEqual(len({row["stack"] for row in rows}), 201)
-        # As texts they would take the square of the depth: 200 * 200 / 2 frames and more.
+        # As texts, the stacks would have 200 * 200 / 2 frames and more.
         self.assertLess(len(stacks), 200 * 40)
         self.assertLess(stacks.nbytes, len(stacks) * 100)
         self.assertEqual(table.schema.field("stack").type, pyarrow.uint32())

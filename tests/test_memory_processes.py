@@ -1,4 +1,4 @@
-"""Memory of programs that fork, start others, become others, fail, run out of memory and are killed."""
+"""Memory of programs that fork, start others, call exec, fail, run out of memory and are killed."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 class ProcessCase(MemoryCase):
     def leaks(self):
-        """What the library had in use at the end of each process, by pid."""
+        """Returns the bytes that the library had in use at the end of each process, by pid."""
         found = {}
         for name in self.files():
             opened = stackweave.open(os.path.join(self.folder, name))
@@ -43,7 +43,7 @@ print(os.getpid(), child, status)
                 for name in self.files():
                     os.remove(os.path.join(self.folder, name))
 
-    def test_a_child_is_left_alone_if_that_was_said(self):
+    def test_a_child_is_not_recorded_without_follow_forks(self):
         script = f"""
 recording = memory(follow_forks=False).start()
 child = os.fork()
@@ -68,7 +68,7 @@ for depth in range(3):
         self.run_program(script)
         self.assertEqual(sorted(self.leaks().values()), [0, MEGABYTE, 2 * MEGABYTE, 3 * MEGABYTE])
 
-    def test_forks_while_threads_take_and_give(self):
+    def test_forks_while_threads_allocate_and_free(self):
         script = f"""
 def work():
     while not finished:
@@ -115,7 +115,7 @@ if __name__ == "__main__":
         print(*(worker.exitcode for worker in workers))
 """
 
-    def test_workers_record_whichever_way_they_are_started(self):
+    def test_workers_record_with_each_start_method(self):
         script = os.path.join(self.folder, "program.py")
         with open(script, "w") as file:
             file.write(BEGIN + self.SCRIPT)
@@ -146,13 +146,13 @@ kept = library.take({5 * MEGABYTE})
 print("stackweave" in sys.path[0], sorted(sys.argv[2:]))
 """
 
-    def start(self, said):
+    def start(self, subprocesses):
         script = f"""
 import subprocess
 child = {self.CHILD!r}
-with memory(subprocesses={said}):
+with memory(subprocesses={subprocesses}):
     subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", child, sys.argv[2], "x"], check=True)
-    assert ("_subprocess_site" in os.environ.get("PYTHONPATH", "")) == {said}
+    assert ("_subprocess_site" in os.environ.get("PYTHONPATH", "")) == {subprocesses}
 assert "STACKWEAVE_RECORDER" not in os.environ
 assert "_subprocess_site" not in os.environ.get("PYTHONPATH", "")
 """
@@ -162,7 +162,7 @@ assert "_subprocess_site" not in os.environ.get("PYTHONPATH", "")
         self.assertEqual(self.start(True), "False ['x']\n")
         self.assertEqual(sorted(self.leaks().values()), [0, 5 * MEGABYTE])
 
-    def test_not_if_nobody_asked(self):
+    def test_programs_do_not_record_by_default(self):
         self.assertEqual(self.start(False), "False ['x']\n")
         self.assertEqual(self.files(), ["out.swv"])
 
@@ -176,7 +176,7 @@ with memory(subprocesses=True):
     subprocess.run(command, check=True, env=environment)
 """
         shown = self.run_program(script, STACKWEAVE_TEST_PYTHON=PYTHON)
-        self.assertEqual(shown.splitlines(), ["False []", "0"], "nor is it added to the paths")
+        self.assertEqual(shown.splitlines(), ["False []", "0"], "the package is not added to sys.path")
         self.assertEqual(sorted(self.leaks().values()), [0, 5 * MEGABYTE])
 
     def test_programs_that_can_not_record_run_all_the_same(self):
@@ -211,7 +211,7 @@ with memory(subprocesses=True):
         self.assertEqual(shown.split(), ["sitecustomize", customized, customized])
         self.assertEqual(len(self.files()), 2)
 
-    def test_a_program_may_ask_for_other_options(self):
+    def test_a_program_may_choose_other_options(self):
         child = f"""
 import stackweave, sys
 {self.CHILD.strip().replace("kept =", "before =")}
@@ -229,7 +229,7 @@ with memory(subprocesses=True):
         self.assertEqual(len(self.files()), 2, "what was recorded before is not kept")
         self.assertIsNone(stackweave.memory.from_environment())
 
-    def test_a_program_that_becomes_another_is_written_first(self):
+    def test_a_recording_is_written_before_exec(self):
         script = f"""
 recording = memory(flush_every=1000).start()
 take({MEGABYTE})
@@ -240,7 +240,7 @@ os.execv(sys.argv[3], [sys.argv[3], "-c", "print('another program')"])
 
 
 class Endings(ProcessCase):
-    def test_however_a_program_ends_everything_is_there(self):
+    def test_a_recording_is_complete_however_its_program_ends(self):
         for ending, status, stderr in [
             ("pass", 0, ""),
             ("sys.exit(4)", 4, ""),
@@ -298,7 +298,7 @@ threading.Thread(target=work, daemon=True).start()
         self.run_program(script, stderr=r"(Exception ignored .*late.*)?")
         self.assertEqual(stackweave.open(self.path).info()["missing"], [])
 
-    def test_an_exception_leaves_a_snapshot_and_a_mark(self):
+    def test_an_exception_leaves_a_snapshot_and_an_instant(self):
         script = f"""
 sys.excepthook = lambda *error: os._exit(5)
 recording = memory(flush_every=1000, mode="aggregate").start()
@@ -322,7 +322,7 @@ resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 bytearray(1 << 40)
 """
 
-    def test_what_is_known_is_written_when_there_is_no_memory(self):
+    def test_figures_are_written_when_memory_runs_out(self):
         for options in ('mode="aggregate"', 'ring="1MB"', 'dump_on=["memory-error"]'):
             with self.subTest(options):
                 self.run_program(self.LIMITED.format(options=options), status=5)
@@ -330,7 +330,7 @@ bytearray(1 << 40)
                 self.assertGreaterEqual(usage.bytes, 10 * MEGABYTE)
                 os.remove(self.path)
 
-    def test_a_memory_error_is_the_programs_own(self):
+    def test_a_program_can_handle_a_memory_error(self):
         script = """
 import resource
 with memory() as recording:
@@ -338,10 +338,10 @@ with memory() as recording:
     try:
         bytearray(1 << 40)
     except MemoryError:
-        print("as ever")
+        print("handled")
     take(1_000_000)
 """
-        self.assertEqual(self.run_program(script), "as ever\n")
+        self.assertEqual(self.run_program(script), "handled\n")
         self.assertEqual(list(self.leaks().values()), [MEGABYTE])
 
 

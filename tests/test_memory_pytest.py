@@ -78,7 +78,7 @@ class TestUnit(unittest.TestCase):
         self.assertRegex(
             shown, r"(?s)28\.6 MiB .* 1  take .*blocks\.c:\d+\n.* +by use .*\n +by work .*\n +by test_large "
         )
-        self.assertNotIn("pluggy/", shown, "only what the test did is shown")
+        self.assertNotIn("pluggy/", shown, "only frames of the test are shown")
 
     def test_leaks(self):
         shown = self.pytest(
@@ -148,7 +148,7 @@ def test_both(size, times):
             passed=3,
         )
 
-    def test_a_test_that_fails_fails_as_ever(self):
+    def test_a_failing_test_fails_as_usual(self):
         shown = self.pytest(
             """
 @pytest.mark.stackweave_limit("1 kB")
@@ -206,7 +206,7 @@ def test_nothing():
         self.assertIn("@pytest.mark.stackweave_leaks: it got an unexpected keyword argument 'walks'", shown)
         self.assertIn('@pytest.mark.stackweave_limit needs a size, as in stackweave_limit("24 MB")', shown)
 
-    def test_a_limit_that_can_not_be_checked_is_not_kept(self):
+    def test_a_limit_that_can_not_be_checked_fails(self):
         shown = self.pytest(
             f"""
 import stackweave
@@ -229,7 +229,7 @@ def recorded():
         self.assertIn("test_measures is not measured: memory is recorded already, by <", shown)
         self.assertIn("test_leaks is not measured: memory is recorded already, by <", shown)
 
-    def test_a_limit_of_a_recording_that_the_test_has_ended_is_not_kept(self):
+    def test_a_limit_fails_if_the_test_has_ended_its_recording(self):
         shown = self.pytest(
             """
 from stackweave._recorders.memory import current_recorder
@@ -248,7 +248,7 @@ def test_pauses():
         self.assertIn("test_stops is not measured: it has stopped its recording", shown)
         self.assertIn("test_pauses is not measured: it has paused its recording", shown)
 
-    def test_a_limit_of_a_recording_that_lost_events_is_not_kept(self):
+    def test_a_limit_fails_if_its_recording_lost_events(self):
         shown = self.pytest(
             """
 import stackweave._recorders.memory as memory

@@ -1,4 +1,4 @@
-"""What recordings say about memory, read back: parts of the time, the curve, and the history."""
+"""Memory that is read from recordings: parts of the time, the curve, and the history."""
 
 import math
 import os
@@ -22,7 +22,7 @@ class Reading(unittest.TestCase):
         self.path = os.path.join(folder.name, "blocks.swv")
 
     def record(self):
-        """One block that is given back, one that is not, and one that takes the place of a block."""
+        """Records a block that is freed, one that is not, and one at the address of another."""
         with stackweave.Recorder(self.path) as recording:
             recording.allocation(0x1000, 100)
             recording.instant("between")
@@ -37,9 +37,9 @@ class Reading(unittest.TestCase):
         return stackweave._native.OpenedRecording([self.path])
 
     def test_figures_are_those_of_the_events(self):
-        told = self.native().memory(_ALL, _ANY)
-        self.assertEqual((told["source"], told["mode"], told["sample_every"]), ("replayed", None, None))
-        (device,) = told["devices"]
+        memory = self.native().memory(_ALL, _ANY)
+        self.assertEqual((memory["source"], memory["mode"], memory["sample_every"]), ("replayed", None, None))
+        (device,) = memory["devices"]
         totals = device["totals"]
         self.assertEqual(device["device"], -1)
         self.assertEqual((totals["allocations"], totals["bytes"], totals["frees"]), (3, 1107, 1))
@@ -51,7 +51,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(sizes, [(8, 1), (128, 1), (1024, 1)])
         self.assertEqual([process["pid"] for process in device["processes"]], [os.getpid()])
 
-    def test_stacks_are_named_when_they_are_asked_for(self):
+    def test_stacks_are_named_on_request(self):
         (device,) = self.native().memory(_ALL, _ANY)["devices"]
         for row in device["rows"]:
             stack = row["stack"]
@@ -79,11 +79,11 @@ class Reading(unittest.TestCase):
         self.assertEqual([part.current().bytes, part.leaks().bytes], [1100, 1000])
         self.assertEqual(after.source, "replayed")
 
-    def test_more_may_count_as_temporary(self):
+    def test_the_limit_of_temporary_blocks_can_be_chosen(self):
         opened = self.record()
         self.assertEqual(opened.memory(temporary=0).temporary().bytes, 1000)
 
-    def test_the_curve_is_made_of_events_where_none_was_recorded(self):
+    def test_the_curve_is_computed_from_events_if_none_was_recorded(self):
         opened = self.record()
         curve = opened.memory().timeline()
         self.assertEqual([heap for _, _, heap in curve if heap][:1], [100])
@@ -119,8 +119,8 @@ class Reading(unittest.TestCase):
         with stackweave.Recorder(self.path) as recording:
             recording.begin("span")
             recording.end()
-        told = stackweave.open(self.path).memory()
-        self.assertEqual((told.peak().bytes, told.timeline()), (0, []))
+        memory = stackweave.open(self.path).memory()
+        self.assertEqual((memory.peak().bytes, memory.timeline()), (0, []))
 
 
 if __name__ == "__main__":

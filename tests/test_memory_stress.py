@@ -1,4 +1,4 @@
-"""Python programs that do everything at once while their memory is recorded: they end as ever, and nothing is lost."""
+"""Python programs that do everything at once while their memory is recorded: they end as usual, and nothing is lost."""
 
 import os
 import unittest
@@ -35,7 +35,7 @@ def in_threads(work, count):
 
 FORKS = """
 def child(which):
-    # A child that hangs is ended, and seen by its status.
+    # The alarm ends a child that hangs, and its status shows that.
     signal.alarm(60)
     churn(300)
     large(3)
@@ -73,7 +73,7 @@ def handler(*_):
     bytearray(10_000)
 
 def load():
-    # Loaded and unloaded: nobody else has it.
+    # These libraries are loaded and unloaded each time: nothing else uses them.
     for _ in range(20):
         for name in ("libBrokenLocale.so.1", "libutil.so.1", "libthread_db.so.1"):
             try:
@@ -123,7 +123,7 @@ os._exit(7)
 
 
 def innermost(stack):
-    """The innermost function of Python's."""
+    """Returns the name of the innermost Python function."""
     return next((frame.name for frame in stack.frames if frame.kind == "python"), None) if stack else None
 
 
@@ -147,7 +147,7 @@ class StressTest(RecordingCase):
         self.assertEqual(self.large_blocks(stackweave.open(self.path)), 3)
 
     def large_blocks(self, recording):
-        """How many blocks the function has taken that is named so, by the figures of its stacks."""
+        """Returns how many blocks the function large() has allocated, by the figures of its stacks."""
         rows = recording.memory()._memory_devices(rows=True)[0]["rows"]
         return sum(
             row["allocations"] for row in rows if row["bytes"] >= 3_000_000 and innermost(row["stack"]) == "large"

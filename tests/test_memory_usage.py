@@ -1,4 +1,4 @@
-"""What is made of figures by stack: rows, functions, trees and tables."""
+"""Views of figures by stack: rows, functions, trees and tables."""
 
 import unittest
 
@@ -28,7 +28,7 @@ class Stack:
 
 
 class Views(MemoryViews):
-    """Memory as somebody has recorded it."""
+    """Views of the given rows, as if they had been recorded."""
 
     is_estimated = False
 
@@ -49,9 +49,9 @@ class Views(MemoryViews):
 
 
 def row(stack, *figures, allocator="malloc", tag=None, thread=7, thread_name="MainThread"):
-    said = {"stack": stack, "allocator": allocator, "tag": tag, "thread": thread, "thread_name": thread_name}
+    origin = {"stack": stack, "allocator": allocator, "tag": tag, "thread": thread, "thread_name": thread_name}
     zeros = {"allocations": 0, "bytes": 0, "temporary": 0, "temporary_bytes": 0}
-    return {**said, **zeros, **dict(zip(FIGURES, figures))}
+    return {**origin, **zeros, **dict(zip(FIGURES, figures))}
 
 
 MAIN, LOAD, LOAD_AGAIN, PARSE = frame("<module>", 30), frame("load", 20), frame("load", 21), frame("parse", 10)
@@ -75,14 +75,14 @@ class Rows(unittest.TestCase):
         self.assertEqual((len(peak), len(leaks)), (4, 3))
         self.assertEqual([row.bytes for row in views.current()], [row.bytes for row in leaks])
 
-    def test_a_row_says_who_and_where(self):
+    def test_a_row_has_its_function_stack_and_thread(self):
         first, second, _third, last = Views(ROWS).peak()
         self.assertEqual((first.name, first.frame, first.allocator, first.tag), ("inflate", C, "malloc", None))
         self.assertEqual((second.name, second.tag, second.blocks), ("parse", "warm", 1))
         self.assertEqual(second.stack, (PARSE, LOAD_AGAIN, MAIN))
         self.assertEqual((last.name, last.frame, last.stack, last.thread_name), (None, None, (), "worker"))
 
-    def test_frames_of_the_interpreter_say_nothing(self):
+    def test_frames_of_the_interpreter_are_hidden(self):
         hidden = [
             native("_PyEval_EvalFrameDefault", "libpython3.12.so.1.0"),
             native("list_append", "python3.13"),
@@ -96,7 +96,7 @@ class Rows(unittest.TestCase):
         seen = [C, native("strdup", "libc.so.6"), PARSE, frame("get", 3, "/usr/lib/python3.12/json/decoder.py")]
         self.assertEqual(list(visible_frames([*hidden, *seen])), seen)
 
-    def test_devices_are_told_apart(self):
+    def test_each_device_has_its_own_figures(self):
         views = Views(ROWS)
         views.devices.append({**views.devices[0], "device": 3, "rows": ROWS[:1]})
         self.assertEqual(len(views.peak(device=3)), 1)
@@ -105,7 +105,7 @@ class Rows(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    def test_top_counts_what_functions_take_themselves_and_with_others(self):
+    def test_top_has_self_and_total_of_functions(self):
         top = {cost.name: (cost.self, cost.total, cost.blocks) for cost in Views(ROWS).peak().top()}
         self.assertEqual(
             top,
@@ -205,16 +205,16 @@ peak: 950 B in 4 blocks, 1.50 s after the start
         expected = ["binding  [libbinding.so]", "by parse  app.py:10", "by <module>  app.py:30"]
         self.assertEqual([line[31:] for line in shown], expected)
 
-    def test_nothing_is_a_sentence(self):
+    def test_a_view_without_blocks_is_one_line(self):
         self.assertEqual(str(Views([]).leaks()), "not freed: 0 B in 0 blocks")
         self.assertEqual(str(Views([]).temporary()), "freed at once: 0 B in 0 blocks")
 
-    def test_estimates_are_said_to_be_some(self):
+    def test_estimates_are_described_as_such(self):
         views = Views(ROWS[2:3])
         views.is_estimated = True
         self.assertEqual(str(views.current()).splitlines()[0], "in use: 50 B in 1 block (estimates)")
 
-    def test_numbers_are_rounded_as_people_do(self):
+    def test_numbers_are_rounded_for_people(self):
         sizes = [0, 1023, 1024, 1536, 10_240, 102_400, 1_048_000, 1 << 20, 5 << 40, -1536]
         self.assertEqual(
             [size_text(size) for size in sizes],

@@ -16,7 +16,7 @@ setUpModule = run_on_oldest_and_newest
 
 TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
 HAS_IPYTHON = bool(TOOLS) or importlib.util.find_spec("IPython") is not None
-#: A shell that runs cells, and shows what it is told to display as JSON, as a notebook would get it.
+#: A shell that runs cells, and prints what they display as JSON, as a notebook receives it.
 BEGIN = """
 import io, json, os, sys, warnings
 warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Outputs: what was there before stays, unless it may be replaced and the new one is complete."""
+"""Outputs: an existing file stays, unless it may be replaced and the new one is complete."""
 
 import os
 import socket
@@ -71,14 +71,14 @@ class StartTest(RecordingCase):
         with open(self.path) as file:
             self.assertEqual(file.read(), "theirs")
 
-    def test_what_names_a_recording_is_not_in_it(self):
+    def test_code_that_names_a_recording_is_not_in_it(self):
         with stackweave.trace(self.path, c_calls=True) as trace:
             len("")
         names = {row.name for row in trace.recording.top(100, all=True)}
         self.assertIn("builtins.len", names)
         self.assertFalse([name for name in names if "publish" in name], names)
 
-    def test_files_are_their_owners_only(self):
+    def test_files_are_for_their_owner_only(self):
         old = os.umask(0)
         self.addCleanup(os.umask, old)
         with stackweave.Recorder(self.path) as recorder:
@@ -102,7 +102,7 @@ class StartTest(RecordingCase):
         for number, path in enumerate(paths):
             self.assertIn(f"of ring {number}", {event.name for event in stackweave.open(path).events()})
 
-    def test_a_timing_is_saved_whole_and_over_nothing(self):
+    def test_a_timing_is_saved_whole_and_replaces_no_file(self):
         with stackweave.Timing() as timing, timing.frame("one"):
             pass
         saved = os.path.join(self.folder, "saved.swv")
@@ -197,7 +197,7 @@ class RunTest(RecordingCase):
 class ChildTest(CommandCase):
     name = "trace"
 
-    def test_a_child_that_can_not_make_its_file_says_so(self):
+    def test_a_child_that_can_not_make_its_file_reports_it(self):
         code = """
 import os, sys, warnings, stackweave
 os.mkdir("inner")
@@ -257,9 +257,9 @@ print(recording.state, recording._unrecorded_children())
 class CommandTest(CommandCase):
     name = "record"
 
-    def test_a_name_that_nobody_has_chosen_gets_a_number(self):
+    def test_a_default_name_that_exists_gets_a_number(self):
         self.write("train.py", "print('ran')\n")
-        # A process of a container has the same number each time.
+        # In a container, a process may have the same id each time.
         code = "import os; os.getpid = lambda: 1\nfrom stackweave.__main__ import main\nmain()"
         for _ in range(3):
             status, output, errors = self.run_in(self.folder, [PYTHON, "-c", code, "record", "train.py"])

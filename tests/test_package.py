@@ -1,4 +1,4 @@
-"""What importing and asking costs, and where the package can be used."""
+"""What the package imports when it is imported and used, where it can be used, and its stats()."""
 
 import os
 import sys
@@ -102,9 +102,9 @@ with stackweave.trace(sys.argv[1]):
 with stackweave.memory(sys.argv[1] + ".memory"):
     for name in [name for name in sys.modules if name.startswith("stackweave._") and name != "stackweave._native"]:
         del sys.modules[name]
-    from stackweave._recorders.combined import Record
-    assert Record is not stackweave.record
-    assert Record(sys.argv[1] + ".copy", if_busy="skip").start().state == "skipped"
+    from stackweave._recorders.combined import CombinedRecorder
+    assert CombinedRecorder is not stackweave.record
+    assert CombinedRecorder(sys.argv[1] + ".copy", if_busy="skip").start().state == "skipped"
 """
         with tempfile.TemporaryDirectory() as folder:
             run_python(script, os.path.join(folder, "first.swv"))

@@ -1,4 +1,4 @@
-"""Calls and memory together are what each is alone, and what cProfile and the program itself count."""
+"""Calls and memory in one recording equal those of separate ones, and the counts of cProfile and the program."""
 
 import gc
 import json
@@ -12,7 +12,7 @@ from tests.support import PYTHON, ROOT
 from tests.test_trace_cprofile import PROGRAMS, counted, differences, of_program
 from tests.trace_support import Counts, load, no_collections
 
-#: What is done in a process of its own, to be recorded in several ways: sys.argv[3] is how.
+#: A program that runs in its own process. sys.argv[3] has the options of its recording.
 WORK = """
 import collections, json
 
@@ -37,7 +37,7 @@ def work():
     del nodes[::2]
     return nodes
 
-# The interpreter keeps what it takes for each function that is traced.
+# The interpreter keeps what it allocates for each function that is traced.
 with stackweave.trace(sys.argv[1] + ".first", overwrite=True):
     work()
 gc.collect()
@@ -47,17 +47,17 @@ with record(**eval(sys.argv[3])) as recording:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-taken = collections.Counter()
+figures = collections.Counter()
 for row in recording.recording.memory()._memory_device(None)["rows"]:
-    # The kernel chooses the addresses of arenas, and so how many tables the interpreter keeps of them, for good.
+    # The kernel chooses the addresses of arenas. On these depends how many tables of arenas the interpreter keeps.
     is_table = row["allocator"] == "calloc" and row["live_bytes"] == row["bytes"]
     if row["allocator"] not in ("mmap", "munmap") and not is_table:
         stack = row["stack"].frames if row["stack"] is not None else ()
-        places = ";".join(f"{frame.name}:{frame.lineno}" for frame in stack if frame.kind == "python")
-        if "work:" in places:  # a thread takes locks, or not, as it comes
+        functions = ";".join(f"{frame.name}:{frame.lineno}" for frame in stack if frame.kind == "python")
+        if "work:" in functions:  # outside, the locks that a thread needs vary from run to run
             for field in ("allocations", "bytes", "live_blocks", "live_bytes"):
-                taken[f"{field} {row['allocator']} {places}"] += row[field]
-print(json.dumps(taken, sort_keys=True))
+                figures[f"{field} {row['allocator']} {functions}"] += row[field]
+print(json.dumps(figures, sort_keys=True))
 """
 
 
@@ -97,8 +97,8 @@ class Calls(RunCase):
 class Memory(RunCase):
     maxDiff = None
 
-    def taken(self, options):
-        """By places of the program: what each allocator was asked for, but for arenas, which depend on much else."""
+    def figures(self, options):
+        """Returns figures by allocator and functions of the program, without arenas: these depend on the kernel."""
         done = subprocess.run(
             [PYTHON, "-c", BEGIN + WORK, self.path, library_path(), repr({**options, "overwrite": True})],
             capture_output=True,
@@ -109,10 +109,10 @@ class Memory(RunCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
-    def test_places_take_what_they_take_when_memory_is_recorded_alone(self):
-        alone = self.taken({"calls": False})
+    def test_allocations_are_those_of_memory_recorded_alone(self):
+        alone = self.figures({"calls": False})
         self.assertGreater(len(alone), 10)
-        self.assertEqual(self.taken({"calls": {"gc": False}}), alone)
+        self.assertEqual(self.figures({"calls": {"gc": False}}), alone)
 
     def test_every_allocation_of_a_churning_library_is_there(self):
         seed, count = 20261, Count()

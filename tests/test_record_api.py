@@ -1,4 +1,4 @@
-"""Calls and memory in one recording: what can be chosen, and what can be asked."""
+"""Calls and memory in one recording: its options and its queries."""
 
 import os
 import re
@@ -35,7 +35,7 @@ class Both(RunCase):
         figures = figures_of_library(record)
         self.assertEqual((figures["allocations"], figures["bytes"]), (2, 2 * SIZE))
 
-    def test_all_of_both_can_be_asked(self):
+    def test_all_queries_of_both_work(self):
         with self.record() as record:
             kept = self.work()
         self.give(kept)
@@ -59,7 +59,7 @@ class Both(RunCase):
         )
         self.assertEqual(repr(record), f"<stackweave.CombinedRecorder {self.path!r}, stopped>")
 
-    def test_it_can_be_asked_while_it_records(self):
+    def test_it_can_be_queried_while_it_records(self):
         with self.record() as record:
             kept = self.work()
             self.assertEqual(bytes_of_library(record.live().current()), SIZE)
@@ -67,7 +67,7 @@ class Both(RunCase):
             self.give(kept)
             self.assertEqual(bytes_of_library(record.live().current()), 0)
 
-    def test_what_is_opened_counts_time_unless_it_is_told(self):
+    def test_an_opened_recording_counts_time_by_default(self):
         with self.record():
             self.give(self.work())
         opened = stackweave.open(self.path)
@@ -89,8 +89,8 @@ class Both(RunCase):
         self.assertEqual({frame.kind for row in record.recording.leaks() for frame in row.stack}, {"python"})
         self.assertTrue(any(row.bytes == SIZE for row in record.recording.leaks()))
 
-    def test_what_of_ours_runs_meanwhile_is_not_recorded(self):
-        """C calls, too: who begins and ends it is not in the program."""
+    def test_code_of_the_package_is_not_recorded(self):
+        """C calls are left out, too: the code that starts and stops the recording is not part of the program."""
         with self.record(calls={"c_calls": True, "gc": False}) as record:
             leaf()
             record.pause()
@@ -110,9 +110,9 @@ class Chosen(RunCase):
         with self.record(memory=False) as record:
             leaf()
         self.assertEqual(calls_of(record, "leaf"), 1)
-        for ask in (record.live, record.recorder_stats):
+        for query in (record.live, record.recorder_stats):
             with self.assertRaisesRegex(stackweave.RecordingError, "memory was not recorded here: say memory=True"):
-                ask()
+                query()
         self.assertEqual(record._native_options["buffer"], 64 << 20)
 
     def test_memory_alone(self):
@@ -125,7 +125,7 @@ class Chosen(RunCase):
         self.assertEqual(stackweave.open(self.path).tree().measure, "peak")
         self.assertEqual(record._native_options["buffer"], 8 << 20)
 
-    def test_what_is_wrong_is_said(self):
+    def test_wrong_options_are_refused(self):
         for options, kind, text in [
             ({"calls": False, "memory": False}, ValueError, "both False, so nothing would be recorded"),
             ({"calls": {"mode": "sampled"}}, ValueError, "calls has no option 'mode': there are c_calls, "),
@@ -187,7 +187,7 @@ class Life(RunCase):
         for block in (unseen, kept):
             self.give(block)
         self.assertEqual(calls_of(record, "leaf"), 2)
-        self.assertEqual(bytes_of_library(record.recording.leaks()), 5 * SIZE, "what is freed in a pause is known")
+        self.assertEqual(bytes_of_library(record.recording.leaks()), 5 * SIZE, "a free in a pause is known")
         self.assertEqual(figures_of_library(record)["bytes"], 6 * SIZE)
 
     def test_start_and_stop(self):
@@ -225,7 +225,7 @@ class Life(RunCase):
             self.assertEqual(calls_of(opened, "leaf"), 1)
         self.give(kept)
 
-    def test_an_exception_leaves_a_mark_and_both(self):
+    def test_an_exception_leaves_an_instant_and_both(self):
         def fail():
             raise KeyError("gone")
 
@@ -233,13 +233,13 @@ class Life(RunCase):
             kept = self.take(SIZE)
             fail()
         self.give(kept)
-        (mark,) = [event for event in record.recording.events() if event.name == "unhandled exception"]
-        self.assertEqual(mark.details["type"], "builtins.KeyError")
+        (instant,) = [event for event in record.recording.events() if event.name == "unhandled exception"]
+        self.assertEqual(instant.details["type"], "builtins.KeyError")
         self.assertEqual(calls_of(record, "fail"), 1)
         self.assertEqual(bytes_of_library(record.recording.leaks()), SIZE)
-        self.assertEqual(calls_of(record, "dumps"), 0, "how it is told is not the program's")
+        self.assertEqual(calls_of(record, "dumps"), 0, "the code that records the exception is not in the program")
 
-    def test_threads_have_their_names_and_their_own(self):
+    def test_threads_have_their_names_and_figures(self):
         def work(number):
             for _ in range(number):
                 leaf()
@@ -264,7 +264,7 @@ class Life(RunCase):
         spans = (event for event in record.recording.events() if event.role in ("begin", "end", "open", "resume"))
         self.assertEqual(Replay(spans).unfinished, {})
 
-    def test_events_wait_for_a_small_buffer(self):
+    def test_a_small_buffer_loses_no_events(self):
         with warnings.catch_warnings(), self.record(buffer="256KiB") as record:
             warnings.simplefilter("error")
             for _ in range(20_000):

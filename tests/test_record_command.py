@@ -1,4 +1,4 @@
-"""`stackweave record`: the program runs as it does plainly, and its calls and its memory are in one file."""
+"""`stackweave record`: the program runs as without it, and its calls and its memory are in one file."""
 
 import os
 import re
@@ -37,7 +37,7 @@ class Sameness(SamenessCase):
         self.run_standard_input()
 
 
-class Said(CommandCase):
+class Messages(CommandCase):
     name = "record"
 
     def setUp(self):
@@ -57,7 +57,7 @@ class Said(CommandCase):
         self.assertEqual(status, 0, errors)
         self.assertIn(b".html", output + errors)
 
-    def test_both_are_the_programs(self):
+    def test_both_are_those_of_the_program(self):
         self.said(*OUTPUT, "-q", "--no-gc", "work.py", library_path())
         opened = stackweave.open(self.path)
         self.assertEqual((calls_of(opened, "use"), calls_of(opened, "keep")), (1000, 1))
@@ -78,14 +78,14 @@ class Said(CommandCase):
         self.assertEqual(calls_of(opened, "use"), 0)
         self.assertEqual(bytes_of_library(opened.memory().leaks()), 3_000_000)
 
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_wrong_arguments_are_refused_in_one_sentence(self):
         for arguments, text in [
             ([], "nothing to run was named"),
             (["--only", "phases", "work.py"], "invalid choice: 'phases'"),
-            (["--only", "calls", "--sample", "1MB", "work.py"], "--only calls leaves out memory, which --sample would"),
+            (["--only", "calls", "--sample", "1MB", "work.py"], "--only calls leaves out memory, which --sample"),
             (
                 ["--only", "memory", "--c-calls", "--include", "x", "work.py"],
-                "--only memory leaves out calls, which --include and --c-calls would be about",
+                "--only memory leaves out calls, which --include and --c-calls apply to",
             ),
             (["--buffer", "much", "work.py"], '--buffer must be a size like "64MB"'),
             (["--memory", "1MB", "work.py"], "unrecognized arguments: --memory"),
@@ -107,7 +107,7 @@ class Said(CommandCase):
         for word in (b"examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
             self.assertIn(word, output)
 
-    def test_every_option_is_taken(self):
+    def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = ["--c-calls", "--include", "x", "--exclude", "module:json", "--min-duration", "1us"]
         options += ["--max-depth", "9", "--max-events", "1000", "--demote", "--demote-after", "100,1us"]
@@ -133,7 +133,7 @@ class Said(CommandCase):
         self.assertGreaterEqual(opened.memory().peak().bytes, 2_000_000)
         self.assertNotIn("_record", " ".join(row.filename or "" for row in opened.top(all=True)))
 
-    def test_a_failing_program_has_its_status_and_a_mark(self):
+    def test_a_failing_program_has_its_status_and_an_instant(self):
         self.write("fails.py", "def f(): return {}['gone']\nf()")
         status, _, errors = self.run_in(self.folder, [*self.command, *OUTPUT, "fails.py"])
         self.assertEqual(status, 1)

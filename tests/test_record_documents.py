@@ -33,7 +33,7 @@ class Page(RecordingCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
-    def test_the_commands_run_and_say_what_the_page_says(self):
+    def test_the_commands_run_and_print_what_the_page_shows(self):
         lines = [line for block in self.blocks("sh") for line in block.splitlines()]
         self.assertEqual(len(lines), 3)
         for line in lines:
@@ -50,13 +50,13 @@ class Page(RecordingCase):
     def here(self, program):
         return ["-o", "prices.16596.swv", "--overwrite", program]
 
-    def test_the_files_are_read_as_the_page_says(self):
+    def test_the_commands_that_read_the_file_run(self):
         self.run_here("-m", "stackweave", "record", "-q", *self.here("prices.py"))
         for command in re.findall(r"^\| `(stackweave \w+ .*?)` \|", self.page, re.MULTILINE):
             with self.subTest(command):
                 self.run_here("-m", *shlex.split(command))
         opened = stackweave.open(os.path.join(self.folder, "prices.16596.swv"))
-        # The program's own imports are recorded, too, and compile patterns by a function of that name.
+        # The imports of the program are recorded, too. They compile patterns with a function of the same name.
         costs = [cost for cost in opened.top(all=True) if (cost.filename or "").endswith("prices.py")]
         self.assertEqual({cost.name: cost.calls for cost in costs}["parse"], 20_000)
         self.assertEqual(calls_of(opened, "loads"), 20_000)
@@ -69,6 +69,6 @@ class Page(RecordingCase):
 
 
 def shape(text):
-    """Without what differs from run to run."""
+    """Returns a text without the parts that differ from run to run."""
     text = re.sub(r"\S+ -m stackweave", "stackweave", text)
     return re.sub(r"\d[\d.,]*( [KM]iB| m?s)?", "N", text)

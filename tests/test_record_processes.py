@@ -16,7 +16,7 @@ MEGABYTE = 1_000_000
 
 class ProcessCase(RunCase):
     def found(self):
-        """Calls of leaf(), and what the library had in use at the end, of each process by pid."""
+        """Returns the calls of leaf(), and the bytes that the library had in use at the end, of each process by pid."""
         found = {}
         for name in self.files():
             opened = stackweave.open(os.path.join(self.folder, name))
@@ -57,7 +57,7 @@ print(os.getpid(), child, status)
                 for name in self.files():
                     os.remove(os.path.join(self.folder, name))
 
-    def test_a_child_is_left_alone_if_that_was_said(self):
+    def test_a_child_is_not_recorded_without_follow_forks(self):
         script = f"""
 recording = record(follow_forks=False).start()
 child = os.fork()
@@ -70,7 +70,7 @@ print(os.waitpid(child, 0)[1])
         self.assertEqual(self.run_program(script), "0\n")
         self.assertEqual(self.files(), ["out.swv"])
 
-    def test_forks_while_threads_call_and_take(self):
+    def test_forks_while_threads_call_and_allocate(self):
         script = """
 def work():
     while not finished:
@@ -112,10 +112,10 @@ leaf(); leaf()
 kept = library.take({5 * MEGABYTE})
 """
 
-    def start(self, said, child=CHILD):
+    def start(self, options, child=CHILD):
         script = f"""
 import subprocess
-with record(subprocesses=True, {said}):
+with record(subprocesses=True, {options}):
     leaf()
     subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", {child!r}, sys.argv[2]], check=True)
 assert "STACKWEAVE_RECORDER" not in os.environ
@@ -127,17 +127,17 @@ assert "STACKWEAVE_RECORDER" not in os.environ
         self.assertEqual(sorted(self.found().values()), [(1, 0), (2, 5 * MEGABYTE)])
         self.assertEqual(stackweave.open(self.folder).tree().measure, "time")
 
-    def test_with_the_options_of_the_first(self):
+    def test_programs_have_the_options_of_the_first(self):
         self.start("memory=False, calls=dict(exclude=['leaf'])")
         self.assertEqual(sorted(self.found().values()), [(0, 0), (0, 0)])
         modules = [row for row in stackweave.open(self.folder).top(all=True) if row.name == "<module>"]
         self.assertTrue(modules)
 
-    def test_a_program_may_ask_for_one_of_them_itself(self):
-        asks = f"with stackweave.{{}}.from_environment() as recording:\n    leaf()\n    kept = library.take({MEGABYTE})"
+    def test_a_program_may_start_one_of_them_itself(self):
+        code = f"with stackweave.{{}}.from_environment() as recording:\n    leaf()\n    kept = library.take({MEGABYTE})"
         for recorder, expected in (("trace", (1, 0)), ("memory", (0, MEGABYTE)), ("record", (1, MEGABYTE))):
             with self.subTest(recorder):
-                self.start("", f"import stackweave\n{self.CHILD}\n{asks.format(recorder)}")
+                self.start("", f"import stackweave\n{self.CHILD}\n{code.format(recorder)}")
                 self.assertEqual(sorted(self.found().values()), sorted([(1, 0), expected]))
                 for name in self.files():
                     os.remove(os.path.join(self.folder, name))
@@ -145,7 +145,7 @@ assert "STACKWEAVE_RECORDER" not in os.environ
 
 
 class Endings(ProcessCase):
-    def test_an_exception_that_nobody_handles(self):
+    def test_an_unhandled_exception(self):
         script = f"record().start()\nleaf()\ntake({MEGABYTE})\nraise KeyError('gone')"
         self.run_program(script, status=1, stderr=".*KeyError: 'gone'\n")
         (figures,) = self.found().values()
@@ -182,7 +182,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         (figures,) = self.found().values()
         self.assertEqual(figures, (10, MEGABYTE))
 
-    def test_a_signal_has_what_is_known_written(self):
+    def test_a_signal_writes_what_is_known(self):
         script = f"""
 recording = record(memory=dict(dump_signal="USR1", mode="aggregate")).start()
 leaf()

@@ -13,7 +13,7 @@ from tests.support import PYTHON, run_on_oldest_and_newest
 setUpModule = run_on_oldest_and_newest
 
 SIZE = 1_000_000
-#: The endings of files, and what they are read by.
+#: The formats, by the suffixes of their files.
 FORMATS = {
     "html": "report",
     "prof": "pstats",
@@ -62,7 +62,7 @@ class ReadingCase(RunCase):
 
 
 class Commands(ReadingCase):
-    def test_top_and_tree_show_time_unless_memory_is_asked_for(self):
+    def test_top_and_tree_show_time_by_default(self):
         self.assertRegex(self.shown("top", "out.swv", "--all"), r"(?m)^ *5 .*leaf")
         by_peak = self.shown("top", "out.swv", "--measure", "peak", "-n", "1000")
         self.assertNotIn("leaf", by_peak)
@@ -73,7 +73,7 @@ class Commands(ReadingCase):
     def test_heap_shows_memory(self):
         self.assertRegex(self.shown("heap", "out.swv"), r"take +blocks\.so:\d+")
 
-    def test_info_knows_both(self):
+    def test_info_shows_both(self):
         self.assertRegex(
             self.shown("info", "out.swv"), r"(?m)^  options .*, calls 1, memory\.mode history, .*recorder memory"
         )
@@ -114,7 +114,7 @@ class Formats(ReadingCase):
         calls = {name.rpartition(".")[2]: row[1] for (_file, _line, name), row in stats.items()}
         self.assertEqual((calls["leaf"], calls["hold"]), (5, 1))
 
-    def test_the_timeline_of_others_has_both(self):
+    def test_a_chrome_timeline_has_both(self):
         events = json.loads(self.written("json"))
         events = events["traceEvents"] if isinstance(events, dict) else events
         names = [event["name"].rpartition(".")[2] for event in events if event.get("ph") in ("X", "B")]

@@ -1,4 +1,4 @@
-"""`stackweave trace|memory|run -m pytest`: the same outcomes and the same warnings as without the command."""
+"""`stackweave trace|memory|record -m pytest`: the same outcomes and the same warnings as without the command."""
 
 import os
 import re
@@ -42,7 +42,7 @@ class RecordedPytest(CommandCase):
         self.search = os.pathsep.join(filter(None, [self.installed(), TOOLS]))
 
     def installed(self):
-        """A folder with the package as an installer leaves it: with a list of its files, and its entry points."""
+        """Makes a folder with the package as an installer does: with a list of its files, and its entry points."""
         package = os.path.dirname(os.path.abspath(stackweave.__file__))
         folder = os.path.join(self.folder, "installed")
         os.makedirs(folder)

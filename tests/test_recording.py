@@ -1,4 +1,4 @@
-"""What a recording is fed is what comes out of its file."""
+"""The events that a program records are in the file of the recording."""
 
 import enum
 import gc
@@ -13,7 +13,7 @@ import tracemalloc
 import weakref
 
 import stackweave
-from tests.recordings import RecordingCase, python_names, told
+from tests.recordings import RecordingCase, event_tuples, python_names
 from tests.support import PYTHON, run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
@@ -39,7 +39,7 @@ class Feeding(RecordingCase):
             recorder.traceback(weight=-3)
             recorder.free(2**64 - 1)
         self.assertEqual(
-            told(recorder.recording.events()),
+            event_tuples(recorder.recording.events()),
             [
                 ("begin", "outer"),
                 ("counter", "queue", 3.0),
@@ -94,7 +94,7 @@ class Feeding(RecordingCase):
         if sys.version_info >= (3, 11):
             self.assertTrue(frame.qualname.endswith(self._testMethodName))
 
-    def test_a_stack_of_another_process_is_told_by_its_names(self):
+    def test_a_stack_of_another_process_is_recorded_by_its_names(self):
         captured = pickle.loads(pickle.dumps(stackweave.capture(native=False)))
         elsewhere = stackweave._native._rebuild_traceback(captured.frames, "end of stack", None, None)
         self.assertIsNone(elsewhere.stack_id)
@@ -111,7 +111,7 @@ class Feeding(RecordingCase):
                 recorder.instant(name, stack=False)
                 recorder.instant("".join(list(name)), stack=False)
         expected = [name.replace("\ud800", "\N{REPLACEMENT CHARACTER}") for name in names for _ in range(2)]
-        # What UTF-8 can't say is replaced, by one character or by three.
+        # A lone surrogate is not in UTF-8, and is replaced by one character or by three.
         found = [
             event.name.replace("\N{REPLACEMENT CHARACTER}" * 3, "\N{REPLACEMENT CHARACTER}")
             for event in recorder.recording.events()
@@ -160,16 +160,16 @@ class Details(RecordingCase):
         self.assertEqual(events[1].details, {"bad": "<Unprintable>", "keys": "{(1, 2): 3}", "deep": ["<Unprintable>"]})
         self.assertEqual(events[2].details, {"lone": "?"})
 
-    def test_too_much_to_say_is_lost_and_told(self):
+    def test_an_event_that_is_too_large_is_lost_and_reported(self):
         with self.assertWarnsRegex(RuntimeWarning, "1 event was lost"):
             with self.recording() as recorder:
                 recorder.instant("x", stack=False, text="x" * 100_000)
                 recorder.instant("y", stack=False)
-        self.assertEqual(told(recorder.recording.events()), [("instant", "y")])
+        self.assertEqual(event_tuples(recorder.recording.events()), [("instant", "y")])
 
 
 class Arguments(RecordingCase):
-    def test_wrong_arguments_are_told(self):
+    def test_wrong_arguments_are_refused(self):
         with self.recording() as recorder:
             for call, error, text in [
                 (lambda: recorder.begin(), TypeError, "begin"),
@@ -253,7 +253,7 @@ class States(RecordingCase):
         stackweave.Recorder(self.path, overwrite=True).start().stop()
         self.assertEqual(stackweave.open(self.path).info()["events"], 0)
 
-    def test_a_folder_that_is_not_there_is_told(self):
+    def test_a_missing_folder_is_an_error(self):
         with self.assertRaisesRegex(stackweave.StartError, "folder does not exist"):
             stackweave.Recorder(os.path.join(self.folder, "no", "out.swv")).start()
 
@@ -268,11 +268,11 @@ class States(RecordingCase):
             recording.instant("x", stack=False)
             recording.flush()
             opened = stackweave.open(self.path)
-            self.assertEqual(told(opened.events()), [("instant", "x")])
+            self.assertEqual(event_tuples(opened.events()), [("instant", "x")])
             self.assertRegex(opened.info()["missing"][0], "not closed")
         recording.flush()
 
-    def test_it_is_flushed_now_and_then(self):
+    def test_it_is_flushed_at_intervals(self):
         with self.recording(flush_every=0.01) as recording:
             recording.instant("x", stack=False)
             deadline = time.monotonic() + 30
@@ -287,10 +287,12 @@ class States(RecordingCase):
                 one.begin("one")
                 other.instant(f"other {number}", stack=False)
                 one.end()
-        self.assertEqual(told(one.recording.events()), [("begin", "one"), ("end",)] * 100)
-        self.assertEqual(told(other.recording.events()), [("instant", f"other {number}") for number in range(100)])
+        self.assertEqual(event_tuples(one.recording.events()), [("begin", "one"), ("end",)] * 100)
+        self.assertEqual(
+            event_tuples(other.recording.events()), [("instant", f"other {number}") for number in range(100)]
+        )
 
-    def test_nothing_is_kept_of_a_recording_that_is_over(self):
+    def test_a_stopped_recording_keeps_no_objects(self):
         class Name(str):
             pass
 
@@ -309,8 +311,8 @@ class States(RecordingCase):
         gc.collect()
         self.assertEqual([death() for death in deaths], [None, None])
 
-    def test_references_are_given_back(self):
-        name = "a name that nobody else has, of which references are counted"
+    def test_references_are_released(self):
+        name = "a name that is used here only, so that its references can be counted"
         with self.recording() as recording:
             before = sys.getrefcount(name), sys.getrefcount(recording)
             for _ in range(100):
@@ -329,7 +331,7 @@ class States(RecordingCase):
 
 
 class Costs(RecordingCase):
-    def test_feeding_allocates_nothing_that_stays_and_little_that_does_not(self):
+    def test_feeding_keeps_no_memory_and_needs_little(self):
         def feed():
             for _ in turns:
                 recording.begin("x")
@@ -391,7 +393,7 @@ class Threads(RecordingCase):
             expected = []
             for turn in range(500):
                 expected += [("begin", f"{number}"), ("counter", f"turn {number}", float(turn)), ("end",)]
-            self.assertEqual(told(recorder.recording.events(thread=tids[f"worker {number}"])), expected)
+            self.assertEqual(event_tuples(recorder.recording.events(thread=tids[f"worker {number}"])), expected)
         times = [event.time_ns for event in recorder.recording.events()]
         self.assertEqual(times, sorted(times))
 
@@ -415,7 +417,7 @@ class Threads(RecordingCase):
         names = {thread["name"] for thread in recorder.recording.info()["processes"][0]["threads"]}
         self.assertIn("second", names)
 
-    def test_a_slow_writer_holds_nobody_up_for_ever(self):
+    def test_a_slow_writer_does_not_block_threads_for_ever(self):
         def feed():
             for _ in range(20_000):
                 recorder.begin("x")

@@ -1,4 +1,4 @@
-"""What becomes of a recording, and of the program, when something goes wrong."""
+"""What happens to a recording, and to its program, when something fails."""
 
 import gzip
 import itertools
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import stackweave
-from tests.recordings import RecordingCase, told
+from tests.recordings import RecordingCase, event_tuples
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
@@ -17,12 +17,12 @@ setUpModule = run_on_oldest_and_newest
 START = "import sys, threading, stackweave\nrecording = stackweave.Recorder(sys.argv[1]).start()\n"
 
 
-#: The writer is held up by a pipe that nobody reads. If a thread that feeds waited with the GIL, this would never end.
-NO_ROOM = """
+#: A pipe without a reader blocks the writer. If a thread that records waited with the GIL, this would never end.
+FULL_BUFFER = """
 import os, sys, threading, time, stackweave
 def feed():
     for number in range(3_000_000):
-        recording.counter(f"a name that takes room {number}", number * 1.7)
+        recording.counter(f"a name that needs space {number}", number * 1.7)
         if finished:
             break
 def drain_while(thread):
@@ -55,7 +55,7 @@ class Exceptions(RecordingCase):
         self.assertEqual((event.role, event.name), ("instant", "unhandled exception"))
         return event.details
 
-    def test_an_exception_that_nobody_handles_is_recorded(self):
+    def test_an_unhandled_exception_is_recorded(self):
         script = START + "def fail():\n    raise KeyError('what')\nfail()\n"
         self.run_script(script, status=1, stderr="Traceback .*KeyError: 'what'\n")
         self.assertEqual(self.only_instant(), {"type": "builtins.KeyError", "message": "'what'", "where": "<string>:4"})
@@ -116,7 +116,7 @@ class Rings(RecordingCase):
         self.assertGreater(len(values), 1000)
         self.assertTrue(recorder.recording.info()["processes"][0]["ring"])
 
-    def test_a_ring_is_dumped_when_it_is_asked_for(self):
+    def test_a_ring_is_dumped_on_request(self):
         with self.recording(ring=3600, dump_on=()) as recorder:
             recorder.instant("one", stack=False)
             other = os.path.join(self.folder, "dump.swv")
@@ -125,10 +125,10 @@ class Rings(RecordingCase):
             recorder.instant("two", stack=False)
             self.assertEqual(recorder.dump(), self.path)
             recorder.instant("three", stack=False)
-        self.assertEqual(told(stackweave.open(other).events()), [("instant", "one")])
-        self.assertEqual(told(recorder.recording.events()), [("instant", "one"), ("instant", "two")])
+        self.assertEqual(event_tuples(stackweave.open(other).events()), [("instant", "one")])
+        self.assertEqual(event_tuples(recorder.recording.events()), [("instant", "one"), ("instant", "two")])
 
-    def test_a_ring_that_nobody_dumps_leaves_no_file(self):
+    def test_a_ring_that_is_not_dumped_leaves_no_file(self):
         with self.recording(ring="1MB", dump_on=()) as recorder:
             recorder.instant("x")
         self.assertEqual(self.files(), [])
@@ -158,18 +158,18 @@ recording.instant("after", stack=False)
     def test_a_ring_is_dumped_at_the_end_of_the_program(self):
         script = "import sys, stackweave\nstackweave.Recorder(sys.argv[1], ring=60).start().instant('x', stack=False)"
         self.run_script(script)
-        self.assertEqual(told(stackweave.open(self.path).events()), [("instant", "x")])
+        self.assertEqual(event_tuples(stackweave.open(self.path).events()), [("instant", "x")])
 
 
 class Ends(RecordingCase):
-    def test_a_program_that_forgets_to_stop_is_whole(self):
+    def test_a_recording_that_is_not_stopped_is_complete(self):
         script = START + "recording.begin('x')\nimport atexit\natexit.register(recording.end)\n"
         self.run_script(script)
         opened = stackweave.open(self.path)
-        self.assertEqual(told(opened.events()), [("begin", "x"), ("end",)])
+        self.assertEqual(event_tuples(opened.events()), [("begin", "x"), ("end",)])
         self.assertEqual(opened.info()["missing"], [])
 
-    def test_whatever_runs_at_the_very_end_may_feed_it(self):
+    def test_code_that_runs_at_the_very_end_may_feed_it(self):
         script = (
             "import atexit\natexit.register(lambda: recording.instant('too late'))\n"
             + START
@@ -184,7 +184,7 @@ recording.instant("x", stack=False)
 """
         )
         self.run_script(script)
-        self.assertEqual(told(stackweave.open(self.path).events()), [("instant", "x")])
+        self.assertEqual(event_tuples(stackweave.open(self.path).events()), [("instant", "x")])
 
     def test_daemon_threads_may_record_until_the_end(self):
         script = (
@@ -208,13 +208,13 @@ started.wait()
             self.assertGreater(opened.info()["events"], 0)
             os.remove(self.path)
 
-    def test_a_thread_that_waits_for_room_lets_others_run(self):
+    def test_a_thread_that_waits_for_the_writer_lets_others_run(self):
         os.mkfifo(self.path)
-        self.assertEqual(self.run_script(NO_ROOM), "waits\n")
+        self.assertEqual(self.run_script(FULL_BUFFER), "waits\n")
 
 
 class FullDisks(RecordingCase):
-    def test_a_file_that_can_not_grow_is_told_and_readable(self):
+    def test_a_file_that_can_not_grow_is_reported_and_readable(self):
         script = """
 import resource, sys, warnings, stackweave
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -238,7 +238,7 @@ print(summary.events, sum(summary.lost.values()))
         self.assertTrue({number * 1.1 for number in range(300_000)}.issuperset(values))
         self.assertTrue(opened.info()["missing"])
 
-    def test_a_program_that_closes_all_files_gets_nothing_of_ours_into_its_own(self):
+    def test_a_program_that_closes_all_files_gets_no_events_in_its_own(self):
         script = """
 import os, sys
 import stackweave
@@ -265,7 +265,7 @@ class WrongFiles(RecordingCase):
         self.assertNotIn("\n", str(raised.exception))
         self.assertIn(path or self.path, str(raised.exception))
 
-    def test_each_wrong_file_is_one_sentence(self):
+    def test_each_wrong_file_is_refused_in_one_sentence(self):
         self.assert_refused("(?i)no such file|not exist|not found")
         for content, text in [
             (b"", "empty"),
@@ -296,7 +296,7 @@ class WrongFiles(RecordingCase):
             self.assertEqual(values, [number * 1.1 for number in range(len(values))])
             self.assertTrue(opened.info()["missing"])
 
-    def test_nothing_to_open_is_told(self):
+    def test_opening_nothing_is_an_error(self):
         with self.assertRaises(stackweave.StackweaveError):
             stackweave.open([])
         with self.assertRaises(TypeError):

@@ -54,7 +54,7 @@ class Sizes(unittest.TestCase):
 
 
 class Options(RecordingCase):
-    def test_wrong_options_are_told_before_anything_happens(self):
+    def test_wrong_options_are_refused_before_anything_happens(self):
         for keywords, error, text in [
             ({"memory": "much"}, ValueError, 'memory must be a size like "64MB"'),
             ({"when_full": "panic"}, ValueError, 'when_full must be "block" or "drop", but is \'panic\''),
@@ -74,7 +74,7 @@ class Options(RecordingCase):
             stackweave.Recorder(3)
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_every_option_is_taken(self):
+    def test_every_option_is_accepted(self):
         with stackweave.Recorder(
             self.path,
             buffer="1 MiB",

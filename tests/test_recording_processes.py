@@ -1,4 +1,4 @@
-"""Recordings of programs that fork, start others, become others, and are killed."""
+"""Recordings of programs that fork, start others, call exec, and are killed."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import stackweave
-from tests.recordings import RecordingCase, told
+from tests.recordings import RecordingCase, event_tuples
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
@@ -59,11 +59,11 @@ script = '''
 import stackweave
 recording = stackweave.Recorder.from_environment()
 if recording is None:
-    print("not asked")
+    print("does not record")
 else:
     recording.instant("child", stack=False)
 '''
-recording = stackweave.Recorder(sys.argv[1], subprocesses=sys.argv[2] == "asked").start()
+recording = stackweave.Recorder(sys.argv[1], subprocesses=sys.argv[2] == "yes").start()
 for environment in (None, dict(os.environ)):
     subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", script], check=True, env=environment)
 recording.stop()
@@ -97,7 +97,7 @@ signal.pause()
 
 
 def names_by_process(opened):
-    """The names of what happened, by the place of the process in the order of their starts."""
+    """Returns the names of the events of each process, in the order in which the processes started."""
     processes = sorted(opened.info()["processes"], key=lambda process: process["started"])
     return [[e.name for e in opened.events(process=process["pid"]) if e.name] for process in processes]
 
@@ -133,12 +133,12 @@ class Forks(RecordingCase):
         self.assertEqual(self.files(), ["out.swv"])
         self.assertEqual(stackweave.open(self.path).info()["missing"], [])
 
-    def test_a_child_is_left_alone_if_that_was_said(self):
+    def test_a_child_is_not_recorded_without_follow_forks(self):
         self.fork("alone", "exit")
         self.assertEqual(self.files(), ["out.swv"])
         self.assertEqual(names_by_process(stackweave.open(self.path)), [["parent before", "parent after"]])
 
-    def test_forks_while_others_record_block_nobody(self):
+    def test_forks_while_threads_record_do_not_block(self):
         script = """
 import os, sys, threading, stackweave, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -184,7 +184,7 @@ os.waitpid(child, 0)
 
 
 class Multiprocessing(RecordingCase):
-    def test_workers_record_whichever_way_they_are_started(self):
+    def test_workers_record_with_each_start_method(self):
         script = os.path.join(self.folder, "program.py")
         with open(script, "w") as file:
             file.write(MULTIPROCESSING)
@@ -209,31 +209,31 @@ class Multiprocessing(RecordingCase):
 
 
 class Programs(RecordingCase):
-    def test_programs_record_if_they_are_asked_to(self):
-        shown = self.run_script(SUBPROCESS, "asked", STACKWEAVE_TEST_PYTHON=PYTHON)
-        self.assertEqual(shown, "not asked\n", "the third is started when the recording is over")
+    def test_programs_record_with_the_option(self):
+        shown = self.run_script(SUBPROCESS, "yes", STACKWEAVE_TEST_PYTHON=PYTHON)
+        self.assertEqual(shown, "does not record\n", "the third starts when the recording has stopped")
         opened = stackweave.open(self.folder)
         self.assertEqual(names_by_process(opened), [[], ["child"], ["child"]])
         self.assertEqual(opened.info()["missing"], [])
 
-    def test_programs_do_not_record_otherwise(self):
-        self.assertEqual(self.run_script(SUBPROCESS, "no", STACKWEAVE_TEST_PYTHON=PYTHON), "not asked\n" * 3)
+    def test_programs_do_not_record_by_default(self):
+        self.assertEqual(self.run_script(SUBPROCESS, "no", STACKWEAVE_TEST_PYTHON=PYTHON), "does not record\n" * 3)
         self.assertEqual(self.files(), ["out.swv"])
 
-    def test_a_program_that_becomes_another_is_written_first(self):
+    def test_a_recording_is_written_before_exec(self):
         for mode in ("whole", "ring", "forked"):
             with self.subTest(mode):
                 self.assertEqual(self.run_script(EXEC, mode, PYTHON), "another program\n")
-                self.assertEqual(told(stackweave.open(self.path).events()), [("instant", "before")])
+                self.assertEqual(event_tuples(stackweave.open(self.path).events()), [("instant", "before")])
                 os.remove(self.path)
 
-    def test_a_program_that_can_not_become_another_goes_on(self):
+    def test_a_recording_goes_on_if_exec_fails(self):
         with self.recording() as recorder:
             recorder.instant("before", stack=False)
             with self.assertRaises(FileNotFoundError):
                 os.execv(os.path.join(self.folder, "no such program"), ["x"])
             recorder.instant("after", stack=False)
-        self.assertEqual(told(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
+        self.assertEqual(event_tuples(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
 
     def test_what_a_killed_program_has_flushed_is_there(self):
         process = subprocess.Popen([PYTHON, "-c", KILL, self.path], stdout=subprocess.PIPE, text=True, cwd=ROOT)

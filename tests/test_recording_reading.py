@@ -5,7 +5,7 @@ import threading
 import tracemalloc
 
 import stackweave
-from tests.recordings import RecordingCase, told
+from tests.recordings import RecordingCase, event_tuples
 from tests.support import run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
@@ -37,8 +37,10 @@ class Events(RecordingCase):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
-        self.assertEqual(told(recording.recording.events(thread=tids[0])), [("instant", "in thread")])
-        self.assertEqual(told(recording.recording.events(thread=threading.get_native_id())), [("instant", "in main")])
+        self.assertEqual(event_tuples(recording.recording.events(thread=tids[0])), [("instant", "in thread")])
+        self.assertEqual(
+            event_tuples(recording.recording.events(thread=threading.get_native_id())), [("instant", "in main")]
+        )
         self.assertEqual(len(list(recording.recording.events(process=os.getpid()))), 2)
         for wanted, text in [
             ({"process": 1 << 30}, "no process 1073741824"),
@@ -48,7 +50,7 @@ class Events(RecordingCase):
             with self.assertRaisesRegex(stackweave.RecordingError, text):
                 recording.recording.events(**wanted)
 
-    def test_an_event_says_what_it_is(self):
+    def test_an_event_describes_itself(self):
         with self.recording() as recording:
             recording.instant("tick", stack=False)
             recording.end()
@@ -140,8 +142,8 @@ class Profiles(RecordingCase):
             },
         )
         self.assertAlmostEqual(sum(row.self for row in rows.values()), rows["outer"].total, 9)
-        own = [row.self for row in recording.recording.top()]
-        self.assertEqual(own, sorted(own, reverse=True))
+        self_times = [row.self for row in recording.recording.top()]
+        self.assertEqual(self_times, sorted(self_times, reverse=True))
         self.assertEqual(len(recording.recording.top(2)), 2)
 
     def test_spans_can_be_chosen(self):

@@ -7,13 +7,13 @@ import inspect
 import threading
 
 import stackweave
-from tests.recordings import RecordingCase, told
+from tests.recordings import RecordingCase, event_tuples
 
 BEGIN, END = ("begin", "x"), ("end",)
 
 
 class Decorators(RecordingCase):
-    def test_a_function_is_a_span_and_stays_itself(self):
+    def test_a_decorated_function_is_a_span_and_keeps_its_signature(self):
         recorder = stackweave.Recorder(self.path)
 
         @recorder.span("x")
@@ -24,13 +24,13 @@ class Decorators(RecordingCase):
             return a + b
 
         self.assertEqual((add.__name__, add.__doc__, str(inspect.signature(add))), ("add", "Adds.", "(a, b=2)"))
-        self.assertEqual(add(1), 3, "before the recording begins it is an ordinary function")
+        self.assertEqual(add(1), 3, "before the recording it is an ordinary function")
         with recorder:
             self.assertEqual(add(1, b=5), 6)
             with self.assertRaises(KeyError):
                 add(None)
-        self.assertEqual(add(1), 3, "and so it is afterwards")
-        self.assertEqual(told(recorder.recording.events()), [BEGIN, END, BEGIN, END])
+        self.assertEqual(add(1), 3, "after the recording it is one, too")
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN, END, BEGIN, END])
 
     def test_details_and_stacks_are_recorded_with_each_call(self):
         with self.recording() as recorder:
@@ -62,7 +62,7 @@ class Decorators(RecordingCase):
             self.assertEqual(thing.method(3), (thing, 3))
             self.assertIs(Thing.of_class(), Thing)
             self.assertEqual(recorder.span("x")(functools.partial(max, 3))(5), 5)
-        self.assertEqual(told(recorder.recording.events()), [BEGIN, END] * 3)
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN, END] * 3)
 
     def test_recursion_nests(self):
         with self.recording() as recorder:
@@ -72,11 +72,11 @@ class Decorators(RecordingCase):
                 return down(depth - 1) if depth else "bottom"
 
             self.assertEqual(down(3), "bottom")
-        self.assertEqual(told(recorder.recording.events()), [BEGIN] * 4 + [END] * 4)
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN] * 4 + [END] * 4)
 
 
 class Steps(RecordingCase):
-    """Generators and coroutines are spans while they run, and not while others do."""
+    """Generators and coroutines are spans while they run, not while they are suspended."""
 
     def test_a_generator_is_a_span_for_each_step(self):
         with self.recording() as recorder:
@@ -105,7 +105,7 @@ class Steps(RecordingCase):
             other.close()
         made, between = ("instant", "made"), ("instant", "between")
         expected = [made, BEGIN, END, between, *[BEGIN, END] * 5]
-        self.assertEqual(told(recorder.recording.events()), expected)
+        self.assertEqual(event_tuples(recorder.recording.events()), expected)
 
     def test_coroutines_that_take_turns_do_not_mix(self):
         with self.recording() as recorder:
@@ -125,7 +125,7 @@ class Steps(RecordingCase):
         expected = []
         for what in ["1 begins", "2 begins", "1 ends", "2 ends"]:
             expected += [BEGIN, ("instant", what), END]
-        self.assertEqual(told(recorder.recording.events()), expected)
+        self.assertEqual(event_tuples(recorder.recording.events()), expected)
 
     def test_a_coroutine_that_is_cancelled_ends(self):
         with self.recording() as recorder:
@@ -146,7 +146,7 @@ class Steps(RecordingCase):
                     await task
 
             asyncio.run(main())
-        self.assertEqual(told(recorder.recording.events()), [BEGIN, END, BEGIN, ("instant", "cancelled"), END])
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN, END, BEGIN, ("instant", "cancelled"), END])
 
     def test_an_asynchronous_generator_is_a_span_for_each_step(self):
         with self.recording() as recorder:
@@ -173,7 +173,7 @@ class Steps(RecordingCase):
                     await generator.athrow(KeyError("y"))
 
             asyncio.run(main())
-        self.assertEqual(told(recorder.recording.events()), [BEGIN, END] * (3 + 3 + 3))
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN, END] * (3 + 3 + 3))
 
     def test_a_generator_that_another_thread_closes_raises_nothing(self):
         def numbers():
@@ -192,7 +192,7 @@ class Steps(RecordingCase):
             thread = threading.Thread(target=forget)
             thread.start()
             thread.join()
-        self.assertEqual(sorted(told(recorder.recording.events())), [BEGIN, END])
+        self.assertEqual(sorted(event_tuples(recorder.recording.events())), [BEGIN, END])
 
     def test_a_generator_that_outlives_the_recording_raises_nothing(self):
         def numbers():
@@ -203,7 +203,7 @@ class Steps(RecordingCase):
             generator = numbers()
             next(generator)
         generator.close()
-        self.assertEqual(told(recorder.recording.events()), [BEGIN])
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN])
 
 
 class Pauses(RecordingCase):
@@ -222,7 +222,7 @@ class Pauses(RecordingCase):
             recorder.resume()
             self.assertEqual(recorder.state, "recording")
             recorder.instant("after", stack=False)
-        self.assertEqual(told(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
+        self.assertEqual(event_tuples(recorder.recording.events()), [("instant", "before"), ("instant", "after")])
 
     def test_spans_keep_their_ends_whatever_pauses_come_between(self):
         with self.recording() as recorder:
@@ -239,7 +239,7 @@ class Pauses(RecordingCase):
             with recorder.span("x"):
                 pass
         self.assertEqual(
-            told(recorder.recording.events()),
+            event_tuples(recorder.recording.events()),
             [("begin", "begins before and ends in a pause"), BEGIN, END, END, BEGIN, END, BEGIN, END],
         )
 
@@ -247,4 +247,4 @@ class Pauses(RecordingCase):
         with self.recording() as recorder:
             recorder.begin("x")
             recorder.pause()
-        self.assertEqual(told(recorder.recording.events()), [BEGIN])
+        self.assertEqual(event_tuples(recorder.recording.events()), [BEGIN])

@@ -1,4 +1,4 @@
-"""A flight recorder stays within its bytes, whatever names and stacks come by."""
+"""A ring stays within its size, whatever names and stacks are recorded."""
 
 import os
 
@@ -9,7 +9,7 @@ from tests.support import run_on_oldest_and_newest
 setUpModule = run_on_oldest_and_newest
 
 MEGABYTE = 1_000_000
-#: What the documentation allows beyond the ring's bytes, and one buffer of events with its names.
+#: The bytes that the documentation allows beyond the size of a ring, and one buffer of events with their names.
 BEYOND = (64 << 10) + 300_000
 NAMES = 400_000
 
@@ -30,7 +30,7 @@ with stackweave.Recorder(sys.argv[1], ring="1MB") as recording:
     print(resident() - before)
 """
         grown = int(self.run_program(script))
-        # The table of all names of the process is the rest: it has some 40 bytes for each, and is limited itself.
+        # The rest is the table of all names of the process. It needs about 40 bytes for each, and has its own limit.
         self.assertLess(grown, 32 << 20)
         self.assertLess(os.path.getsize(self.path), MEGABYTE + BEYOND)
         names = [event.name for event in stackweave.open(self.path).events()]
@@ -53,7 +53,7 @@ with stackweave.trace(sys.argv[1], ring="200KB"):
         self.assertEqual(steps, {f"step_{number}": 1 for number in range(8_000 - len(steps), 8_000)})
         self.assertGreater(len(steps), 100)
 
-    def test_figures_of_memory_are_whole_in_every_dump(self):
+    def test_figures_of_memory_are_complete_in_every_dump(self):
         count = 30_000
         script = f"""
 with memory(ring="100KB") as recording:

@@ -14,7 +14,7 @@ def names(captured, *kinds):
 
 
 def run_program(observe):
-    """The loop of an interpreter: what it runs is on its own stack."""
+    """The loop of an interpreter. The functions that it runs are on a stack of their own."""
     return call(observe)
 
 
@@ -45,7 +45,7 @@ class FrameSources(unittest.TestCase):
             captured = call(stackweave.capture)
         self.assertEqual(names(captured)[:2], ["leaf", "call"])
 
-    def test_a_removed_source_is_asked_no_more_but_known(self):
+    def test_a_removed_source_is_not_called_but_its_frames_stay(self):
         registration = stackweave.register_frame_source(lambda: [("leaf", "f", 1)])
         captured = call(stackweave.capture)
         registration.remove()
@@ -68,7 +68,7 @@ class FrameSources(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertNotEqual(first.frames[0], other.frames[0])
 
-    def test_several_sources_are_asked(self):
+    def test_several_sources_are_called(self):
         with stackweave.register_frame_source(lambda: [("one", "f", 1)], runs_in=run_program):
             with stackweave.register_frame_source(lambda: [("two", "f", 1)], runs_in=call):
                 captured = run_program(lambda: stackweave.capture())
@@ -79,7 +79,7 @@ class FrameSources(unittest.TestCase):
             with stackweave.register_frame_source(lambda number=number: [(f"n{number}", "f", 1)]):
                 self.assertEqual(names(stackweave.capture(), "script"), [f"n{number}"])
 
-    def test_a_capture_inside_a_source_does_not_ask_it_again(self):
+    def test_a_capture_inside_a_source_does_not_call_it_again(self):
         inner = []
 
         def source():
@@ -148,10 +148,10 @@ class ExtraFrames(unittest.TestCase):
 
     def test_generated_code_is_followed_by_its_original(self):
         def extra(filename, line):
-            asked.append((filename, line))
+            requested.append((filename, line))
             return [("inner", "model.py", 7), ("outer", "model.py", 9)] if filename == "generated.py" else None
 
-        asked = []
+        requested = []
         captured = self.generated("generated.py")
         with stackweave.register_extra_frames(extra):
             frames = captured.frames
@@ -160,7 +160,7 @@ class ExtraFrames(unittest.TestCase):
             self.assertEqual((frames[1].filename, frames[1].lineno), ("model.py", 7))
             dicts = stackweave.symbolize([captured])[0]
             self.assertEqual([frame["kind"] for frame in dicts[:3]], ["python", "extra", "extra"])
-        self.assertIn(("generated.py", 3), asked)
+        self.assertIn(("generated.py", 3), requested)
         self.assertNotIn("extra", {frame["kind"] for frame in stackweave.symbolize([captured])[0]})
         self.assertIs(captured.frames, frames)
 

@@ -45,7 +45,7 @@ def outer():
 outer()
 """
 
-#: Threads that block at places of all kinds; the main thread tells where they are, and blocks too.
+#: Threads that block at places of all kinds. The main thread writes where they are to a file, and blocks too.
 BLOCKED = """
 import asyncio, json, queue, sys, threading, time
 
@@ -127,7 +127,7 @@ print("there", flush=True)
 sys.stdin.read(1)
 """
 
-#: Computes in threads and sleeps between, until it is told to end.
+#: Computes in threads with sleeps in between, until its input ends.
 BUSY = """
 import hashlib, sys, threading, time
 
@@ -177,7 +177,8 @@ class StacksTest(StacksCase):
         frames = self.stacks(pid_of(child))["threads"][0]["frames"]
         kept = ("kind", "name", "filename", "line", "module", "inlined")
         if os.path.basename(os.readlink(f"/proc/{pid_of(child)}/exe")).startswith("ld-"):
-            # A program that the loader was told to run takes itself for the loader, and has no names from its file.
+            # The loader was started with the program as its argument: the executable is the loader, and names from
+            # the file of the program are missing.
             captured = [frame for frame in captured if not frame["inlined"]]
             frames = [frame for frame in frames if not frame["inlined"]]
             kept = ("kind", "line")

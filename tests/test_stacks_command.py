@@ -82,12 +82,12 @@ class StacksCommandTest(StacksCase):
             found = self.stacks(process, "--thread", wanted)["threads"]
             self.assertTrue(expected, wanted)
             self.assertEqual([thread["tid"] for thread in found], expected)
-        done = self.run_command(process, "--thread", "nobody")
+        done = self.run_command(process, "--thread", "no-such-name")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(
-            done.stderr, f"stackweave: process {process} has no thread nobody; without --thread all are shown\n"
+            done.stderr, f"stackweave: process {process} has no thread no-such-name; without --thread all are shown\n"
         )
-        # The number of a thread is as good as that of its process.
+        # The number of a thread selects its process, too.
         self.assertEqual(self.stacks(number)["process"], process)
 
     def test_what_cannot_be_read_is_said_in_one_sentence(self):

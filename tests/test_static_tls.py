@@ -41,7 +41,7 @@ def loads(*steps):
 
 @unittest.skipUnless(shutil.which("readelf"), "there is no readelf")
 class Headers(unittest.TestCase):
-    def test_the_module_asks_for_no_static_memory(self):
+    def test_the_module_needs_no_static_memory(self):
         dynamic = subprocess.run(["readelf", "-dW", NATIVE], capture_output=True, text=True, check=True).stdout
         self.assertIn("(FLAGS)", dynamic)
         self.assertNotIn("STATIC_TLS", dynamic)
@@ -110,7 +110,7 @@ class Threads(unittest.TestCase):
         )
 
     def test_the_object_has_no_number_of_a_file_as_its_name(self):
-        # Else whoever loads a file of that number would get the object.
+        # Otherwise code that loads a file with this number as its name would get the object.
         run_python(
             textwrap.dedent("""
             import ctypes, os

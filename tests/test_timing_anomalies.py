@@ -1,4 +1,4 @@
-"""Phases as nobody expects them: deep, long, half, and in the middle of something else."""
+"""Unusual phases: deep ones, long ones, unfinished ones, and phases inside finalizers and signal handlers."""
 
 import gc
 import sys
@@ -8,7 +8,7 @@ from collections import Counter
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import run_on_oldest_and_newest
-from tests.timing_support import START, pairs, told
+from tests.timing_support import START, event_tuples, pairs
 
 setUpModule = run_on_oldest_and_newest
 
@@ -44,7 +44,7 @@ class Anomalies(RecordingCase):
             timing.push("lone \udc80 surrogate", "\ud800")
             timing.pop(text="\udfff")
         begun = [event.name for event in timing.recording.events() if event.role == "begin"]
-        # What is not kept whole is kept from its beginning on.
+        # A name that is not kept whole keeps its beginning.
         for name, kept in zip(names, begun, strict=False):
             self.assertTrue(kept == name or (len(name) > 1000 and name.startswith(kept[:1000])), name[:20])
         self.assertEqual(len(begun), len(names) + 1)
@@ -81,7 +81,7 @@ class Anomalies(RecordingCase):
         self.assertLess(min(counts), 5)
 
     def test_collections_of_garbage_in_the_middle(self):
-        """With code that is run at any allocation, and tells of phases itself."""
+        """Finalizers may run at any allocation. These record phases, too."""
 
         class Noisy:
             def __init__(self):
@@ -126,7 +126,7 @@ class Anomalies(RecordingCase):
         self.assertEqual(timing.problems(), (0, 1, 0, 1))
         self.assertEqual(pairs(timing), (Counter({"one": 1, "two": 1, "three": 1}), []))
 
-    def test_signal_handlers_tell_of_phases(self):
+    def test_signal_handlers_record_phases(self):
         script = """
 import signal
 def handler(number, frame):
@@ -145,10 +145,10 @@ assert not timing.problems(), timing.problems()
         self.assertEqual((whole["work"], still_open), (300_000, []))
         self.assertGreater(whole["handler"], 0)
 
-    def test_an_exception_that_nobody_handles(self):
+    def test_an_unhandled_exception(self):
         script = START + "with timing.frame('a'):\n    timing.push('b')\n    1 / 0\n"
         self.run_script(script, status=1, stderr="Traceback .*ZeroDivisionError.*\n")
-        events = told(stackweave.open(self.path))
+        events = event_tuples(stackweave.open(self.path))
         self.assertEqual(events[:3], [("begin", "a"), ("begin", "b"), ("end-left-open",)])
         self.assertEqual(events[3], ("end-failed", {"error": "ZeroDivisionError: division by zero"}))
         self.assertEqual(events[4][:2], ("instant-with", "unhandled exception"))

@@ -1,4 +1,4 @@
-"""What programs call to tell of their phases."""
+"""The methods with which programs record their phases."""
 
 import inspect
 import threading
@@ -6,13 +6,13 @@ import unittest
 
 import stackweave
 from tests.support import run_on_oldest_and_newest
-from tests.timing_support import TimingCase, told
+from tests.timing_support import TimingCase, event_tuples
 
 setUpModule = run_on_oldest_and_newest
 
 
 class PushAndPop(TimingCase):
-    def test_a_place_has_a_name_a_file_and_a_line(self):
+    def test_a_location_has_a_name_a_file_and_a_line(self):
         self.timing.push("f", "model.py", 12)
         self.timing.push("g", filename="other.py")
         self.timing.push(lineno=3, name="h")
@@ -22,7 +22,7 @@ class PushAndPop(TimingCase):
         self.assertEqual([(f.name, f.filename, f.lineno) for f in frames][:1], [("f", "model.py", 12)])
         self.assertEqual({frame.kind for frame in frames}, {"label"})
 
-    def test_what_is_equal_is_one_function_whatever_its_objects_are(self):
+    def test_equal_locations_are_one_function_though_their_objects_differ(self):
         for number in (300, 301):
             for _ in range(3):
                 name, filename = "".join(["na", "me"]), "".join(["fi", "le"])
@@ -33,16 +33,16 @@ class PushAndPop(TimingCase):
             {("file", 300, "name"): 3, ("file", 301, "name"): 3},
         )
 
-    def test_many_places_are_told_apart(self):
-        """More than are kept at hand."""
-        places = [(f"name {number % 700}", f"file {number % 11}", number % 13) for number in range(5000)]
-        for place in places * 2:
-            self.timing.push(*place)
+    def test_many_locations_are_different_functions(self):
+        """There are more locations than the cache holds."""
+        locations = [(f"name {number % 700}", f"file {number % 11}", number % 13) for number in range(5000)]
+        for location in locations * 2:
+            self.timing.push(*location)
             self.timing.pop()
         counted = {
             (name, file, line): row[1] for (file, line, name), row in self.timing.recording.stats().stats.items()
         }
-        self.assertEqual(counted, {place: 2 * places.count(place) for place in set(places)})
+        self.assertEqual(counted, {location: 2 * locations.count(location) for location in set(locations)})
 
     def test_attributes_are_kept(self):
         self.timing.push("a", "f.py", 1, reason="cache miss", sizes=[1, 2], what=object)
@@ -52,7 +52,7 @@ class PushAndPop(TimingCase):
         self.timing.push("c", bytecode_count=30, other=None)
         self.timing.pop(failed=False)
         self.assertEqual(
-            told(self.timing),
+            event_tuples(self.timing),
             [
                 ("begin-with", "a", {"reason": "cache miss", "sizes": [1, 2], "what": "<class 'object'>"}),
                 ("end-with", {"graph": 3}),
@@ -72,7 +72,7 @@ class PushAndPop(TimingCase):
         details = [event.details for event in self.timing.recording.events() if event.role == "begin"]
         self.assertEqual(details, [{"bytecode_count": count} for count in (-1, 2**64, 1.5, True, "many")])
 
-    def test_wrong_arguments_are_named(self):
+    def test_wrong_arguments_are_refused(self):
         wrong = [
             (lambda: self.timing.push(), TypeError, r"push\(\) missing 1 required argument: 'name'"),
             (lambda: self.timing.push(3), TypeError, "name must be a str, not int"),
@@ -102,7 +102,7 @@ class PushAndPop(TimingCase):
             with self.subTest(message=message), self.assertRaisesRegex(kind, message):
                 call()
         self.assertEqual(self.timing.open_frames(), [])
-        self.assertEqual(told(self.timing), [])
+        self.assertEqual(event_tuples(self.timing), [])
 
     def test_a_recording_without_phases_has_none(self):
         with self.recording() as recording:
@@ -111,8 +111,8 @@ class PushAndPop(TimingCase):
         with self.assertRaises(TypeError):
             stackweave.Timing.push(object(), "a")
 
-    def test_what_the_methods_say_of_themselves(self):
-        expected = "(self, /, name, filename='', line=0, **attributes)"
+    def test_signatures_of_the_methods(self):
+        expected = "(self, /, name, filename='', lineno=0, **attributes)"
         for method in (stackweave.Timing.push, stackweave.Timing.frame, stackweave.Timing.run):
             self.assertEqual(str(inspect.signature(method)), expected)
         self.assertEqual(str(inspect.signature(stackweave.Timing.pop)), "(self, /, *, failed=False, **attributes)")
@@ -154,8 +154,9 @@ class Problems(TimingCase):
                 self.timing.push("forgotten", "f.py", 7)
                 self.timing.push("inner")
         self.assertEqual(self.timing.problems(), (0, 4, 0, 0))
-        sentence = "4 phases left open when what is around ended: 'forgotten' (f.py:7) (2 times), 'inner' (2 times)"
-        self.assertEqual(self.timing.explain_problems(), [sentence])
+        (sentence,) = self.timing.explain_problems()
+        names = "'forgotten' (f.py:7) (2 times), 'inner' (2 times)"
+        self.assertEqual(sentence, f"4 phases left open when a phase around them ended: {names}")
 
     def test_phases_that_are_open(self):
         self.timing.push("a")

@@ -6,7 +6,7 @@ import threading
 import unittest
 
 import stackweave
-from tests.timing_support import TimingCase, told
+from tests.timing_support import TimingCase, event_tuples
 
 
 class Frames(TimingCase):
@@ -16,15 +16,15 @@ class Frames(TimingCase):
             self.assertEqual(self.timing.current(), ("a", "f.py", 1))
         self.assertIsNone(self.timing.current())
         self.assertEqual(repr(phase), '<stackweave.Phase "a">')
-        self.assertEqual(told(self.timing), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(self.timing), [("begin", "a"), ("end",)])
 
-    def test_notes_are_told_at_the_end(self):
+    def test_notes_are_recorded_at_the_end(self):
         with self.timing.frame("a", size=1) as phase:
             phase.note(graph_id=3, result=None)
             phase.note(graph_id=4)
         phase.note(too="late")
         self.assertEqual(
-            told(self.timing), [("begin-with", "a", {"size": 1}), ("end-with", {"graph_id": 4, "result": None})]
+            event_tuples(self.timing), [("begin-with", "a", {"size": 1}), ("end-with", {"graph_id": 4, "result": None})]
         )
 
     def test_runs(self):
@@ -35,7 +35,7 @@ class Frames(TimingCase):
         with self.timing.run("compile", bytecode_count=7):
             pass
         self.assertEqual(
-            told(self.timing),
+            event_tuples(self.timing),
             [
                 ("begin-run", "compile", {"attempt": 1}),
                 ("end-with", {"graphs": 2}),
@@ -56,7 +56,7 @@ class Frames(TimingCase):
                 with self.timing.frame("a") as phase:
                     phase.note(x=1)
                     raise error
-        said = [
+        errors = [
             "ValueError: first line",
             "KeyError: 'k'",
             f"{Unspeakable.__qualname__}",
@@ -64,15 +64,15 @@ class Frames(TimingCase):
             "OSError",
         ]
         self.assertEqual(
-            [event for event in told(self.timing) if event[0] != "begin"],
-            [("end-failed", {"x": 1, "error": text}) for text in said],
+            [event for event in event_tuples(self.timing) if event[0] != "begin"],
+            [("end-failed", {"x": 1, "error": text}) for text in errors],
         )
 
     def test_a_long_message_is_cut(self):
         with self.assertRaises(ValueError):
             with self.timing.frame("a"):
                 raise ValueError("é" * 100_000)
-        (failed,) = [event[1]["error"] for event in told(self.timing) if event[0] == "end-failed"]
+        (failed,) = [event[1]["error"] for event in event_tuples(self.timing) if event[0] == "end-failed"]
         self.assertEqual(failed, ("ValueError: " + "é" * 1000)[:1000])
 
     def test_it_can_be_entered_in_itself_and_on_threads(self):
@@ -103,12 +103,12 @@ class Frames(TimingCase):
         second.end()
         second.end()
         self.assertEqual(
-            told(self.timing),
+            event_tuples(self.timing),
             [("begin", "first"), ("begin", "second"), ("end-left-open",), ("end-failed", {"error": "gone"})],
         )
         self.assertEqual(self.timing.problems(), (0, 1, 0, 1))
 
-    def test_it_is_refused_where_it_makes_no_sense(self):
+    def test_wrong_uses_are_refused(self):
         with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is none"):
             self.timing.frame("a")(3)
         with self.assertRaises(TypeError):
@@ -133,7 +133,7 @@ class Decorators(TimingCase):
 
         with self.assertRaises(LookupError):
             fails()
-        self.assertEqual(told(self.timing), [("begin", "f"), ("end-failed", {"error": "LookupError: no"})])
+        self.assertEqual(event_tuples(self.timing), [("begin", "f"), ("end-failed", {"error": "LookupError: no"})])
 
     def test_each_step_of_a_generator(self):
         @self.timing.frame("g")
@@ -146,7 +146,7 @@ class Decorators(TimingCase):
         halfway = count()
         next(halfway)
         halfway.close()
-        self.assertEqual(self.kinds(), ["begin", "end"] * 5, "its end is no failure, nor is closing it")
+        self.assertEqual(self.kinds(), ["begin", "end"] * 5, "neither its end nor closing it is a failure")
 
     def test_a_failing_generator(self):
         @self.timing.frame("g")
@@ -156,7 +156,7 @@ class Decorators(TimingCase):
 
         with self.assertRaises(OSError):
             list(count())
-        self.assertEqual(told(self.timing)[-1], ("end-failed", {"error": "OSError: disk"}))
+        self.assertEqual(event_tuples(self.timing)[-1], ("end-failed", {"error": "OSError: disk"}))
 
     def test_coroutines(self):
         @self.timing.frame("c")

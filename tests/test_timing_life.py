@@ -1,4 +1,4 @@
-"""A Timing from its beginning to its end, and what can be read of it meanwhile."""
+"""A Timing from its start to its end, and how it is read meanwhile."""
 
 import copy
 import gc
@@ -11,7 +11,7 @@ import weakref
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import run_on_oldest_and_newest
-from tests.timing_support import FakeClock, told
+from tests.timing_support import FakeClock, event_tuples
 
 setUpModule = run_on_oldest_and_newest
 
@@ -27,9 +27,9 @@ class Life(RecordingCase):
             timing.pop()
         self.assertEqual((timing.state, timing.stop().events), ("stopped", 2))
         self.assertEqual(repr(timing), f"<stackweave.Timing {self.path!r}, stopped>")
-        self.assertEqual(told(stackweave.open(self.path)), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(stackweave.open(self.path)), [("begin", "a"), ("end",)])
 
-    def test_a_file_is_not_replaced_unasked(self):
+    def test_a_file_is_replaced_only_on_request(self):
         stackweave.Timing(self.path).stop()
         with self.assertRaises(stackweave.StackweaveError):
             stackweave.Timing(self.path)
@@ -42,21 +42,21 @@ class Life(RecordingCase):
             timing.push("a")
             timing.pop()
         self.assertEqual(timing.stop().path, "")
-        self.assertEqual(told(timing), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(timing), [("begin", "a"), ("end",)])
 
     def test_it_can_be_saved_at_any_time(self):
         timing = stackweave.Timing()
         with timing.frame("a"):
             self.assertEqual(timing.save(self.path), self.path)
-        self.assertEqual(told(stackweave.open(self.path)), [("begin", "a")])
+        self.assertEqual(event_tuples(stackweave.open(self.path)), [("begin", "a")])
         with self.assertRaises(FileExistsError):
             timing.save(self.path)
         timing.stop()
         timing.save(self.path, overwrite=True)
-        self.assertEqual(told(stackweave.open(self.path)), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(stackweave.open(self.path)), [("begin", "a"), ("end",)])
         self.assertEqual(stackweave.open(self.path).info()["missing"], [])
         other = stackweave.Timing(os.path.join(self.folder, "named.swv"))
-        self.assertEqual(told(stackweave.open(other.save(os.path.join(self.folder, "copy.swv")))), [])
+        self.assertEqual(event_tuples(stackweave.open(other.save(os.path.join(self.folder, "copy.swv")))), [])
         other.stop()
 
     def test_save_does_not_replace_the_file_that_is_recorded_to(self):
@@ -103,7 +103,7 @@ class Life(RecordingCase):
             )
             self.assertIn("model.py:9", timing.recording.phases_text())
 
-    def test_what_comes_after_its_end_is_ignored(self):
+    def test_phases_after_its_end_are_ignored(self):
         timing = stackweave.Timing(self.path)
         phase = timing.frame("open").__enter__()
         decorated = timing.frame("f")(lambda: 3)
@@ -116,7 +116,7 @@ class Life(RecordingCase):
         with timing.frame("b"), timing.run("c"):
             pass
         self.assertEqual(decorated(), 3)
-        self.assertEqual(told(timing), [("begin", "open")])
+        self.assertEqual(event_tuples(timing), [("begin", "open")])
         self.assertEqual(timing.problems(), (0, 0, 1, 0))
 
     def test_pause(self):
@@ -131,7 +131,7 @@ class Life(RecordingCase):
             timing.resume()
             with timing.frame("after"):
                 pass
-        self.assertEqual(told(timing), [("begin", "before"), ("end",), ("begin", "after"), ("end",)])
+        self.assertEqual(event_tuples(timing), [("begin", "before"), ("end",), ("begin", "after"), ("end",)])
         self.assertFalse(timing.problems())
 
     def test_several_at_once(self):
@@ -142,9 +142,11 @@ class Life(RecordingCase):
             one.pop()
             self.assertEqual((one.current(), two.current().name), (None, "b"))
             two.pop()
-        self.assertEqual((told(one), told(two)), ([("begin", "a"), ("end",)], [("begin", "b"), ("end",)]))
+        self.assertEqual(
+            (event_tuples(one), event_tuples(two)), ([("begin", "a"), ("end",)], [("begin", "b"), ("end",)])
+        )
 
-    def test_a_clock_of_its_own_is_the_recordings(self):
+    def test_a_given_clock_is_the_clock_of_the_recording(self):
         with stackweave.Timing(clock=FakeClock()) as timing:
             timing.push("a")
         (process,) = timing.recording.info()["processes"]
@@ -159,8 +161,8 @@ class Life(RecordingCase):
             with self.assertRaises(TypeError):
                 pickle.dumps(timing.frame("a"))
 
-    def test_nothing_of_it_is_kept(self):
-        """Not by a clock that knows it, either."""
+    def test_it_is_released(self):
+        """Even if its clock refers to it."""
 
         class Program:
             def now(self):
@@ -176,7 +178,7 @@ class Life(RecordingCase):
         gc.collect()
         self.assertEqual([reference() for reference in gone], [None, None])
 
-    def test_strings_are_let_go_at_the_end(self):
+    def test_strings_are_released_at_the_end(self):
         name, filename = "".join(["a ", "name"]), "".join(["a ", "file"])
         before = sys.getrefcount(name), sys.getrefcount(filename)
         with stackweave.Timing() as timing:
@@ -186,7 +188,7 @@ class Life(RecordingCase):
             self.assertEqual((sys.getrefcount(name), sys.getrefcount(filename)), (before[0] + 1, before[1] + 1))
         self.assertEqual((sys.getrefcount(name), sys.getrefcount(filename)), before)
 
-    def test_a_string_with_code_of_its_own_is_not_kept(self):
+    def test_a_string_of_a_subclass_is_not_kept(self):
         class Text(str):
             __slots__ = ("__weakref__",)
 
@@ -198,25 +200,25 @@ class Life(RecordingCase):
             del text
             self.assertIsNone(gone())
 
-    def test_an_error_of_the_clock_is_the_programs(self):
-        told_off = []
+    def test_an_error_of_the_clock_reaches_the_program(self):
+        failing = []
 
         def clock():
-            if told_off:
+            if failing:
                 raise LookupError("no time")
             return 5
 
         with stackweave.Timing(clock=clock) as timing:
             timing.push("a")
-            told_off.append(1)
+            failing.append(1)
             for call in (lambda: timing.push("b"), timing.pop, lambda: timing.frame("c").__enter__()):
                 self.assertRaises(LookupError, call)
-            told_off.clear()
+            failing.clear()
             timing.pop()
-        self.assertEqual(told(timing), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(timing), [("begin", "a"), ("end",)])
         self.assertFalse(timing.problems())
 
-    def test_it_can_be_made_more_of(self):
+    def test_it_can_be_subclassed(self):
         class Compiles(stackweave.Timing):
             __slots__ = ("started",)
 
@@ -227,7 +229,7 @@ class Life(RecordingCase):
         with Compiles(clock=FakeClock()) as timing:
             self.assertTrue(timing.started)
             timing.push("a")
-        self.assertEqual(told(timing), [("begin", "a")])
+        self.assertEqual(event_tuples(timing), [("begin", "a")])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Phases in forked children, and in programs that others have started."""
+"""Phases in forked children, and in programs that a recorded program starts."""
 
 import subprocess
 import unittest
@@ -7,7 +7,7 @@ from collections import Counter
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
-from tests.timing_support import LEFT, START, told
+from tests.timing_support import LEFT, START, event_tuples
 
 setUpModule = run_on_oldest_and_newest
 
@@ -46,7 +46,7 @@ os.waitpid(child, 0)
         self.assertEqual(self.files(), ["out.swv"])
         self.assertEqual({event.name for event in stackweave.open(self.path).events()} - {None}, {"before", "parent"})
 
-    def test_a_child_of_a_temporary_one(self):
+    def test_a_child_of_a_program_with_a_temporary_file(self):
         script = """
 child = os.fork()
 if child == 0:
@@ -65,7 +65,7 @@ print([event.name for event in timing.recording.events()], left())
             self.run_script(script, TMPDIR=self.folder, PYTHONWARNINGS="ignore"), "['in the parent', None] []\n"
         )
 
-    def test_a_clock_of_the_programs_goes_on_in_a_child(self):
+    def test_a_given_clock_goes_on_in_a_child(self):
         script = """
 timing.stop()
 now = [1000]
@@ -85,7 +85,7 @@ if child:
         rows = {key[2]: round(row[3] * 1e9) for key, row in stackweave.open(self.folder).stats().stats.items()}
         self.assertEqual(rows, {"around": 370 + 5, "parent": 300, "child": 5})
 
-    def test_what_is_open_on_other_threads_is_none_of_the_childs(self):
+    def test_phases_of_other_threads_are_not_open_in_a_child(self):
         script = """
 begun, finished = threading.Event(), threading.Event()
 def other():
@@ -109,12 +109,12 @@ thread.join()
 timing.pop()
 assert not timing.problems(), timing.problems()
 """
-        # 3.12 on warns of a fork where there are threads.
+        # Since 3.12, Python warns of a fork while there are threads.
         self.run_script(START + script, PYTHONWARNINGS="ignore")
 
 
 class Programs(RecordingCase):
-    def test_a_program_that_a_recording_one_has_started(self):
+    def test_a_program_that_a_recorded_program_starts(self):
         script = """
 import stackweave
 timing = stackweave.Timing.from_environment()
@@ -126,7 +126,7 @@ timing.stop()
         with stackweave.Recorder(self.path, subprocesses=True):
             subprocess.run([PYTHON, "-c", script], check=True, cwd=ROOT, timeout=120)
         self.assertEqual(len(self.files()), 2)
-        self.assertEqual(told(stackweave.open(self.folder)), [("begin", "in another program"), ("end",)])
+        self.assertEqual(event_tuples(stackweave.open(self.folder)), [("begin", "in another program"), ("end",)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What phases took, as recordings of them are read: stats(), phases(), runs() and the text, to the nanosecond."""
+"""The times of phases in recordings: stats(), phases(), runs() and the text, to the nanosecond."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ MS = 1_000_000
 
 
 class Clock:
-    """Nanoseconds that pass only when they are told to."""
+    """A clock in nanoseconds that changes only when a test sets it."""
 
     def __init__(self):
         self.now = 10 * MS
@@ -56,7 +56,7 @@ class TimingCase(RecordingCase):
 
 
 def costs(row):
-    """The times in whole nanoseconds."""
+    """Returns the calls of a row, and its times in whole nanoseconds."""
     times = (row.self, row.total, row.total_of_all)
     return (row.calls, row.primitive_calls, *(round(time * 1e9) for time in times))
 
@@ -83,7 +83,7 @@ class Phases(TimingCase):
         self.assertIsInstance(rows["fib"], stackweave.PhaseCost)
         self.assertIsInstance(callers["fib"], stackweave.CallerCost)
 
-    def test_the_most_expensive_comes_first_and_has_its_place(self):
+    def test_the_most_expensive_comes_first_and_has_its_location(self):
         self.push(0, "cheap", "a.py", 3)
         self.push(1, "expensive", "", 0)
         self.pop(9)
@@ -110,7 +110,7 @@ class Phases(TimingCase):
         self.assertEqual((rows["inner"].left_open, rows["outer"].left_open, rows["outer"].failed), (1, 0, 0))
         self.assertEqual((rows["outer"].bytecode_count, rows["outer"].ns_per_bytecode), (None, None))
 
-    def test_a_part_can_be_asked_for(self):
+    def test_a_part_can_be_selected(self):
         self.push(0, "main")
         self.push(10, "step")
         self.pop(20)
@@ -214,7 +214,7 @@ class Runs(TimingCase):
         self.assertEqual([round(run.duration * 1e9) for run in (first, nested, last)], [100 * MS, 20 * MS, 30 * MS])
         self.assertEqual(round((last.began - first.began) * 1e9), 200 * MS)
 
-    def test_a_run_that_goes_on_is_told(self):
+    def test_a_run_that_goes_on_is_unfinished(self):
         self.timing.push("around")
         with self.at(1).run("unfinished"):
             self.push(5, "inside", "", 0)
@@ -264,12 +264,12 @@ class Runs(TimingCase):
         self.assertIn("(2 more: --runs shows them)", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 70)
         self.assertNotIn("Phases", opened.phases_text(only_runs=True))
-        with self.assertRaisesRegex(ValueError, "own, total, calls, failed"):
+        with self.assertRaisesRegex(ValueError, "self, total, calls, failed"):
             opened.phases_text(sort="name")
         done = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=ROOT, timeout=120, check=True)
-        told = json.loads(done.stdout)
-        self.assertEqual([run["attributes"] for run in told["runs"]], [run.attributes for run in opened.runs()])
-        self.assertEqual([row["own"] for row in told["phases"]], [row.self for row in opened.phases()])
+        shown = json.loads(done.stdout)
+        self.assertEqual([run["attributes"] for run in shown["runs"]], [run.attributes for run in opened.runs()])
+        self.assertEqual([row["self"] for row in shown["phases"]], [row.self for row in opened.phases()])
 
 
 class Processes(RecordingCase):

@@ -1,4 +1,4 @@
-"""What becomes of phases, and of the program, when something goes wrong."""
+"""What happens to phases, and to their program, when something fails."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from collections import Counter
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
-from tests.timing_support import LEFT, START, pairs, told
+from tests.timing_support import LEFT, START, event_tuples, pairs
 
 setUpModule = run_on_oldest_and_newest
 
@@ -88,7 +88,7 @@ class Threads(RecordingCase):
 
 class Ends(RecordingCase):
     def run_temporary(self, script, status=0, stderr=""):
-        """Runs it with a Timing without a path, and gives what it prints and leaves."""
+        """Runs a script with a Timing without a path. Returns what it prints, and the files that it leaves."""
         begin = START.replace("sys.argv[1]", "") + LEFT
         return self.run_script(begin + script, status=status, stderr=stderr, TMPDIR=self.folder), os.listdir(
             self.folder
@@ -121,7 +121,7 @@ class Ends(RecordingCase):
         timing.push("a")
         number = timing._kept._number
         with open(os.path.join(self.folder, "program's"), "w") as other:
-            os.dup2(other.fileno(), number)  # as a daemon does that closes all it finds, and opens its own
+            os.dup2(other.fileno(), number)  # like a daemon that closes all descriptors and opens others
             self.assertRaisesRegex(stackweave.RecordingError, "closed by the program", lambda: timing.recording)
             timing.stop()
             timing = None
@@ -165,7 +165,7 @@ atexit.register(late)
 timing.push("open")
 """
         self.assertEqual(self.run_script(START + script), "done\n")
-        self.assertEqual(told(stackweave.open(self.path))[0], ("begin", "open"))
+        self.assertEqual(event_tuples(stackweave.open(self.path))[0], ("begin", "open"))
 
     def test_threads_that_outlive_the_interpreter(self):
         script = """
@@ -188,7 +188,7 @@ began.wait()
 
     def test_os_exit(self):
         self.run_script(START + "timing.push('a'); timing.pop(); timing.flush(); os._exit(5)\n", status=5)
-        self.assertEqual(told(stackweave.open(self.path)), [("begin", "a"), ("end",)])
+        self.assertEqual(event_tuples(stackweave.open(self.path)), [("begin", "a"), ("end",)])
 
     def test_kill_9(self):
         script = """
@@ -209,7 +209,7 @@ while True:
         ) as program:
             try:
                 self.assertEqual(program.stdout.readline(), b"ready\n")
-                # Something was written by then, or is soon.
+                # Some events are written by then, or soon.
                 while os.path.getsize(self.path) < 5000:
                     self.assertIsNone(program.poll())
             finally:
@@ -220,7 +220,7 @@ while True:
         numbers = [event.details["number"] for event in opened.events() if event.kind == "begin-run"]
         self.assertEqual(numbers, list(range(len(numbers))))
 
-    def test_a_full_disk_stops_nobody(self):
+    def test_a_full_disk_does_not_stop_the_program(self):
         script = """
 import resource, warnings
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
@@ -242,7 +242,7 @@ print(len(timing.recording.stats().stats) > 10, timing.problems())
         self.assertNotEqual(stackweave.open(self.path).info()["missing"], [])
 
     def test_dropped_events_leave_the_rest_in_order(self):
-        """The writer is held up by a pipe that nobody reads for a while."""
+        """A pipe that is not read for a while blocks the writer."""
         os.mkfifo(self.path)
         reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
@@ -289,12 +289,12 @@ print(len(timing.recording.stats().stats) > 10, timing.problems())
         (outer,) = [child for child in outermost.children if child.name == "outer"]
         (inner,) = [child for child in outer.children if child.name == "inner"]
         begun = sum(event.kind == "begin" for event in opened.events())
-        # The first event after a gap can't be put in its place.
+        # The place of the first event after a gap is not known.
         self.assertLessEqual(begun - gaps, 1 + outer.calls + inner.calls)
         self.assertGreater(inner.calls, 1000)
 
 
-@unittest.skipUnless(sys.platform == "linux", "reads what the kernel says of the process")
+@unittest.skipUnless(sys.platform == "linux", "reads /proc/self/status")
 class Long(RecordingCase):
     def test_memory_does_not_grow_with_the_recording(self):
         script = """

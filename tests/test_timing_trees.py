@@ -1,4 +1,4 @@
-"""Trees of phases whose times are known to the nanosecond, and cProfile's word for the same calls."""
+"""Trees of phases with times known to the nanosecond, and the figures of cProfile for the same calls."""
 
 import cProfile
 import os
@@ -23,7 +23,7 @@ class HandComputed(RecordingCase):
         self.addCleanup(self.timing.stop)
 
     def test_a_phase_in_a_phase(self):
-        # outer: 5 + [inner 7] + 11 = 23, of which 16 are its own
+        # outer: 5 + [inner 7] + 11 = 23, of which 16 are self time
         self.timed.spend("outer", 5, lambda: self.timed.spend("inner", 7), after=11)
         self.assertEqual(table(self.timing.recording.stats()), {"outer": (1, 1, 16, 23), "inner": (1, 1, 7, 7)})
         self.assertEqual(callers(self.timing.recording.stats()), {("outer", "inner"): (1, 1, 7, 7)})
@@ -37,7 +37,7 @@ class HandComputed(RecordingCase):
         # f(3) = 1000 + f(2) + 3, f(2) = 100 + f(1) + 2, f(1) = 10 + f(0) + 1, f(0) = 1
         spend(3)
         self.assertEqual(table(self.timing.recording.stats()), {"f": (4, 1, 1117, 1117)})
-        # All but the outermost call are f's own, and none of them is primitive: cProfile counts the outermost of these.
+        # f calls itself 3 times. cProfile counts the outermost of these calls as primitive, though it is a recursion.
         self.assertEqual(callers(self.timing.recording.stats()), {("f", "f"): (3, 1, 114, 114)})
 
     def test_mutual_recursion(self):
@@ -55,8 +55,8 @@ class HandComputed(RecordingCase):
         )
 
     def test_the_same_phase_from_two_others(self):
-        for name, own in (("a", 1), ("b", 100), ("a", 10_000)):
-            self.timed.spend(name, own, lambda: self.timed.spend("shared", 1_000_000))
+        for name, before in (("a", 1), ("b", 100), ("a", 10_000)):
+            self.timed.spend(name, before, lambda: self.timed.spend("shared", 1_000_000))
         self.assertEqual(
             table(self.timing.recording.stats()),
             {"a": (2, 2, 10_001, 2_010_001), "b": (1, 1, 100, 1_000_100), "shared": (3, 3, 3_000_000, 3_000_000)},
@@ -81,7 +81,7 @@ class HandComputed(RecordingCase):
         failed = [event.details for event in self.timing.recording.events() if event.kind == "end-failed"]
         self.assertEqual(failed, [{"error": "KeyError: 'gone'"}, {"error": "KeyError: 'gone'"}, {}])
 
-    def test_what_is_left_open_ends_with_what_is_around_it(self):
+    def test_an_open_phase_ends_with_the_phase_around_it(self):
         with self.timing.frame("outer"):
             self.timing.push("left")
             self.clock.pass_(5)
@@ -95,11 +95,11 @@ class HandComputed(RecordingCase):
     def test_threads_have_stacks_of_their_own(self):
         barrier = threading.Barrier(2)
 
-        def work(name, own):
+        def work(name, before):
             barrier.wait(60)
             self.timing.push("shared")
             barrier.wait(60)  # both are open now
-            self.timed.spend(name, own)
+            self.timed.spend(name, before)
             self.clock.pass_(1)
             barrier.wait(60)
             self.timing.pop()
@@ -124,9 +124,9 @@ class HandComputed(RecordingCase):
         hour = 3600 * 10**9
         self.timed.spend("long", hour, lambda: self.timed.spend("short", 1), after=1)
         self.timing.stop()
-        own = {child.name: child for child in self.timing.recording.tree().children}["long"]
-        self.assertEqual(round(own.total * 1e9), hour + 2)
-        self.assertEqual(round(own.children[0].total * 1e9), 1)
+        long = {child.name: child for child in self.timing.recording.tree().children}["long"]
+        self.assertEqual(round(long.total * 1e9), hour + 2)
+        self.assertEqual(round(long.children[0].total * 1e9), 1)
 
     def test_a_clock_that_goes_back_makes_no_negative_times(self):
         self.timing.push("a")
@@ -146,7 +146,7 @@ def f{number}(plan, now, functions):
 
 
 def functions():
-    """Python functions that do as a plan says, each in a file and on a line of its own."""
+    """Returns Python functions that carry out a plan, each on another line of one of two files."""
     names = {}
     for number in range(6):
         text = "\n" * (10 * number) + FUNCTION.format(number=number)
@@ -155,7 +155,7 @@ def functions():
 
 
 def plan_of(generator, depth=0):
-    """What a call does: nanoseconds that pass, and calls as the number of a function and its own plan."""
+    """Returns what a call does: nanoseconds that pass, and calls as the number of a function and its plan."""
     steps = [generator.choice((0, 1, 7, 1000, 10**6)), generator.randrange(100)]
     for _ in range(generator.randrange(4) if depth < 6 else 0):
         steps.append((generator.randrange(6), plan_of(generator, depth + 1)))
@@ -163,15 +163,15 @@ def plan_of(generator, depth=0):
     return steps
 
 
-def tell(timing, plan, now, known):
-    """The same calls, as phases."""
+def record_phases(timing, plan, now, known):
+    """Records the same calls as phases."""
     for step in plan:
         if isinstance(step, int):
             now[0] += step
             continue
         code = known[step[0]].__code__
         timing.push(code.co_name, code.co_filename, code.co_firstlineno)
-        tell(timing, step[1], now, known)
+        record_phases(timing, step[1], now, known)
         timing.pop()
 
 
@@ -194,7 +194,7 @@ class AgreesWithCProfile(unittest.TestCase):
                 profiler.disable()
                 now = [5]
                 with stackweave.Timing(clock=lambda now=now: now[0]) as timing:
-                    tell(timing, plan, now, known)
+                    record_phases(timing, plan, now, known)
                 expected = exact_table(pstats.Stats(profiler))
                 # From 3.14 on cProfile sees its own end.
                 expected.pop(("~", 0, "<method 'disable' of '_lsprof.Profiler' objects>"), None)

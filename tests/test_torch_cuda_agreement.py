@@ -1,4 +1,4 @@
-"""Our history of CUDA memory and torch's own of the same run agree, event by event. Needs a GPU."""
+"""Our history of CUDA memory agrees with torch's own of the same run, event by event. These tests need a GPU."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ from tests.torch_cuda_support import (
     python_part,
 )
 
-#: Set in the process that runs these tests again with segments that grow.
+#: The variable of the process that runs these tests again with expandable segments.
 EXPANDABLE = "STACKWEAVE_TEST_EXPANDABLE"
 MIB = 1 << 20
 
@@ -30,7 +30,7 @@ def actions(trace):
 
 
 def delayed_frees(trace):
-    """Blocks whose free was completed later than at once, or not at all."""
+    """Returns the addresses of blocks whose free was not completed immediately."""
     behind = [*trace[1:], None]
     return [
         entry["addr"]
@@ -42,7 +42,7 @@ def delayed_frees(trace):
 
 @needs_gpu
 class AgreementTest(CudaCase):
-    """Each does some work under both recorders."""
+    """Each test allocates while both recorders run."""
 
     def test_tensors_and_views(self):
         import torch
@@ -62,7 +62,7 @@ class AgreementTest(CudaCase):
     def test_frees_that_wait_for_another_stream(self):
         import torch
 
-        # So that nothing is asked of the driver while a stream works, which might wait for it.
+        # Later allocations reuse this memory: a request to the driver might wait for the work of a stream.
         side = torch.cuda.Stream()
         spare = empty(60 * MIB)
         with torch.cuda.stream(side):
@@ -77,7 +77,7 @@ class AgreementTest(CudaCase):
             while_it_waits = empty(3 * MIB)
             side.synchronize()
             behind = empty(3 * MIB + 512)
-            # Of this one the end is not seen: the account has it as pending.
+            # This free is not completed before the end: the state has the block as pending.
             pending = empty(6 * MIB)
             with torch.cuda.stream(side):
                 of_side = empty(5 * MIB)
@@ -91,7 +91,7 @@ class AgreementTest(CudaCase):
         self.assertEqual(block_at(seen.ours, address)["state"], "active_pending_free")
         self.assertGreater(len({entry["stream"] for entry in theirs if entry["action"] == "alloc"}), 1)
 
-    def test_segments_given_back(self):
+    def test_released_segments(self):
         import torch
 
         with self.both() as seen:
@@ -144,7 +144,7 @@ class AgreementTest(CudaCase):
         private = [segment for segment in seen.ours["segments"] if tuple(segment["segment_pool_id"]) != (0, 0)]
         self.assertNotEqual(private, [])
 
-    def test_memory_that_is_not_there(self):
+    def test_a_request_that_fails(self):
         import torch
 
         with self.both() as seen:
@@ -156,7 +156,7 @@ class AgreementTest(CudaCase):
         self.assertEqual(actions(theirs).count("oom"), 1)
         failed = next(entry for entry in ours if entry["action"] == "oom")
         self.assertGreaterEqual(failed["size"], 1 << 50)
-        self.assertIn("test_memory_that_is_not_there", [name for _, _, name in python_part(failed["frames"])])
+        self.assertIn("test_a_request_that_fails", [name for _, _, name in python_part(failed["frames"])])
 
     def test_threads(self):
         together = threading.Barrier(8)
@@ -233,16 +233,16 @@ class AgreementTest(CudaCase):
             for trace in (theirs, ours):
                 self.assertEqual([entry.get("user_metadata", "") for entry in allocs(trace, size)], [expected], size)
 
-    def test_blocks_that_were_there(self):
+    def test_existing_blocks(self):
         before = [empty(3 * MIB), empty(900), empty(5 * MIB)]
         with self.both() as seen:
             del before[1]
             seen.kept = (before, empty(2 * MIB))
         theirs, _ours = self.assert_agree(seen)
-        # The free of a block from before is an event as any other.
+        # The free of an earlier block is an event like any other.
         self.assertEqual([entry["size"] for entry in theirs if entry["action"] == "free_requested"][1:], [900])
 
-    def test_accounts_of_the_device(self):
+    def test_figures_of_the_device(self):
         import torch
 
         torch.cuda.synchronize()
@@ -271,8 +271,8 @@ class AgreementTest(CudaCase):
 
 @needs_gpu
 class ExpandableSegmentsTest(unittest.TestCase):
-    @unittest.skipIf(os.environ.get(EXPANDABLE), "this is that process")
-    def test_all_of_it_with_segments_that_grow(self):
+    @unittest.skipIf(os.environ.get(EXPANDABLE), "this process runs them already")
+    def test_all_tests_with_expandable_segments(self):
         conf = "expandable_segments:True"
         environment = {EXPANDABLE: "1", "PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf}
         done = subprocess.run(

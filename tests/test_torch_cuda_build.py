@@ -1,4 +1,4 @@
-"""The hook for CUDA's memory builds against the real torch, and works with its headers: no device is needed."""
+"""The hook for CUDA's memory builds and works with the headers of the real torch. No device is needed."""
 
 import contextlib
 import io
@@ -17,51 +17,53 @@ from tests.cuda_support import NATIVE
 from tests.recordings import RecordingCase
 from tests.torch_dynamo_support import HAS_TORCH
 
-#: Puts our allocator in the place of torch's, and compares what the hook tells with what it did.
+#: Replaces torch's allocator by the fake one, and compares the recorded events with those that happened.
 PROGRAM = """
 import ctypes, sys
 import torch
 from stackweave.torch._cuda.hook import CudaHook
-from tests.cuda_support import PRESENT, STATES, FakeDevices, in_short
+from tests.cuda_support import PRESENT, STATES, FakeDevices, summary
 
 devices = FakeDevices(sys.argv[2])
 hook = CudaHook(sys.argv[3])
 devices.library.fake_install()
 devices.library.fake_init(2)
 assert hook.is_ready()
-before = devices.take(1000, 1)
+before = devices.allocate(1000, 1)
 devices.library.fake_forget_events()
 hook._call("attach", ctypes.cast(devices.library.fake_record, ctypes.c_void_p))
 hook.begin()
 devices.library.fake_text(b"forward")
-blocks = [(number % 2, devices.take(number * 1000 + 1, number % 2, 8, number % 3)) for number in range(200)]
+blocks = [(number % 2, devices.allocate(number * 1000 + 1, number % 2, 8, number % 3)) for number in range(200)]
 devices.library.fake_text(b"")
 devices.library.fake_use_on(0, blocks[0][1], 9)
 for device, address in blocks:
-    devices.give(address, device)
+    devices.free(address, device)
 devices.library.fake_streams_are_done(0)
 devices.library.fake_empty_cache(0)
 devices.library.fake_limit(0, 1 << 20)
-devices.take(1 << 30)
+devices.allocate(1 << 30)
 hook.end(with_state=True)
-told = [in_short(told) for told in devices.told()]
+recorded = [summary(event) for event in devices.recorded_events()]
 ours = {*PRESENT, *STATES, "tag"}
 happened = [event for event in devices.events() if event[0] != "snapshot"]
-assert [event for event in told if event[0] not in ours] == happened, (told, happened)
-assert told[:2] == [("segment_present", 1, before, 2 << 20, 0, 0), ("present", 1, before, 1000, 0, 0)], told[:2]
-names = [event[0] for event in told]
+assert [event for event in recorded if event[0] not in ours] == happened, (recorded, happened)
+first = [("segment_present", 1, before, 2 << 20, 0, 0), ("present", 1, before, 1000, 0, 0)]
+assert recorded[:2] == first, recorded[:2]
+names = [event[0] for event in recorded]
 rows = names[names.index("state_begin") :]
 assert (rows[1], rows[-1]) == ("segment_state", "state_end") and set(rows) == STATES, rows
-assert [told.text for told in devices.told() if in_short(told)[0] == "tag"] == [b"forward", b""]
+tags = [event.text for event in devices.recorded_events() if summary(event)[0] == "tag"]
+assert tags == [b"forward", b""], tags
 devices.library.fake_forget_events()
 if hasattr(torch._C, "_cuda_memoryMetadataSupported"):
     hook.begin()
     devices.library.fake_annotate(1, before, b"weights")
-    (said,) = [told for told in devices.told() if told.text]
-    assert (in_short(said)[0], said.address, said.text) == ("annotate", before, b"weights")
+    (annotation,) = [event for event in devices.recorded_events() if event.text]
+    assert (summary(annotation)[0], annotation.address, annotation.text) == ("annotate", before, b"weights")
 print(len(happened))
 """
-#: A recording of that allocator. Only what torch itself asks the driver for is ours.
+#: Records that allocator. The program replaces torch's functions that need a driver.
 RECORDED = """
 import ctypes, sys
 import torch
@@ -83,12 +85,12 @@ def observe(call):
 torch._C._cuda_attach_out_of_memory_observer = observe
 
 def forward():
-    return devices.take(1000, 1)
+    return devices.allocate(1000, 1)
 
 with CudaMemoryRecorder(sys.argv[1]):
     kept = forward()
     devices.library.fake_limit(0, 4 << 20)
-    assert devices.take(8 << 20) == 0
+    assert devices.allocate(8 << 20) == 0
 """
 
 
@@ -115,7 +117,7 @@ class Builds(RecordingCase):
         with contextlib.redirect_stderr(said):
             return cuda_build.built_library(torch), said.getvalue()
 
-    def test_it_is_built_once_and_tells_what_an_allocator_does(self):
+    def test_it_is_built_once_and_records_what_an_allocator_does(self):
         path, said = self.built()
         self.assertRegex(said, r"^stackweave: \S+ builds the CUDA hook for torch \S+, once\nstackweave: it took .* s, ")
         self.assertEqual(self.built(), (path, ""))
@@ -130,9 +132,9 @@ class Builds(RecordingCase):
         kinds = [event.kind for event in events if event.kind not in ("host-state", "host-present")]
         self.assertEqual(kinds, ["host-allocate", "host-out-of-memory"])
         self.assertEqual([event.values["reason"] for event in events if event.kind == "host-state"][::2], [1, 0])
-        (taken,) = [event for event in events if event.kind == "host-allocate"]
-        names = [frame.name for frame in taken.stack if frame.kind == "python"]
-        self.assertEqual(names, ["take", "forward", "<module>"])
+        (allocated,) = [event for event in events if event.kind == "host-allocate"]
+        names = [frame.name for frame in allocated.stack if frame.kind == "python"]
+        self.assertEqual(names, ["allocate", "forward", "<module>"])
 
     def test_it_loads_and_waits_for_devices(self):
         hook = CudaHook(self.built()[0])

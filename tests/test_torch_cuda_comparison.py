@@ -1,4 +1,4 @@
-"""The comparison that the tests on a GPU make finds what differs. Needs neither torch nor a GPU."""
+"""The comparison in the tests on a GPU finds every difference. These tests need neither torch nor a GPU."""
 
 import copy
 import unittest
@@ -72,7 +72,7 @@ class ComparisonTest(unittest.TestCase):
         change(ours)
         return trace_differences(between_marks(history()), between_marks(ours))
 
-    def test_what_the_recorders_do_themselves_does_not_count(self):
+    def test_events_of_the_recorders_themselves_do_not_count(self):
         self.assertEqual(self.changed(lambda ours: None), [])
         self.assertEqual(self.changed(lambda ours: ours.pop(0)), [])
         self.assertEqual(self.changed(lambda ours: ours.append(event("snapshot", 0, 0))), [])
@@ -99,7 +99,7 @@ class ComparisonTest(unittest.TestCase):
             entry.pop("pool_id")
         self.assertEqual(trace_differences(theirs, ours), [])
 
-    def test_a_missing_mark_is_said(self):
+    def test_a_missing_mark_is_reported(self):
         with self.assertRaisesRegex(AssertionError, "0 marks of 12289 bytes"):
             between_marks(history()[3:])
 
@@ -138,7 +138,7 @@ class ComparisonTest(unittest.TestCase):
         theirs[0]["blocks"][0]["frames"] = FRAMES
         self.assertEqual(len(block_stack_differences(theirs, ours, history())), 1)
         self.assertEqual(len(block_stack_differences(theirs, [], history())), 1)
-        self.assertEqual(block_stack_differences(theirs, ours, []), [], "it was taken before")
+        self.assertEqual(block_stack_differences(theirs, ours, []), [], "the block was allocated before")
 
     def test_blocks_are_found_by_their_address(self):
         self.assertEqual(block_at({"segments": [segment()]}, 0x1200)["requested_size"], 400)

@@ -1,4 +1,4 @@
-"""A recording of CUDA memory through its life: how it begins, what happens meanwhile, and how it ends. Needs a GPU."""
+"""The begin, the life and the end of a recording of CUDA memory. These tests need a GPU."""
 
 import contextlib
 import io
@@ -18,14 +18,14 @@ from tests.torch_cuda_support import (
     exported,
     needs_gpu,
     new_size,
+    print_info,
     python_part,
-    say,
     the_alloc,
     trace_of,
 )
 
 MIB = 1 << 20
-#: What programs of their own begin with.
+#: The beginning of each separate program.
 BEGIN = """
 import faulthandler, os, signal, sys, threading
 faulthandler.dump_traceback_later(50, exit=True)
@@ -41,14 +41,14 @@ def take(size):
 """
 HELD_GIL = """
 import ctypes
-holding = ctypes.PyDLL(None)  # does not let go of the GIL
+holding = ctypes.PyDLL(None)  # its calls do not release the GIL
 over = threading.Event()
 
 def hold():
     while not over.is_set():
         holding.usleep(500)
 
-def ask():
+def query():
     while not over.is_set():
         torch.cuda.memory._snapshot()
         torch.cuda.memory_stats()
@@ -64,7 +64,7 @@ def learn():
 
 take(1)
 with stackweave.torch.cuda_memory(path, buffer=sys.argv[2]) as memory:
-    others = [threading.Thread(target=target, daemon=True) for target in (hold, ask)]
+    others = [threading.Thread(target=target, daemon=True) for target in (hold, query)]
     workers = [threading.Thread(target=target) for target in (allocate, allocate, allocate, allocate, learn)]
     for thread in [*others, *workers]:
         thread.start()
@@ -97,7 +97,7 @@ print("done")
 @needs_gpu
 class LifeTest(CudaCase):
     def opened(self):
-        """The recording, whatever became of its program."""
+        """Returns the history of device 0. The recording may be unfinished."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return trace_of(exported(stackweave.open(self.path)))
@@ -119,7 +119,7 @@ class LifeTest(CudaCase):
         self.assertEqual(freed_events, ["free_requested", "free_completed"])
         block = block_at(snapshot, kept.data_ptr())
         self.assertEqual((block["state"], block["requested_size"]), ("active_allocated", sizes[0]))
-        self.assertEqual(python_part(block["frames"]), [], "nobody saw who took it")
+        self.assertEqual(python_part(block["frames"]), [], "it was allocated before the recording")
 
     def test_it_begins_before_cuda_does(self):
         printed = self.run_file(
@@ -179,7 +179,7 @@ print("done", kept.data_ptr())
             with self.assertRaises(stackweave.StackweaveError):
                 stackweave.memory(self.path + ".second").start()
 
-    def test_the_process_beside_it(self):
+    def test_the_memory_of_the_process_can_be_recorded_too(self):
         size = new_size()
         with self.cuda_memory(process=True) as memory:
             kept = empty(size)
@@ -197,8 +197,8 @@ print("done", kept.data_ptr())
             peak = 0
         self.assertLess(peak, len(own))
 
-    def ask_for_too_much(self):
-        """Asks for more than there is, and gives what is said about it."""
+    def request_too_much(self):
+        """Requests more memory than the device has, and returns what is printed to standard error."""
         import torch
 
         said = io.StringIO()
@@ -207,44 +207,44 @@ print("done", kept.data_ptr())
                 empty(1 << 50)
         return said.getvalue()
 
-    def assert_tells_of_it(self, snapshot, kept, size):
-        """The request that failed is there with its stack, and what the allocator held then."""
+    def assert_has_failed_request(self, snapshot, kept, size):
+        """Asserts that a snapshot has the failed request and the blocks of that moment. Returns the requested size."""
         failed = [entry for entry in trace_of(snapshot) if entry["action"] == "oom"]
         self.assertEqual(len(failed), 1)
         self.assertGreaterEqual(failed[0]["size"], 1 << 50)
-        self.assertEqual([name for _, _, name in python_part(failed[0]["frames"])][:2], ["empty", "ask_for_too_much"])
+        self.assertEqual([name for _, _, name in python_part(failed[0]["frames"])][:2], ["empty", "request_too_much"])
         self.assertEqual(block_at(snapshot, kept.data_ptr())["requested_size"], size)
         return failed[0]["size"]
 
-    def test_what_is_known_is_written_when_memory_is_not_there(self):
+    def test_a_snapshot_is_written_when_memory_runs_out(self):
         size = new_size()
         with self.cuda_memory() as memory:
             kept = empty(size)
-            said = self.ask_for_too_much()
+            said = self.request_too_much()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 snapshot = exported(stackweave.open(self.path))
         self.assertIn("out of memory", said)
         self.assertIn(self.path, said)
-        asked = self.assert_tells_of_it(snapshot, kept, size)
+        requested = self.assert_has_failed_request(snapshot, kept, size)
         device = next(device for device in memory.recording.memory().devices() if device.device == 0)
-        self.assertEqual([request.size for request in device.out_of_memory], [asked])
+        self.assertEqual([request.size for request in device.out_of_memory], [requested])
 
-    def test_a_ring_is_dumped_when_memory_is_not_there(self):
+    def test_a_ring_is_dumped_when_memory_runs_out(self):
         size = new_size()
         with self.cuda_memory(ring="4MB"):
             kept = empty(size)
-            said = self.ask_for_too_much()
+            said = self.request_too_much()
             (dump,) = self.other_recordings()
             self.assertIn(dump, said)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 snapshot = exported(stackweave.open(dump))
-        self.assert_tells_of_it(snapshot, kept, size)
+        self.assert_has_failed_request(snapshot, kept, size)
 
-    def test_no_more_dumps_than_asked_for(self):
+    def test_no_more_dumps_than_wanted(self):
         with self.cuda_memory(ring="4MB", oom_dumps=2):
-            said = [bool(self.ask_for_too_much()) for _ in range(3)]
+            said = [bool(self.request_too_much()) for _ in range(3)]
             self.assertEqual(len(self.other_recordings()), 2)
         self.assertEqual(said, [True, True, False])
 
@@ -255,22 +255,22 @@ print("done", kept.data_ptr())
             last = empty(new_size())
         trace = trace_of(exported(memory))
         size = os.path.getsize(self.path)
-        say(f"{size:,} bytes of a ring of {ring:,}, {len(trace):,} events of a million")
+        print_info(f"{size:,} bytes of a ring of {ring:,}, {len(trace):,} events of a million")
         self.assertLess(size, 2 * ring)
         self.assertGreater(len(trace), 10_000)
-        self.assertLess(len(trace), 1_050_000, "nothing was forgotten")
+        self.assertLess(len(trace), 1_050_000, "some events were discarded")
         self.assertEqual(trace[-1]["addr"], last.data_ptr())
 
     def test_a_million_events_stay_small(self):
         with self.cuda_memory() as memory:
             churn(350_000)
         size = os.path.getsize(self.path)
-        say(f"{size:,} bytes of a million events, {size / 1_050_000:.1f} each")
+        print_info(f"{size:,} bytes of a million events, {size / 1_050_000:.1f} each")
         self.assertEqual(memory.stop().lost, {})
         self.assertLess(size, 10_000_000)
 
     def test_no_deadlock_with_the_gil_and_the_lock_of_the_device(self):
-        # With little memory events wait for the writer, in the hook.
+        # With a small buffer, events wait in the hook for the writer.
         for memory in ("8MiB", "64KB"):
             with self.subTest(memory=memory):
                 self.assertEqual(self.run_file(BEGIN + HELD_GIL, memory), "done {}\n")
@@ -313,7 +313,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def churn(pairs):
-    """So many blocks, taken and given back at once, from one place: three events each."""
+    """Allocates and frees this many blocks in one line: three events each."""
     import torch
 
     place = torch.device("cuda")

@@ -1,4 +1,4 @@
-"""Stacks of CUDA memory: Python frames as the standard library has them, native ones where they belong. Needs a GPU."""
+"""Stacks of CUDA memory have the Python frames of the standard library, in order with native frames. Needs a GPU."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ from tests.torch_cuda_support import (
     names,
     needs_gpu,
     new_size,
+    print_info,
     python_part,
-    say,
     the_alloc,
     trace_of,
 )
@@ -32,7 +32,7 @@ taken = []
 
 
 def take(*_arguments, **_options):
-    """Takes memory, and asks for the stack in the same line."""
+    """Allocates memory, and extracts the stack in the same line."""
     size = new_size()
     taken.append((size, torch.empty(size, dtype=torch.uint8, device="cuda"), traceback.extract_stack()))
     return size
@@ -92,7 +92,7 @@ class StackTest(CudaCase):
         self.addCleanup(taken.clear)
 
     def assert_same(self, work, at_least=1, **options):
-        """Runs it while CUDA memory is recorded. Each stack has the Python frames that the standard library saw."""
+        """Records CUDA memory while `work` runs. Asserts that stacks have the Python frames of the standard library."""
         with self.cuda_memory(**options) as memory:
             work()
             torch.cuda.synchronize()
@@ -174,7 +174,7 @@ class StackTest(CudaCase):
                 return self.inner(inputs)
 
         net = Net().cuda()
-        # A pre-hook that gives something back would replace the inputs.
+        # A result of a pre-hook would replace the inputs.
         net.register_forward_pre_hook(lambda *_: take() and None)
         net.inner.register_forward_hook(lambda *_: take() and None)
         net.register_full_backward_hook(lambda *_: take() and None)
@@ -215,7 +215,7 @@ class StackTest(CudaCase):
         size, _tensor, extracted = taken[0]
         frames = the_alloc(trace_of(exported(memory)), size)["frames"]
         self.assertEqual(python_part(frames)[:7], expected_part(extracted)[:7])
-        self.assertLessEqual(len(frames), 8, "seven, and at most one that says that there were more")
+        self.assertLessEqual(len(frames), 8, "seven, and at most one that stands for the others")
 
     def test_native_frames_stand_where_they_belong(self):
         class Woven(torch.autograd.Function):
@@ -248,11 +248,11 @@ class StackTest(CudaCase):
         self.assertEqual(
             [name for name in found if "stackweave" in name or "Tracker::" in name],
             [],
-            "what we do ourselves is not shown",
+            "our own functions are not shown",
         )
-        say(f"innermost frames of ours: {found[: found.index('take')]}")
+        print_info(f"innermost frames of ours: {found[: found.index('take')]}")
         of_torch = the_alloc(theirs, size)["frames"]
-        say(f"torch's order of the same stack: {order_of(of_torch) or 'right'}; {names(of_torch)}")
+        print_info(f"torch's order of the same stack: {order_of(of_torch) or 'right'}; {names(of_torch)}")
 
     def test_a_native_function_stands_between_its_caller_and_what_it_calls(self):
         def called_back(_):
@@ -272,7 +272,7 @@ class StackTest(CudaCase):
 
 
 def order_of(frames):
-    """What is wrong with the order of the stack of `Woven`, as sentences."""
+    """Returns sentences about mistakes in the order of the stack of `Woven`."""
     kinds = [(name, is_python(frame)) for name, frame in zip(names(frames), frames)]
     wanted = ["take", "inner", "forward", "apply", "outer"]
     missing = [f"{name} is not there" for name in wanted if (name, True) not in kinds]
@@ -290,10 +290,10 @@ def order_of(frames):
 
 
 class OrderTest(unittest.TestCase):
-    """What finds that out, on stacks by hand."""
+    """Tests order_of() on stacks that are written by hand."""
 
     def frames(self, text):
-        """Python frames have a name in small letters."""
+        """Returns frames with these names. A lowercase name is that of a Python frame."""
         return [{"name": name, "filename": "a.py" if name.islower() else "a.so", "line": 1} for name in text.split()]
 
     def test_a_right_order_and_wrong_ones(self):

@@ -1,4 +1,4 @@
-"""What a profile of torch.compile tells. Skipped where torch is not installed."""
+"""A profile of torch.compile has its functions, phases and compilations. Skipped where torch is not installed."""
 
 import contextlib
 import unittest
@@ -24,7 +24,7 @@ class Functions(DynamoCase):
         self.assertEqual(row_of(profile, self.corpus.shift).calls, 2)
         halve = row_of(profile, self.corpus.halve)
         self.assertEqual(halve.calls, 3)
-        edges = {caller.function: caller.calls for caller in halve.callers}
+        edges = {caller.name: caller.calls for caller in halve.callers}
         self.assertEqual(edges, {"shift": 2, "calls": 1})
 
     def test_modules_in_modules(self):
@@ -33,7 +33,7 @@ class Functions(DynamoCase):
         self.assert_same(result, net(x))
         block = row_of(profile, self.corpus.Block.forward)
         self.assertEqual(block.calls, 3)
-        self.assertIn(block.function, ("Block.forward", "forward"))
+        self.assertIn(block.name, ("Block.forward", "forward"))
         self.assertEqual(row_of(profile, self.torch.nn.Linear.forward).calls, 7)
 
     def test_recursion_is_counted_as_cprofile_does(self):
@@ -64,10 +64,11 @@ class Functions(DynamoCase):
         raised = [event.details["raised"] for event in profile.recording.events() if "raised" in (event.details or {})]
         self.assertEqual(raised, ["ObservedKeyError"])
 
-    def test_own_times_are_what_the_compilations_took(self):
+    def test_self_times_add_up_to_the_time_of_the_compilations(self):
         _, profile = self.profiled(self.corpus.net(), self.torch.ones(2, 4))
-        own = sum(row.self for row in profile.recording.phases())
-        self.assertAlmostEqual(own, sum(row.duration for row in dynamo.compiles(profile.recording)), places=6)
+        self_time = sum(row.self for row in profile.recording.phases())
+        compiled = sum(row.duration for row in dynamo.compiles(profile.recording))
+        self.assertAlmostEqual(self_time, compiled, places=6)
 
     def test_functions_alone(self):
         _, profile = self.profiled(self.corpus.calls, self.torch.ones(3), phases=False)
@@ -117,7 +118,7 @@ class Breaks(DynamoCase):
         self.assertIn("Unsupported", row.attributes["error"])
         self.assertEqual(row_of(profile, self.corpus.graph_break).failed, 1)
 
-    def test_the_stack_that_torch_logs_has_nothing_of_ours(self):
+    def test_the_stack_that_torch_logs_has_no_frames_of_ours(self):
         def logged(around):
             self.torch.compiler.reset()
             with around():
@@ -209,9 +210,9 @@ class Compilations(DynamoCase):
         self.assertEqual((outer.name, nested.name), ("plain", "halve"))
         self.assertLessEqual(nested.duration, outer.duration)
 
-    def test_the_report_tells_all_of_it(self):
+    def test_the_report_has_compilations_and_functions(self):
         _, profile = self.profiled(self.corpus.graph_break, self.torch.ones(3))
-        text = str(profile)
+        text = dynamo.report(profile.recording)
         for part in ("compilations in", "graph_break", "restart reasons:", "graph_ops 1", "bytecode_tracing"):
             self.assertIn(part, text)
         with dynamo.profile() as profile:
@@ -225,9 +226,9 @@ class Phases(DynamoCase):
         (compiled,) = dynamo.compiles(profile.recording)
         for name in ("entire_frame_compile", "bytecode_tracing", "backend_compile", "build_guards"):
             self.assertIn(name, compiled.phases)
-        callers = {name: named(profile, name).callers[0].function for name in ("bytecode_tracing", "backend_compile")}
+        callers = {name: named(profile, name).callers[0].name for name in ("bytecode_tracing", "backend_compile")}
         self.assertEqual(callers, dict.fromkeys(callers, "compile_attempt_0"))
-        self.assertEqual(row_of(profile, self.corpus.calls).callers[0].function, "bytecode_tracing")
+        self.assertEqual(row_of(profile, self.corpus.calls).callers[0].name, "bytecode_tracing")
 
     def test_autograd_ahead_of_time(self):
         x = self.torch.ones(3, requires_grad=True)

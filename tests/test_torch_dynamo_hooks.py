@@ -1,4 +1,4 @@
-"""How torch is hooked, and left as it was. What needs torch is skipped where it is not installed."""
+"""Hooks are installed in torch and removed without a trace. Tests that need torch are skipped without it."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ import stackweave
 from stackweave.torch import dynamo
 from stackweave.torch._import_watch import ImportWatch
 from tests.recordings import RecordingCase
-from tests.torch_dynamo_support import HAS_TORCH, DynamoCase, named, places, row_of, rows_of
+from tests.torch_dynamo_support import HAS_TORCH, DynamoCase, hooked_attributes, named, row_of, rows_of
 
 LATER = """
 import sys
@@ -28,12 +28,13 @@ with stackweave.torch.dynamo.profile(sys.argv[1]) as profile:
     assert type(spec.loader).__module__.startswith(("importlib", "_frozen_importlib")), spec.loader
 assert profile.hook_state() == "unhooked"
 assert not any(type(finder).__module__.startswith("stackweave") for finder in sys.meta_path)
-print(*[(each.name, each.failed) for each in stackweave.torch.dynamo.compiles(profile.recording)], *profile.hook_errors())
+compiled = stackweave.torch.dynamo.compiles(profile.recording)
+print(*[(each.name, each.failed) for each in compiled], *profile.hook_errors())
 """
 
 FORKED = """
 import os, sys
-os.environ["CUDA_VISIBLE_DEVICES"] = ""  # torch's devices are of no use in a forked child
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a forked child can't use CUDA
 import stackweave, torch
 import stackweave.torch.dynamo
 def double(x):
@@ -54,33 +55,33 @@ print(*sorted(each.name for each in stackweave.torch.dynamo.compiles(both)))
 """
 
 
-class Places(DynamoCase):
-    def test_everything_is_back_in_its_place(self):
-        before = places()
+class Installation(DynamoCase):
+    def test_all_attributes_are_restored(self):
+        before = hooked_attributes()
         with dynamo.profile() as profile:
-            during = places()
+            during = hooked_attributes()
             self.assertEqual(profile.hook_state(), "hooked")
             self.assertTrue(all(during[name] is not before[name] for name in during if "_compile" in name))
         self.assertEqual(profile.hook_state(), "unhooked")
-        self.assert_same_places(before)
+        self.assert_same_attributes(before)
 
     def test_an_exception_in_the_with_statement(self):
-        before = places()
+        before = hooked_attributes()
         with self.assertRaises(ZeroDivisionError), dynamo.profile():
             raise ZeroDivisionError
-        self.assert_same_places(before)
+        self.assert_same_attributes(before)
 
-    def test_a_start_changes_nothing_that_has_started(self):
+    def test_a_second_start_changes_nothing(self):
         with dynamo.profile() as profile:
-            during = places()
+            during = hooked_attributes()
             self.assertIs(profile.start(), profile)
-            self.assert_same_places(during)
+            self.assert_same_attributes(during)
 
-    def test_several_see_the_same_and_end_in_any_order(self):
+    def test_several_profiles_record_the_same_and_end_in_any_order(self):
         x = self.torch.ones(3)
         for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)):
             with self.subTest(order):
-                before = places()
+                before = hooked_attributes()
                 self.torch.compiler.reset()
                 profiles = [dynamo.profile() for _ in range(3)]
                 self.torch.compile(self.corpus.calls, backend="eager")(x)
@@ -88,7 +89,7 @@ class Places(DynamoCase):
                 self.torch.compile(self.corpus.plain, backend="eager")(x)
                 profiles[order[1]].stop()
                 profiles[order[2]].stop()
-                self.assert_same_places(before)
+                self.assert_same_attributes(before)
                 first, *others = (profiles[place] for place in order)
                 self.assertEqual([each.name for each in dynamo.compiles(first.recording)], ["calls"])
                 for profile in others:
@@ -97,20 +98,21 @@ class Places(DynamoCase):
                     self.assertEqual((profile.hook_errors(), profile.explain_problems()), ([], []))
                     self.assertEqual(row_of(profile, self.corpus.calls).calls, 1)
 
-    def test_one_inside_of_another_one(self):
-        before, x = places(), self.torch.ones(3)
+    def test_nested_profiles(self):
+        before, x = hooked_attributes(), self.torch.ones(3)
         with dynamo.profile() as outer:
             with dynamo.profile(phases=False) as inner:
                 self.torch.compile(self.corpus.graph_break, backend="eager")(x)
             self.torch.compile(self.corpus.plain, backend="eager")(x)
-        self.assert_same_places(before)
-        told = [(each.compile_id, each.name, each.attempts) for each in dynamo.compiles(outer.recording)]
-        self.assertEqual(
-            told[:-1], [(each.compile_id, each.name, each.attempts) for each in dynamo.compiles(inner.recording)]
+        self.assert_same_attributes(before)
+        outside, inside = (
+            [(each.compile_id, each.name, each.attempts) for each in dynamo.compiles(profile.recording)]
+            for profile in (outer, inner)
         )
-        self.assertEqual(told[-1][1], "plain")
+        self.assertEqual(outside[:-1], inside)
+        self.assertEqual(outside[-1][1], "plain")
 
-    def test_what_somebody_else_puts_over_ours_stays_and_works(self):
+    def test_a_replacement_of_our_hook_stays_and_works(self):
         module = sys.modules["torch._dynamo.convert_frame"]
         before = module._compile
         self.addCleanup(setattr, module, "_compile", before)
@@ -130,7 +132,7 @@ class Places(DynamoCase):
         self.assertEqual(dynamo.compiles(profile.recording), [])
         module._compile = before
 
-    def test_what_is_compiled_when_it_begins_and_when_it_ends(self):
+    def test_it_begins_and_ends_during_compilations(self):
         profiles = []
 
         def begins(graph, inputs):
@@ -152,24 +154,24 @@ class Places(DynamoCase):
 
 class Errors(DynamoCase):
     def failing(self, name):
-        """A profile whose recording fails, and what comes of it."""
-        before = places()
+        """Returns a profile whose method fails. Asserts that the compiled function and torch are not affected."""
+        before = hooked_attributes()
         x = self.torch.ones(3)
         with mock.patch.object(stackweave.Timing, name, side_effect=ValueError("ours"), create=True):
             with self.assertWarnsRegex(RuntimeWarning, "ours"):
                 with dynamo.profile() as profile:
                     result = self.torch.compile(self.corpus.graph_break, backend="eager")(x)
         self.assert_same(result, self.corpus.graph_break(x))
-        self.assert_same_places(before)
+        self.assert_same_attributes(before)
         return profile
 
-    def test_one_of_ours_is_told_and_torch_does_not_see_it(self):
+    def test_an_error_of_ours_is_reported_and_torch_does_not_see_it(self):
         profile = self.failing("frame")
         self.assertIn("ValueError: ours", "\n".join(profile.hook_errors()))
         self.assertEqual(len(dynamo.compiles(profile.recording)), 4)
         self.assertIn("ValueError: ours", dynamo.report(profile.recording, errors=profile.hook_errors()))
 
-    def test_one_of_ours_at_the_begin_of_a_compilation(self):
+    def test_an_error_of_ours_at_the_begin_of_a_compilation(self):
         profile = self.failing("run")
         self.assertEqual(dynamo.compiles(profile.recording), [])
         self.assertGreater(row_of(profile, self.corpus.graph_break).calls, 0)
@@ -187,7 +189,7 @@ class Errors(DynamoCase):
 
 class Compiled(DynamoCase):
     def test_torch_does_not_compile_our_own_functions(self):
-        """Phases are also timed while a compiled program runs, by functions that torch leaves alone."""
+        """Functions that torch does not compile may report phases while a compiled program runs."""
         module = sys.modules["torch._dynamo.convert_frame"]
         seen = []
         original = module.ConvertFrameAssert.__call__
@@ -280,7 +282,7 @@ class Imports(unittest.TestCase):
         self.addCleanup(watch.stop)
         return watch, seen
 
-    def test_a_module_that_comes_later_is_told_once(self):
+    def test_a_later_import_notifies_once(self):
         watch, seen = self.watched("colorsys")
         sys.modules.pop("colorsys", None)
         watch.start()
@@ -296,7 +298,7 @@ class Imports(unittest.TestCase):
 
         self.assertEqual(seen, [True])
 
-    def test_a_module_that_is_there(self):
+    def test_a_module_that_is_already_imported(self):
         watch, seen = self.watched("json")
         import json  # noqa: F401
 
@@ -304,7 +306,7 @@ class Imports(unittest.TestCase):
         self.assertEqual(seen, [True])
         self.assertEqual(own_finders(), [])
 
-    def test_a_module_that_nobody_waits_for_any_more(self):
+    def test_an_import_after_the_stop_does_not_notify(self):
         sys.modules.pop("colorsys", None)
         watch, seen = self.watched("colorsys")
         watch.start()

@@ -1,4 +1,4 @@
-"""A profile beside the one that torch makes itself. Skipped where torch is not installed, or has none."""
+"""Our profile agrees with that of torch's own profiler. Skipped where torch is not installed, or has no profiler."""
 
 import unittest
 from unittest import mock
@@ -8,7 +8,7 @@ from tests.torch_dynamo_support import DynamoCase, rows_of
 
 
 class TorchsOwn(DynamoCase):
-    """Torch does not count what it has failed to trace, and what has raised: that is its caller's time there."""
+    """Torch does not count calls that it failed to trace or that raised: it adds their time to their caller."""
 
     def setUp(self):
         super().setUp()
@@ -16,7 +16,7 @@ class TorchsOwn(DynamoCase):
             self.skipTest("this torch has no profiler of its own")
 
     def torch_timings(self, run):
-        """What torch's profiler has recorded in all compilations of run()."""
+        """Returns the timings of torch's profiler in all compilations of run()."""
         from torch._dynamo.dynamo_profiler import DynamoProfilerState
 
         states = []
@@ -55,7 +55,7 @@ class TorchsOwn(DynamoCase):
                 self.assertEqual(ours_of(profile), theirs)
 
     def test_both_at_once(self):
-        """What torch measures lies inside of what we do, call by call, and no other call lies in between."""
+        """Both profilers run, and record the same calls of the same functions."""
         for name, run in self.corpus_programs():
             with self.subTest(name):
                 with dynamo.profile(phases=False) as profile:
@@ -84,7 +84,7 @@ class TorchsOwn(DynamoCase):
         state.timings = self.torch_timings(run)
         return state.generate_pstats().stats
 
-    def test_where_torch_fails_its_own_compilation(self):
+    def test_a_compilation_that_fails_with_torchs_profiler(self):
         x = self.torch.ones(3)
         with self.torch._dynamo.config.patch(dynamo_profiler=True):
             with self.assertRaises(self.torch._dynamo.exc.InternalTorchDynamoError):
@@ -96,7 +96,7 @@ class TorchsOwn(DynamoCase):
 
 
 def counted(timings):
-    """Calls and primitive calls by file, line and name."""
+    """Returns calls and primitive calls by file, line and name."""
     counts = {}
     for timing in timings:
         calls, primitive = counts.get(timing.func_key, (0, 0))
@@ -105,7 +105,7 @@ def counted(timings):
 
 
 def ours_of(profile):
-    """The same, of ours, without what torch leaves out. A generator or a function that raises does so at its end."""
+    """Returns the same of our profile, without the calls that torch leaves out: they failed, or raised at their end."""
     raised = {}
     stack = []
     for event in profile.recording.events():
@@ -124,7 +124,7 @@ def ours_of(profile):
 
 
 def calls_of(stats):
-    """Calls and primitive calls of each function that has a file."""
+    """Returns calls and primitive calls of each function that has a file."""
     return {short(key): value[:2] for key, value in stats.items() if is_function(key)}
 
 

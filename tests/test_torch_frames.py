@@ -1,4 +1,4 @@
-"""Captured frames are those that torch's own functions capture. Skipped where torch is not installed."""
+"""Our functions capture the same frames as torch's own. Skipped where torch is not installed."""
 
 import unittest
 
@@ -14,10 +14,10 @@ if HAS_TORCH:
 
 
 class FrameTests(InstallCase):
-    """Frame by frame as torch's own."""
+    """Compares frame by frame."""
 
     def taken_twice(self, shape, take):
-        """What it gives without ours and with them, from the same line."""
+        """Returns the results of a shape without and with our functions, from the same line."""
         taken = []
         for is_ours in (False, True):
             (stackweave.torch.install if is_ours else stackweave.torch.uninstall)()
@@ -83,7 +83,7 @@ class FrameTests(InstallCase):
         self.assertEqual(ours.format(), theirs.format())
 
     def test_where_dynamo_evaluates_frames(self):
-        """There, each Python function has native frames of its own, ours among them."""
+        """There, each Python function has its own native frames, and some belong to Stackweave."""
 
         def under_dynamo(take):
             def program(value):

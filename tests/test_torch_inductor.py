@@ -1,4 +1,4 @@
-"""The lines of a model behind Inductor's generated code. What needs torch is skipped where it is not installed."""
+"""Stacks show the lines of a model behind Inductor's generated code. Tests that need torch are skipped without it."""
 
 import contextlib
 import importlib.util
@@ -36,7 +36,7 @@ BEHIND = [("Net.block", "/model/net.py", 11), ("forward", "/model/net.py", 13)]
 
 @contextlib.contextmanager
 def inductor(**linemaps):
-    """Inductor, as far as it is asked."""
+    """Replaces the module of Inductor by one with these line maps."""
     module = types.ModuleType(CODECACHE)
     module.PyCodeCache = type("PyCodeCache", (), {"linemaps": dict(linemaps)})
     with mock.patch.dict(sys.modules, {CODECACHE: module}):
@@ -44,14 +44,14 @@ def inductor(**linemaps):
 
 
 def generated(look):
-    """Calls it from the line of a generated file that stands for a line of the model."""
+    """Calls a function from the line of a generated file that corresponds to a line of the model."""
     namespace = {}
     exec(compile(SOURCE, GENERATED, "exec"), namespace)
     return namespace["call"](look)
 
 
 def behind(stack):
-    """What stands behind the generated code, innermost first."""
+    """Returns the extra frames behind the generated code, innermost first."""
     frames = [frame for frame in stack if frame.kind != "native"]
     place = [frame.name for frame in frames].index("call") + 1
     found = extra(frames[place:])
@@ -64,7 +64,7 @@ def extra(stack):
 
 
 class Linemaps(unittest.TestCase):
-    def test_a_line_is_what_begins_at_it_or_before(self):
+    def test_a_line_has_the_frames_of_the_last_entry_before_it(self):
         with inductor(**{GENERATED: LINEMAP}):
             self.assertEqual([frames_behind(GENERATED, line) for line in (1, 2, 3)], [None] * 3)
             self.assertEqual([frames_behind(GENERATED, line) for line in range(4, 9)], [BEHIND] * 5)
@@ -83,7 +83,7 @@ class Linemaps(unittest.TestCase):
             linemaps[GENERATED] = LINEMAP
             self.assertEqual(frames_behind(GENERATED, 4), BEHIND)
 
-    def test_inductor_may_be_there_later_and_otherwise(self):
+    def test_inductor_may_be_missing_or_different(self):
         with mock.patch.dict(sys.modules):
             sys.modules.pop(CODECACHE, None)
             self.assertIsNone(frames_behind(GENERATED, 4))
@@ -127,7 +127,7 @@ class Stacks(RecordingCase):
         self.linemaps[GENERATED] = lines
         self.assertEqual(behind(captured.frames), BEHIND)
 
-    def test_recorded_events_have_them_where_inductor_is_gone(self):
+    def test_recorded_events_have_them_after_inductor_is_gone(self):
         with self.recording() as recording:
             generated(lambda _: recording.instant("look", stack=True))
         self.linemaps.clear()
@@ -190,7 +190,7 @@ for got in (net(x), net(x)):
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
 class Inductor(RecordingCase):
-    """With code that Inductor generates in fact, in a process and a cache of its own. No kernel needs a compiler."""
+    """Runs code that Inductor really generates, in a separate process and cache. No kernel needs a compiler."""
 
     def setUp(self):
         super().setUp()
@@ -213,11 +213,12 @@ for captured in seen:
     frames = [frame for frame in captured.frames if frame.kind != "native"]
     place = [frame.kind for frame in frames].index("extra")
     print(frames[place - 1].kind, frames[place - 1].name, frames[place - 1].filename.startswith(sys.path[0]))
-    print([(frame.name, frame.lineno) for frame in frames if frame.kind == "extra" and frame.filename == {self.model!r}])
+    extra = [frame for frame in frames if frame.kind == "extra" and frame.filename == {self.model!r}]
+    print([(frame.name, frame.lineno) for frame in extra])
 with stackweave.memory(sys.argv[1]):
     net(x)
 """
-        # Without a pool of compilers, each of which would import torch.
+        # One thread: each process of a pool of compilers would import torch.
         environment = {"TORCHINDUCTOR_CACHE_DIR": self.folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         printed = self.run_script(script, stderr=".*", **environment)
         self.assertEqual(printed.splitlines(), ["python call True", str(self.expected)] * 2)
@@ -225,5 +226,5 @@ with stackweave.memory(sys.argv[1]):
         self.assertIn(self.expected, [self.of_the_model(row.stack) for row in rows])
 
     def of_the_model(self, stack):
-        """Older versions have frames of torch's own among them."""
+        """Returns the frames of the model. Older versions of torch add frames of their own."""
         return [(name, line) for name, filename, line in extra(stack) if filename == self.model]

@@ -1,4 +1,4 @@
-"""Stackweave behind torch's own names: how it comes there, and how it goes. Skipped where torch is not installed."""
+"""Stackweave replaces torch's functions for tracebacks, and restores them. Skipped where torch is not installed."""
 
 import copy
 import gc
@@ -27,7 +27,7 @@ METHODS = ("extract", "summary", "format", "format_all", "cleanup", "__getstate_
 
 
 class InstallTests(InstallCase):
-    def test_puts_torch_back_as_it_was(self):
+    def test_restores_torch(self):
         before = {name: vars(CapturedTraceback)[name] for name in METHODS}
         gather = profiler.gather_traceback
         self.assertNotIsInstance(self.own["gather_traceback"], types.FunctionType)
@@ -55,7 +55,7 @@ class InstallTests(InstallCase):
             self.assertTrue(self.is_ours())
         self.assertFalse(self.is_ours())
 
-    def test_a_block_leaves_what_install_has_put_in(self):
+    def test_a_block_keeps_the_functions_of_install(self):
         stackweave.torch.install()
         with stackweave.torch.installed():
             pass
@@ -73,7 +73,7 @@ class InstallTests(InstallCase):
             self.assertIs(sys.modules["torch._guards"].CapturedTraceback, before)
             self.assertIsInstance(before.extract().tb, stackweave.Traceback)
 
-    def test_modules_that_have_imported_the_names_are_served(self):
+    def test_modules_that_have_imported_the_names_get_our_functions(self):
         before, meanwhile = types.ModuleType("imported_before"), types.ModuleType("imported_meanwhile")
         before.gather_traceback, before.other_name = self.own["gather_traceback"], self.own["symbolize_tracebacks"]
         sys.modules.update({module.__name__: module for module in (before, meanwhile)})
@@ -86,11 +86,11 @@ class InstallTests(InstallCase):
             held = meanwhile.gather_traceback(), before.gather_traceback()
         for module in (before, meanwhile):
             self.assertIs(module.gather_traceback, self.own["gather_traceback"])
-        # Whoever has a function of theirs may have an object of ours.
+        # Callers of torch's function may pass objects that ours has captured.
         self.assertEqual(len(before.other_name(list(held))), 2)
         self.assertEqual(len(meanwhile.symbolize_tracebacks(list(held))), 2)
 
-    def test_who_has_kept_one_of_ours_gets_torchs(self):
+    def test_a_kept_function_of_ours_calls_torchs_after_the_end(self):
         with stackweave.torch.installed():
             kept = {"gather": profiler.gather_traceback}
         self.assertIs(type(kept["gather"](True, False, cpp=False)), type(self.own["gather_traceback"]()))
@@ -132,12 +132,12 @@ class InstallTests(InstallCase):
                     os._exit(0)
             os.close(writer)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
-            with open(reader) as told:
-                text = told.read()
+            with open(reader) as output:
+                text = output.read()
             self.assertEqual(text.count("in test_a_forked_child_has_what_its_parent_had"), 2, text)
             self.assertIn("torch._C._profiler.CapturedTraceback", text)
 
-    def test_what_can_not_be_installed_is_not_wanted_any_more(self):
+    def test_a_failed_installation_is_not_retried(self):
         installation = stackweave.torch._install._installation
         torch = mock.patch.object(installation, "torch", None)
         find = mock.patch.object(
@@ -146,7 +146,7 @@ class InstallTests(InstallCase):
         for install in (stackweave.torch.install, lambda: stackweave.torch.installed().__enter__()):
             with torch, find, self.assertRaisesRegex(stackweave.StackweaveError, "^odd$"):
                 install()
-            self.assertEqual((installation.is_asked, installation.blocks), (False, 0))
+            self.assertEqual((installation.is_requested, installation.blocks), (False, 0))
             self.assertFalse(self.is_ours())
         with stackweave.torch.installed():
             self.assertTrue(self.is_ours())
@@ -164,11 +164,11 @@ class InstallTests(InstallCase):
                 spec.loader.exec_module(module)
                 with stackweave.torch.installed():
                     self.assertTrue(self.is_ours())
-                self.assertIsNot(type(module), types.ModuleType, "it is as lazy as before")
+                self.assertIsNot(type(module), types.ModuleType, "the module is not loaded")
                 with self.assertRaisesRegex(RuntimeError, "it was loaded"):
                     _ = module.anything
 
-    def test_rules_of_dynamo_that_are_odd_are_left(self):
+    def test_unknown_rules_of_dynamo_are_ignored(self):
         rules = types.SimpleNamespace(add=mock.Mock(side_effect=ValueError))
         with mock.patch.dict(sys.modules, {stackweave.torch._install._TRACE_RULES: rules}):
             stackweave.torch._install._leave_uncompiled()
@@ -248,7 +248,7 @@ class ObjectTests(InstallCase):
             self.assertEqual(profiler.symbolize_tracebacks([]), [])
             stackweave.torch.install()
 
-    def test_flags_are_taken_as_torch_takes_them(self):
+    def test_flags_are_accepted_as_torch_accepts_them(self):
         with stackweave.torch.installed():
             for values in ((1, 0, 0), (True, None, False), (True, False, False)):
                 by_place, by_name = (
@@ -257,7 +257,7 @@ class ObjectTests(InstallCase):
                 )
                 for taken in (by_place, by_name):
                     frames = profiler.symbolize_tracebacks([taken])[0]
-                    self.assertEqual(frames[0]["name"], "test_flags_are_taken_as_torch_takes_them")
+                    self.assertEqual(frames[0]["name"], "test_flags_are_accepted_as_torch_accepts_them")
                     self.assertEqual({frame.kind for frame in taken.frames}, {"python"})
             self.assertEqual(profiler.symbolize_tracebacks([profiler.gather_traceback(False, False, False)]), [[]])
             native = profiler.symbolize_tracebacks([profiler.gather_traceback(python=False)])[0]

@@ -1,4 +1,4 @@
-"""What torch writes with its own tracebacks and with ours is the same. Skipped where torch is not installed."""
+"""Torch prints and logs the same with its own tracebacks and with ours. Skipped where torch is not installed."""
 
 import os
 import re
@@ -74,7 +74,7 @@ def main():
 captured = []
 main()
 """
-#: Of a run, not of a program.
+#: Patterns of texts that differ between runs of a program, and their replacements.
 CHANGING = (
     (r"^([VIWE])\d{4} [0-9:.]+ \d+ ", r"\1 "),
     (r"0x[0-9a-f]+", "ADDRESS"),
@@ -101,7 +101,7 @@ class ProgramTests(unittest.TestCase):
         log = done.stderr
         for changing, word in CHANGING:
             log = re.sub(changing, word, log, flags=re.MULTILINE)
-        # Where the function is that torch does not trace: guards on it say so.
+        # Guards on the function that torch does not trace contain its location, which differs.
         log = [line for line in log.splitlines() if "CapturedTraceback" not in line]
         return done.stdout.splitlines(), log
 

@@ -1,4 +1,4 @@
-"""PyTorch's own claims about tracebacks, made of ours; and the order of frames, which is not right in PyTorch's.
+"""The claims of PyTorch's own tests hold for our tracebacks. Their frames are in order, unlike those of PyTorch.
 
 Skipped where torch is not installed.
 """
@@ -33,7 +33,7 @@ class TracebackCase(unittest.TestCase):
         self.addCleanup(block.__exit__, None, None, None)
 
     def names_here(self, frames):
-        """The functions of this file and of TorchScript, up to the test: innermost first."""
+        """Returns the functions of this file up to the test, innermost first."""
         names = [frame["name"] for frame in frames if frame["filename"] == __file__]
         return names[: names.index(self._testMethodName) + 1]
 
@@ -70,7 +70,7 @@ class ClaimsOfTorchTests(TracebackCase):
         frames = profiler.symbolize_tracebacks([profiler.gather_traceback(True, True, True)])[0]
         text = str(frames)
         self.assertIn("test_torch_traceback.py", text)
-        # Torch's begins inside of its own unwinder, ours with who has called.
+        # Torch's frames begin inside of its own unwinder, ours with the caller.
         self.assertEqual(frames[0]["name"], "test_direct_traceback")
         self.assertIn("_PyEval_EvalFrameDefault", text)
 
@@ -90,14 +90,14 @@ class ClaimsOfTorchTests(TracebackCase):
         self.assertIn("_with_one_formatted_before", "".join(formatted[1]))
 
     def test_fuzz_symbolize(self):
-        """Random places in the code of what is loaded, which need not be functions."""
+        """Symbolizes random addresses in loaded code, some of them outside of functions."""
         generator = random.Random(13)
         ranges = []
         with open("/proc/self/maps") as maps:
             for line in maps:
-                places, rights, *_ = line.split()
-                if "x" in rights and "/" in line:
-                    ranges.append([int(place, 16) for place in places.split("-")])
+                ends, permissions, *_ = line.split()
+                if "x" in permissions and "/" in line:
+                    ranges.append([int(end, 16) for end in ends.split("-")])
         addresses = [generator.randrange(*generator.choice(ranges)) for _ in range(200)]
         answers = [profiler.symbolize_addresses(addresses, mode) for mode in MODES]
         self.assertEqual(answers[0], answers[1])
@@ -115,7 +115,7 @@ class ClaimsOfTorchTests(TracebackCase):
             self.assertEqual(profiler.symbolize_addresses([address], mode)[0][2], theirs)
         self.assertEqual(theirs, function)
 
-    def test_addresses_that_nobody_knows(self):
+    def test_unknown_addresses(self):
         wrong = [0, 1, (1 << 64) - 1, 1 << 60]
         self.assertEqual(profiler.symbolize_addresses(wrong, "fast"), [("??", 0, "??")] * 4)
         self.assertEqual(profiler.symbolize_addresses((), "fast"), [])
@@ -127,7 +127,7 @@ class ClaimsOfTorchTests(TracebackCase):
         with self.assertRaises(TypeError):
             profiler.symbolize_addresses([1], None)
 
-    def test_code_without_lines_is_given_by_library_and_place(self):
+    def test_code_without_lines_has_its_library_and_offset(self):
         frames = profiler.symbolize_tracebacks([self.in_autograd(profiler.gather_traceback)])[0]
         found = [frame for frame in frames if "THPFunction_apply" in frame["name"]]
         self.assertTrue(found, frames)
@@ -136,7 +136,7 @@ class ClaimsOfTorchTests(TracebackCase):
 
 
 class OrderTests(TracebackCase):
-    """Frames in the order in which they have called each other."""
+    """Frames are in the order in which they have called each other."""
 
     PYTHON = ("inner", "forward", "f3", "f2", "f1", "in_autograd")
 
@@ -163,7 +163,7 @@ class OrderTests(TracebackCase):
 
 
 class ScriptTests(TracebackCase):
-    """TorchScript calls Python, which captures."""
+    """TorchScript calls Python, which captures a traceback."""
 
     @classmethod
     def setUpClass(cls):
@@ -226,7 +226,7 @@ class ScriptTests(TracebackCase):
 
 
 class GeneratedCodeTests(TracebackCase):
-    """Code that Inductor has made shows what it was made from."""
+    """Tracebacks show the lines of the model behind code that Inductor has generated."""
 
     def test_frames_behind_generated_code_are_shown(self):
         for take in (profiler.gather_traceback, lambda: CapturedTraceback.extract().tb):

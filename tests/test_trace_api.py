@@ -1,4 +1,4 @@
-"""stackweave.trace as programs use it: its options, as a context, as a decorator, and what can be asked afterwards."""
+"""stackweave.trace as programs use it: its options, as a context, as a decorator, and the views of its recording."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ class Shelf:
 
 class Loud:
     def __repr__(self):
-        raise AssertionError("asked")
+        raise AssertionError("a method of a value was called")
 
     __str__ = __format__ = __len__ = __iter__ = __bool__ = __eq__ = __hash__ = __repr__
 
@@ -83,7 +83,7 @@ class Options(TraceCase):
             with self.assertRaisesRegex(TypeError, "demote must be", msg=value):
                 options.demotion_of(value)
 
-    def test_wrong_options_are_told_before_anything_happens(self):
+    def test_wrong_options_are_errors_before_anything_happens(self):
         for keywords, error, text in [
             ({"c_calls": 1}, TypeError, "c_calls must be a bool, not int"),
             ({"include": 3}, TypeError, "include must be patterns of functions, not int"),
@@ -109,14 +109,14 @@ class Options(TraceCase):
                 self.trace(**keywords)
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_options_of_recordings_are_taken(self):
+    def test_options_of_recorders_are_accepted(self):
         with self.trace(ring="1MB", when_full="drop", flush_every=1, buffer="1MB", follow_forks=False) as trace:
             fib(5)
         self.assertTrue(trace.recording.info()["processes"][0]["ring"])
 
 
 def calls_in(tree, function):
-    """How many calls of a function are in a tree of calls."""
+    """Returns the number of calls of a function in a tree of calls."""
     return sum(calls_in(child, function) for child in tree.children) + tree.calls * (tree.name == function)
 
 
@@ -132,7 +132,7 @@ class Tracing(TraceCase):
         begins = [event for event in trace.recording.events() if event.role == "begin" and event.name == "fib"]
         self.assertEqual(len(begins), 177)
         tree = trace.recording.tree()
-        self.assertIn(self.id().rpartition(".")[2], str(tree))  # where little time was spent has no row
+        self.assertIn(self.id().rpartition(".")[2], str(tree))  # functions with little time have no row
         self.assertEqual(calls_in(tree, "fib"), 177)
         exported = trace.recording.export(os.path.join(self.folder, "out.json"))
         self.assertGreater(os.path.getsize(exported), 1000)
@@ -167,7 +167,7 @@ class Tracing(TraceCase):
             fib(1)
         self.assertEqual(self.calls(trace, "fib"), 2)
 
-    def test_there_is_one_at_a_time(self):
+    def test_only_one_trace_can_be_on(self):
         with self.trace() as trace:
             other = stackweave.trace(os.path.join(self.folder, "other.swv"))
             with self.assertRaisesRegex(stackweave.StartError, r"out\.swv', recording> is on, .*: stop it first"):
@@ -189,7 +189,7 @@ class Tracing(TraceCase):
             fib(1)
         self.assertEqual(self.calls(trace, "fib"), 1)
 
-    def test_stopping_tells_how_it_went_and_leaves_nothing_behind(self):
+    def test_stopping_returns_a_summary_and_removes_all_hooks(self):
         before = list(gc.callbacks)
         with self.trace() as trace:
             self.assertEqual(len(gc.callbacks), len(before) + 1)
@@ -318,7 +318,7 @@ class Decorating(TraceCase):
                 thread.join()
             self.assertEqual(trace.state, "paused")
         trace.stop()
-        # Whoever leaves last pauses; until then all are recorded.
+        # The last thread that leaves the function pauses the trace; until then all threads are recorded.
         self.assertEqual(self.calls(trace, "fib"), 3 * 4 * 15)
 
     def test_a_trace_that_was_started_otherwise_goes_on(self):
@@ -338,17 +338,17 @@ class LiveRecordings(TraceCase):
             with stackweave.span("both", number=3):
                 stackweave.instant("moment", stack=False, text="x")
                 stackweave.counter("queue", 5)
-        for recording in (trace, other):
-            told = {(event.role, event.name): event for event in recorder.recording.events()}
-            self.assertEqual(told["begin", "both"].details, {"number": 3})
-            self.assertEqual(told["instant", "moment"].details, {"text": "x"})
-            self.assertEqual(list(told["counter", "queue"].values.values()), [5])
+        for recorder in (trace, other):
+            events = {(event.role, event.name): event for event in recorder.recording.events()}
+            self.assertEqual(events["begin", "both"].details, {"number": 3})
+            self.assertEqual(events["instant", "moment"].details, {"text": "x"})
+            self.assertEqual(list(events["counter", "queue"].values.values()), [5])
 
     def test_without_a_recording_nothing_happens(self):
-        with stackweave.span("nobody", x=1) as span:
-            stackweave.instant("nobody")
-            stackweave.counter("nobody", 1)
-        self.assertEqual(repr(span), "<stackweave.span 'nobody'>")
+        with stackweave.span("unrecorded", x=1) as span:
+            stackweave.instant("unrecorded")
+            stackweave.counter("unrecorded", 1)
+        self.assertEqual(repr(span), "<stackweave.span 'unrecorded'>")
         with self.assertRaisesRegex(TypeError, "the name of a span must be a str, not int"):
             stackweave.span(3)
 
@@ -367,7 +367,7 @@ class LiveRecordings(TraceCase):
         names = [event.name for event in recorder.recording.events() if event.role == "begin"]
         self.assertEqual(names, ["step"] * 3 + ["produce"] * 2)
 
-    def test_what_begins_with_a_span_ends_with_it_whoever_starts_or_stops(self):
+    def test_a_span_ends_in_the_recordings_that_have_its_begin_and_in_no_others(self):
         first = stackweave.Recorder(self.path).start()
         with stackweave.span("outer"):
             second = stackweave.Recorder(os.path.join(self.folder, "second.swv")).start()
@@ -465,11 +465,11 @@ class Tables(TraceCase):
         script = """
 import stackweave, sys
 sys.modules["pyarrow"] = sys.modules["pandas"] = None
-with stackweave.Recorder(sys.argv[1]) as recording:
-    recording.instant("x")
-for ask in (recording.to_arrow, recording.to_pandas):
+with stackweave.Recorder(sys.argv[1]) as recorder:
+    recorder.instant("x")
+for method in (recorder.recording.to_arrow, recorder.recording.to_pandas):
     try:
-        ask()
+        method()
     except stackweave.StackweaveError as error:
         print(error)
 """

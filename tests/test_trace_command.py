@@ -1,4 +1,4 @@
-"""stackweave trace: the program notices nothing, and the user is told what to do next."""
+"""stackweave trace: the program runs as without it, and the command prints how to read the recording."""
 
 import os
 import re
@@ -126,7 +126,7 @@ class Said(TraceCommandCase):
             self.run_in(self.folder, [*TRACE, "-q", *arguments])
             self.assertRegex(" ".join(self.files()), rf"(^| ){re.escape(name)}\.\d+\.swv( |$)")
 
-    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+    def test_files_are_replaced_only_with_overwrite(self):
         self.said("-q", "-o", "out.swv", "-c", "1")
         size = os.path.getsize(self.path)
         said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
@@ -169,7 +169,7 @@ class Said(TraceCommandCase):
             self.assertIn(word, output)
         self.assertIn(b"trace", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
 
-    def test_every_option_is_taken(self):
+    def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = [
             "--c-calls",
@@ -200,17 +200,17 @@ class Said(TraceCommandCase):
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
 
     def test_programs_that_it_starts_may_record_as_well(self):
-        asks = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
-        for child in ("def f(): pass\nf()", asks):
+        from_environment = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
+        for child in ("def f(): pass\nf()", from_environment):
             starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
             self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
             self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
             (other,) = [name for name in self.files() if name != "out.swv"]
             functions = {row.name for row in stackweave.open(os.path.join(self.folder, other)).top(all=True)}
-            self.assertIn("<lambda>" if child == asks else "f", functions)
+            self.assertIn("<lambda>" if child == from_environment else "f", functions)
             os.remove(os.path.join(self.folder, other))
 
-    def test_forked_processes_are_told_of(self):
+    def test_the_recordings_of_forked_processes_are_named(self):
         said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")
         self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* top out\.swv out\.\*\.swv$")
         self.assertEqual(len(self.files()), 2)

@@ -1,4 +1,4 @@
-"""Every call is counted as cProfile counts it: how often, how often not from inside itself, and by whom."""
+"""Every call is counted as cProfile counts it: all calls, primitive calls, and the calls from each caller."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import unittest
 import stackweave
 from tests.trace_support import NO_FILE, Counts, TraceCase, key_of, key_of_code, load, profile, reference
 
-#: All of them but those whose threads cProfile does not see.
+#: All programs but those with threads, which cProfile does not see.
 PROGRAMS = (
     "asynchronous",
     "callbacks",
@@ -26,7 +26,7 @@ PROGRAMS = (
     "serialising",
 )
 HERE = os.path.dirname(os.path.abspath(__file__))
-#: What runs because there is a trace or a profile at all.
+#: The files of the code that runs only because there is a trace or a profile.
 AROUND = (os.path.dirname(stackweave.__file__) + os.sep, os.path.join(HERE, "trace_support.py"))
 
 
@@ -47,7 +47,7 @@ def is_around(key):
 
 
 def of_program(counts):
-    """Without what runs because somebody counts."""
+    """Leaves out the code that runs only because calls are counted."""
     functions = {key: value for key, value in counts.functions.items() if not is_around(key)}
     edges = {edge: value for edge, value in counts.edges.items() if not any(map(is_around, edge))}
     return functions, edges
@@ -65,7 +65,7 @@ def native_or_code_key(code):
 
 
 def native_name(shown):
-    """Native functions by the names that we have for them: cProfile shows a repr."""
+    """Returns the name that a trace has for a native function: cProfile shows a repr."""
     if shown == "<method 'disable' of '_lsprof.Profiler' objects>":
         return None
     for pattern, name in (
@@ -83,7 +83,7 @@ def native_name(shown):
 
 
 def counted(main):
-    """What cProfile counts; 3.14 and later see native functions even if they should not, and lose who called Python."""
+    """Returns what cProfile counts. From 3.14 on it always sees native functions, and loses callers of Python code."""
     counts = Counts.from_profiler(profile(main), code_key)
     if sys.version_info >= (3, 14):
         counts.edges = reference(main).counts.edges
@@ -108,8 +108,8 @@ class SameAsCProfile(TraceCase):
                     trace = self.trace(main, mechanism=mechanism)
                     self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
                     check_times(self, trace)
-                    told = trace.tracer_stats()
-                    self.assertEqual((told["repairs"], told["ignored_ends"], told["dropped"]), (0, 0, 0))
+                    stats = trace.tracer_stats()
+                    self.assertEqual((stats["repairs"], stats["ignored_ends"], stats["dropped"]), (0, 0, 0))
 
     def test_native_functions(self):
         for name in PROGRAMS:
@@ -124,7 +124,7 @@ class SameAsCProfile(TraceCase):
                     self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
 
     def test_functions_of_threads(self):
-        """To start a thread takes other calls each time: only the program's own are compared."""
+        """The calls that start a thread differ from run to run: only those of the program are compared."""
         program = load("threads")
         program.main()
         theirs = reference(program.main).counts.of(program.__file__)
@@ -133,7 +133,7 @@ class SameAsCProfile(TraceCase):
             functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).recording.stats()).of(
                 program.__file__
             )
-            # Others begin to count inside of it.
+            # The other profilers begin to count inside of _bootstrap_inner().
             edges.pop(("_bootstrap_inner", "run"), None)
             self.assertEqual((functions, edges), theirs)
 
@@ -151,7 +151,7 @@ class SameAsCProfile(TraceCase):
                     self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).recording.stats()), theirs)
 
     def test_functions_of_one_name_and_place_are_one(self):
-        """The one difference: cProfile tells apart code objects whose file, line and name are the same."""
+        """The one difference: cProfile distinguishes code objects whose file, line and name are the same."""
 
         def main():
             for _ in range(3):
@@ -164,7 +164,7 @@ class SameAsCProfile(TraceCase):
 
 
 def check_times(case, trace):
-    """Whatever the times are, they agree with each other."""
+    """Checks that the times agree with each other."""
     stats = trace.recording.stats().stats
     for key, (primitive, calls, own, total, callers) in stats.items():
         case.assertGreaterEqual(total * (1 + 1e-9) + 1e-9, own, key)

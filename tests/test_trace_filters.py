@@ -88,7 +88,7 @@ class ByName(TraceCase):
             self.assertEqual(span.shape, ("main", "leaf", "leaf"))
             self.assertEqual({child.caller.name for child in span.children}, {"branch"})
 
-    def test_what_is_left_out_once_is_told_again_in_the_next_trace(self):
+    def test_what_one_trace_leaves_out_is_in_the_next_trace(self):
         for mechanism in self.each_mechanism():
             for _ in range(3):
                 left_out = self.trace(lambda: branch(2), mechanism=mechanism, exclude="function:branch")
@@ -171,8 +171,8 @@ class ByNumber(TraceCase):
             (demoted,) = (event for event in trace.recording.events() if event.kind == "demoted")
             self.assertTrue(demoted.name.endswith("leaf"))
             self.assertEqual(demoted.values["calls"], 1000)
-            (told,) = trace.tracer_stats()["demoted"]
-            self.assertTrue(told["name"].endswith("leaf"), told)
+            (function,) = trace.tracer_stats()["demoted"]
+            self.assertTrue(function["name"].endswith("leaf"), function)
 
     def test_slow_functions_are_not(self):
         for mechanism in self.each_mechanism():

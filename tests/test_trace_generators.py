@@ -93,8 +93,8 @@ class Identity(TraceCase):
             self.assertEqual([span.ending for span in spans], ["yield", "yield", "yield", "end", "end"])
             self.assertEqual([span.shape for span in spans], [("steps", "leaf")] * 5)
 
-    def test_it_goes_on_where_it_is_asked_to(self):
-        """A generator that another function, or another thread, takes over runs inside that one."""
+    def test_a_generator_continues_inside_the_code_that_resumes_it(self):
+        """If another function or thread resumes a generator, it runs inside that function or thread."""
 
         def takes_over(generator):
             next(generator)

@@ -1,4 +1,4 @@
-"""Others who watch calls, beside a trace: profilers, debuggers, coverage. Each goes on as if it were alone."""
+"""Other tools that observe calls beside a trace: profilers, debuggers, coverage. Each works as if it were alone."""
 
 import contextlib
 import cProfile
@@ -28,7 +28,7 @@ def code_key(code):
 
 class Others(TraceCase):
     def test_cprofile_inside_a_trace_and_around_it(self):
-        """Both see everything, if the trace has a tool of its own."""
+        """Both see all calls, if the trace has a tool id of its own."""
         program = load("recursion")
         if not MONITORING:
             raise unittest.SkipTest("see the next test")
@@ -59,7 +59,7 @@ class Others(TraceCase):
         theirs = Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)
         self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__), theirs)
 
-    def test_the_place_of_another_profile_function_is_not_taken(self):
+    def test_the_profile_function_of_another_tool_is_not_replaced(self):
         def function(frame, event, argument):
             return None
 
@@ -74,8 +74,8 @@ class Others(TraceCase):
         self.assertEqual(len(self.replay(trace).called("branch")), 2)
         self.assertIsNone(sys.getprofile())
 
-    def test_a_profile_function_that_comes_later_stays(self):
-        """It takes our place if we have that one; otherwise both are told."""
+    def test_a_profile_function_that_is_set_later_stays(self):
+        """It replaces that of the trace, if the trace uses one; otherwise both see all calls."""
 
         def main():
             sys.setprofile(function)
@@ -93,7 +93,7 @@ class Others(TraceCase):
             self.assertEqual(seen.count(("call", "branch")), 3)
             self.assertEqual(len(self.replay(trace).called("branch")), 0 if mechanism == "profile" else 3)
             self.assertEqual(
-                trace.tracer_stats()["unrecorded_threads"], int(mechanism == "profile"), "and that is told"
+                trace.tracer_stats()["unrecorded_threads"], int(mechanism == "profile"), "the thread is counted"
             )
 
     def test_a_trace_leaves_no_profile_function_behind(self):
@@ -107,7 +107,7 @@ class Others(TraceCase):
             self.assertEqual(seen, [None])
 
     def test_a_debugger_sees_every_line(self):
-        """Before, while and after the trace; and the trace has every call."""
+        """It sees them before, during and after the trace; and the trace has every call."""
         lines = []
 
         def tracer(frame, event, _argument):
@@ -139,7 +139,7 @@ class Others(TraceCase):
 
 @unittest.skipUnless(MONITORING, "sys.monitoring came with 3.12")
 class Tools(TraceCase):
-    """Coverage and others have tools of their own."""
+    """Coverage and other tools have tool ids of their own."""
 
     @contextlib.contextmanager
     def tool(self, number, name="a test"):
@@ -173,7 +173,7 @@ class Tools(TraceCase):
         self.assertEqual(answers, [expected])
         self.assertEqual(len(self.replay(trace).called("branch")), 3)
 
-    def test_another_tool_that_disables_its_events_takes_none_of_ours(self):
+    def test_another_tool_that_disables_its_events_disables_none_of_the_trace(self):
         events = sys.monitoring.events
         with self.tool(sys.monitoring.COVERAGE_ID):
             sys.monitoring.register_callback(
@@ -183,7 +183,7 @@ class Tools(TraceCase):
             trace = self.trace(lambda: [branch(1) for _ in range(10)])
             self.assertEqual(len(self.replay(trace).called("branch")), 20)
 
-    def test_our_tool_is_given_back(self):
+    def test_the_tool_id_of_the_trace_is_freed(self):
         def used():
             return [sys.monitoring.get_tool(number) for number in range(6)]
 
@@ -194,7 +194,7 @@ class Tools(TraceCase):
         self.assertEqual((during[0], during[1], during[2], during[5]), (before[0], before[1], before[2], before[5]))
         self.assertEqual(used(), before)
 
-    def test_without_a_free_tool_there_is_another_way(self):
+    def test_without_a_free_tool_id_another_mechanism_is_used(self):
         with contextlib.ExitStack() as stack:
             for number in range(6):
                 if sys.monitoring.get_tool(number) is None:
@@ -206,19 +206,19 @@ class Tools(TraceCase):
 
 
 class Choices(TraceCase):
-    def test_a_mechanism_that_is_not_here_is_refused_in_words(self):
+    def test_a_mechanism_that_this_python_lacks_is_an_error_that_names_it(self):
         other = "eval" if MONITORING else "monitoring"
         with self.assertRaises((stackweave.StackweaveError, ValueError)) as caught:
             self.tracing(mechanism=other).start()
         self.assertIn(other, str(caught.exception))
         with self.assertRaises((stackweave.StackweaveError, ValueError)):
             self.tracing(mechanism="magic")
-        self.assertFalse(os.path.exists(self.path), "nothing was begun")
+        self.assertFalse(os.path.exists(self.path), "no file was created")
 
-    def test_native_calls_are_told_by_name(self):
+    def test_native_calls_are_recorded_by_name(self):
         class Names(list):
             def __repr__(self):
-                raise AssertionError("nobody may ask")
+                raise AssertionError("the repr of an argument was used")
 
         def main():
             names = Names()

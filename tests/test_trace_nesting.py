@@ -54,7 +54,7 @@ class Nesting(TraceCase):
             )
             self.assertEqual(outermost.shape, ("branch", "leaf", ("branch", "leaf", inner, "leaf"), "leaf"))
 
-    def test_mechanisms_tell_the_same(self):
+    def test_mechanisms_record_the_same(self):
         for name in ("exceptions", "classes", "callbacks", "mixed", "recursion"):
             with self.subTest(name):
                 main = load(name).main
@@ -102,13 +102,13 @@ class Nesting(TraceCase):
             replay = self.replay(trace)
             opened = replay.called("down")
             self.assertEqual([span.kind for span in opened], ["open"] * 301)
-            self.assertEqual(len({span.begin for span in opened}), 1, "all of them with the start")
+            self.assertEqual(len({span.begin for span in opened}), 1, "all of them begin with the trace")
             (span,) = replay.called("main")
             self.assertEqual(
                 [child.name for child in span.children if child.name in ("down", "leaf")], ["down", "leaf"]
             )
             stats = {key[2].rpartition(".")[2]: row[:2] for key, row in trace.recording.stats().stats.items()}
-            self.assertEqual((stats["down"], stats["main"]), ((0, 0), (0, 0)), "nobody has called them")
+            self.assertEqual((stats["down"], stats["main"]), ((0, 0), (0, 0)), "they were not called during the trace")
             self.assertEqual(stats["leaf"], (2, 2))
 
     def test_the_line_of_the_call_is_kept(self):

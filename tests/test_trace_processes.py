@@ -27,7 +27,7 @@ class Ends(RecordingCase):
         self.run_script(BEGIN + script, status=1, stderr="Traceback.*ZeroDivisionError: .*\n")
         self.assertEqual(self.leaves(), 100)
 
-    def test_threads_that_nobody_waits_for(self):
+    def test_threads_that_are_not_joined(self):
         script = """
 def work():
     while True:

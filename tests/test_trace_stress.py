@@ -140,7 +140,7 @@ class StartsAndStops(TraceCase):
             self.assertEqual(len(self.replay(trace).called("branch")), 3)
 
     def test_by_threads_while_others_work(self):
-        """Whoever comes second is told, and nothing is broken by it."""
+        """A second start fails with an exception, and does not affect the trace that is on."""
         finished, refused, done = threading.Event(), [], []
 
         def work():

@@ -1,4 +1,4 @@
-"""What is left of a trace when a program ends badly, goes on for long, forks, or has no room."""
+"""What a trace holds if its program is killed, runs for a long time, forks, or fills the disk."""
 
 import itertools
 import os
@@ -58,12 +58,12 @@ def work():
             print("ready", flush=True)
 
 def recorded():
-    if told or os.path.getsize(sys.argv[1]) < 100000:
+    if notified or os.path.getsize(sys.argv[1]) < 100000:
         return False
-    told.append(1)
-    return len(told) == 1
+    notified.append(1)
+    return len(notified) == 1
 
-told = []
+notified = []
 recording = trace(flush_every=0.01).start()
 threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:
@@ -77,7 +77,7 @@ for thread in threads:
                 self.assertEqual((span.children, span.kind), ([], "call"))
             os.remove(self.path)
 
-    def test_a_full_disk_stops_nobody(self):
+    def test_a_full_disk_does_not_stop_the_program(self):
         script = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))

@@ -1,4 +1,4 @@
-"""What files of others may not do to the one who reads them."""
+"""What files of other users must not be able to do to a user that reads them."""
 
 import contextlib
 import cProfile

@@ -1,4 +1,4 @@
-"""Recording where a thread holds a lock that the writer needs: nobody waits for ever."""
+"""A thread records while it holds a lock that the writer needs: neither of them waits forever."""
 
 import stackweave
 from tests.memory_support import MemoryCase, figures_of_library

@@ -151,7 +151,7 @@ class Parts(unittest.TestCase):
             self.assertEqual((cut.frames, cut.stop_reason), (whole.frames[: len(cut.frames)], "limit reached"))
             self.assertGreaterEqual(len(cut.frames), limit, "inlined calls come on top")
 
-    def test_nothing_asked_is_nothing_captured(self):
+    def test_a_capture_without_python_and_native_frames_is_empty(self):
         captured = stackweave.capture(python=False, native=False)
         self.assertEqual((captured.frames, bool(captured), len(captured)), ((), False, 0))
 

@@ -1,4 +1,4 @@
-"""With a frame evaluation function of somebody else (PEP 523), each Python frame stands inside its own activation."""
+"""With a frame evaluation function of another package (PEP 523), each Python frame stands inside its own activation."""
 
 import contextlib
 import ctypes
@@ -139,7 +139,7 @@ class Evaluators(WitnessCase):
             for _ in range(50):
                 make()
         self.assert_same_stacks(50)
-        # 3.13 runs a hot __init__ in its caller's loop, whoever evaluates.
+        # 3.13 runs a hot __init__ in its caller's loop, whichever function evaluates frames.
         self.assert_each_is_evaluated({"__init__", "make"}, {"__init__"} if sys.version_info[:2] == (3, 13) else ())
 
     def test_the_order_is_as_before_when_the_evaluator_is_gone(self):

@@ -10,7 +10,7 @@ import unittest
 
 from tests.support import PYTHON, ROOT
 
-#: Calls through native code and through Python, then tells a file what it captured, and stops for a debugger.
+#: Calls through native code and through Python, then writes what it captured to a file, and stops for a debugger.
 PROGRAM = """
 import ctypes, functools, signal, sys, stackweave
 

@@ -1,4 +1,4 @@
-"""What the tests of Timing share."""
+"""Shared by the tests of Timing."""
 
 import threading
 from collections import Counter
@@ -6,14 +6,14 @@ from collections import Counter
 import stackweave
 from tests.recordings import RecordingCase, recording_of
 
-#: A program that records to the path which it is given.
+#: The first lines of a program that records phases to the path in its first argument.
 START = "import os, sys, threading, time, stackweave\ntiming = stackweave.Timing(sys.argv[1])\n"
-#: Says which files of ours lie in the folder for temporary ones.
+#: Defines a function that lists the folder for temporary files.
 LEFT = "def left(): return os.listdir(os.environ['TMPDIR'])\n"
 
 
 class FakeClock:
-    """Nanoseconds that pass when they are told to, on each thread for itself."""
+    """A clock in nanoseconds. Each thread has its own time, which only pass_() changes."""
 
     def __init__(self, start=1_000_000_007):
         self._here = threading.local()
@@ -27,53 +27,53 @@ class FakeClock:
 
 
 def nanoseconds(seconds):
-    """A number of nanoseconds that came as seconds: no part of one is lost or made up."""
+    """Converts seconds to nanoseconds, and checks that they are a whole number of these."""
     whole = round(seconds * 1e9)
     assert abs(seconds * 1e9 - whole) < 1e-3, seconds
     return whole
 
 
 def table(stats):
-    """The rows of a pstats.Stats: calls, primitive calls, own and total nanoseconds, by name."""
+    """Returns the rows of a pstats.Stats by name: calls, primitive calls, self and total nanoseconds."""
     return {
-        name: (calls, primitive, nanoseconds(own), nanoseconds(total))
-        for (_, _, name), (primitive, calls, own, total, _) in stats.stats.items()
+        name: (calls, primitive, nanoseconds(self_time), nanoseconds(total))
+        for (_, _, name), (primitive, calls, self_time, total, _) in stats.stats.items()
     }
 
 
 def callers(stats):
-    """The edges of a pstats.Stats: the same numbers, by caller and called."""
+    """Returns the edges of a pstats.Stats by caller and callee: the same numbers."""
     return {
-        (caller, name): (calls, primitive, nanoseconds(own), nanoseconds(total))
+        (caller, name): (calls, primitive, nanoseconds(self_time), nanoseconds(total))
         for (_, _, name), (_, _, _, _, edges) in stats.stats.items()
-        for (_, _, caller), (calls, primitive, own, total) in edges.items()
+        for (_, _, caller), (calls, primitive, self_time, total) in edges.items()
     }
 
 
 def exact_table(stats):
-    """All that a pstats.Stats has, in nanoseconds."""
+    """Returns all numbers of a pstats.Stats, with its times in nanoseconds."""
     return {
         function: (
             primitive,
             calls,
-            nanoseconds(own),
+            nanoseconds(self_time),
             nanoseconds(total),
             {caller: (*edge[:2], nanoseconds(edge[2]), nanoseconds(edge[3])) for caller, edge in edges.items()},
         )
-        for function, (primitive, calls, own, total, edges) in stats.stats.items()
+        for function, (primitive, calls, self_time, total, edges) in stats.stats.items()
     }
 
 
 def shape(tree):
-    """A call tree: total nanoseconds, calls and children by name."""
+    """Returns the children of a call tree by name: total nanoseconds, calls and their own children."""
     return {
         child.name: (nanoseconds(child.total), child.calls, shape(child))
         for child in sorted(tree.children, key=lambda child: child.name)
     }
 
 
-def told(timing):
-    """The events in short: kind, name, details."""
+def event_tuples(timing):
+    """Returns each event as a tuple of its kind, its name and its details, where it has them."""
     return [
         tuple(part for part in (event.kind, event.name, event.details or None) if part is not None)
         for event in recording_of(timing).events()
@@ -81,16 +81,16 @@ def told(timing):
 
 
 class Timed:
-    """A Timing with a fake clock, and what is done with it, shorter."""
+    """A Timing with a fake clock, and a short way to record phases with it."""
 
     def __init__(self, *arguments, **options):
         self.clock = FakeClock()
         self.timing = stackweave.Timing(*arguments, clock=self.clock, **options)
 
-    def spend(self, name, own, *inner, after=0):
-        """A phase that takes so long, then does the rest, then takes so long again."""
+    def spend(self, name, before, *inner, after=0):
+        """Records a phase: nanoseconds that pass, then the inner steps, then more nanoseconds."""
         self.timing.push(name)
-        self.clock.pass_(own)
+        self.clock.pass_(before)
         for step in inner:
             step()
         self.clock.pass_(after)
@@ -98,7 +98,10 @@ class Timed:
 
 
 def pairs(recording):
-    """How often each phase was begun and ended, replayed as each thread did it. Raises where ends do not fit."""
+    """Replays the events of each thread. Returns how often each phase ended, and the phases that are still open.
+
+    Raises if a phase ends that has not begun.
+    """
     open_frames, whole = {}, Counter()
     for event in recording_of(recording).events():
         stack = open_frames.setdefault((event.process, event.thread), [])
@@ -110,7 +113,7 @@ def pairs(recording):
 
 
 class TimingCase(RecordingCase):
-    """Has a Timing."""
+    """A test with a Timing."""
 
     def setUp(self):
         super().setUp()
@@ -118,4 +121,4 @@ class TimingCase(RecordingCase):
         self.addCleanup(self.timing.stop)
 
     def kinds(self):
-        return [event[0] for event in told(self.timing)]
+        return [event[0] for event in event_tuples(self.timing)]

@@ -1,4 +1,4 @@
-"""Ways in which a Python function comes to be called, from each of which a stack is taken."""
+"""Ways to call a Python function. Each calls `take`, which captures a stack, and returns its result."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What the tests of CUDA memory share: both recorders around the same work, and the comparison of what they saw."""
+"""Shared by the tests of CUDA memory: runs both recorders around the same work, and compares what they recorded."""
 
 import contextlib
 import gc
@@ -16,9 +16,9 @@ from unittest import mock
 from tests.recordings import RecordingCase, recording_of
 from tests.support import PYTHON, ROOT
 
-#: Sizes that nothing else asks for. Both histories are cut there: what comes before and behind is the recorders' own.
+#: Sizes that no other allocation has. Both histories are cut there: other events belong to the recorders themselves.
 FIRST_MARK, LAST_MARK = 12_289, 12_801
-#: The longest that a program of its own may take, in seconds. It imports torch and starts CUDA.
+#: The time limit of a separate program, in seconds. It imports torch and initializes CUDA.
 PROGRAM_SECONDS = 100
 _sizes = itertools.count(100_003, 1024)
 
@@ -36,51 +36,51 @@ needs_gpu = unittest.skipUnless(HAS_GPU, "there is no GPU that torch can use")
 
 
 def new_size():
-    """A number of bytes that no other allocation of these tests asks for."""
+    """Returns a number of bytes that no other allocation of these tests requests."""
     return next(_sizes)
 
 
 def empty(size):
-    """Memory of the GPU."""
+    """Allocates memory of the GPU."""
     import torch
 
     return torch.empty(size, dtype=torch.uint8, device="cuda")
 
 
 def is_python(frame):
-    """Whether a frame of a snapshot is Python's. The format does not say; files of Python code do."""
+    """Returns whether a frame of a snapshot is a Python frame, judged by its file: the format has no field for that."""
     return frame["filename"].endswith(".py") or frame["filename"].startswith("<")
 
 
 def python_part(frames):
-    """File, line and function of the Python frames, innermost first. Torch has the plain name, we the qualified one."""
+    """Returns file, line and plain name of the Python frames, innermost first. Our own names are qualified."""
     return [
         (frame["filename"], frame["line"], frame["name"].rpartition(".")[2]) for frame in frames if is_python(frame)
     ]
 
 
 def expected_part(extracted):
-    """The same of what traceback.extract_stack() gave."""
+    """Returns the same for a result of traceback.extract_stack()."""
     return [(frame.filename, frame.lineno, frame.name) for frame in reversed(extracted)]
 
 
 def names(frames):
-    """All functions of a stack by their plain names, innermost first; native ones as they are."""
+    """Returns the plain names of all functions of a stack, innermost first. Native names stay as they are."""
     return [frame["name"].rpartition(".")[2] if is_python(frame) else frame["name"] for frame in frames]
 
 
-def told(entry, with_pool=True):
-    """What both recorders must say of an event."""
+def event_fields(entry, with_pool=True):
+    """Returns the fields of an event that both recorders must agree on."""
     action = entry["action"]
     if action == "snapshot":
         return (action, entry["size"])
     place = entry["device_free"] if action == "oom" else entry["addr"]
-    told = (action, place, entry["size"], entry["stream"])
-    return (*told, tuple(entry.get("pool_id", ()))) if with_pool else told
+    fields = (action, place, entry["size"], entry["stream"])
+    return (*fields, tuple(entry.get("pool_id", ()))) if with_pool else fields
 
 
 def between_marks(trace, first=FIRST_MARK, last=LAST_MARK):
-    """The events from one mark on, up to the other, with both of them."""
+    """Returns the events from the first mark to the last, including both."""
     places = {size: [place for place, entry in enumerate(trace) if is_alloc(entry, size)] for size in (first, last)}
     for size, found in places.items():
         if len(found) != 1:
@@ -97,7 +97,7 @@ def allocs(trace, size):
 
 
 def the_alloc(trace, size):
-    """The one allocation of that size."""
+    """Returns the only allocation of this size."""
     found = allocs(trace, size)
     if len(found) != 1:
         raise AssertionError(f"{len(found)} allocations of {size} bytes among {len(trace)} events: {short(trace)}")
@@ -110,35 +110,35 @@ def short(trace, limit=12):
 
 
 def trace_differences(theirs, ours):
-    """Where two histories part, as sentences; none if they are the same."""
+    """Returns sentences about the first difference of two histories; none if they are the same."""
     with_pool = any("pool_id" in entry for entry in theirs)
-    told_theirs = [told(entry, with_pool) for entry in theirs]
-    told_ours = [told(entry, with_pool) for entry in ours]
+    their_fields = [event_fields(entry, with_pool) for entry in theirs]
+    our_fields = [event_fields(entry, with_pool) for entry in ours]
     found = []
-    if len(told_theirs) != len(told_ours):
-        found.append(f"torch has {len(told_theirs)} events, we have {len(told_ours)}")
-    for place, pair in enumerate(itertools.zip_longest(told_theirs, told_ours)):
+    if len(their_fields) != len(our_fields):
+        found.append(f"torch has {len(their_fields)} events, we have {len(our_fields)}")
+    for place, pair in enumerate(itertools.zip_longest(their_fields, our_fields)):
         if pair[0] != pair[1]:
             found.append(f"event {place}: torch has {pair[0]}, we have {pair[1]}")
             around = slice(max(place - 2, 0), place + 4)
-            found.append(f"torch around it: {told_theirs[around]}")
-            found.append(f"we around it: {told_ours[around]}")
+            found.append(f"torch around it: {their_fields[around]}")
+            found.append(f"we around it: {our_fields[around]}")
             break
     return found
 
 
 def stack_differences(theirs, ours, actions=("alloc", "free_requested")):
-    """Where the Python frames of two histories of the same events differ. Torch gives other events stacks of others."""
+    """Returns a sentence about the first event whose Python frames differ. Torch's other actions have older stacks."""
     for place, (their, our) in enumerate(zip(theirs, ours)):
         if their["action"] in actions and "frames" in their:
             expected, found = python_part(their["frames"]), python_part(our.get("frames", []))
             if expected != found:
-                return [f"event {place}, {told(their, False)}: torch has {expected}, we have {found}"]
+                return [f"event {place}, {event_fields(their, False)}: torch has {expected}, we have {found}"]
     return []
 
 
 def segment_of(segment):
-    """What both must say of a segment and its blocks. What was once asked for an inactive block is no matter."""
+    """Returns what both must agree on for a segment and its blocks. Inactive blocks have no requested size here."""
     blocks = []
     address = segment["address"]
     for block in segment["blocks"]:
@@ -157,9 +157,8 @@ def segment_of(segment):
         "stream",
         "segment_type",
     )
-    told = {field: segment[field] for field in fields}
     return {
-        **told,
+        **{field: segment[field] for field in fields},
         "segment_pool_id": tuple(segment.get("segment_pool_id", (0, 0))),
         "is_expandable": bool(segment.get("is_expandable")),
         "blocks": blocks,
@@ -167,7 +166,7 @@ def segment_of(segment):
 
 
 def segment_differences(theirs, ours):
-    """Where two accounts of the allocator differ, as sentences."""
+    """Returns sentences about the differences of two states of the allocator."""
     found = []
     theirs = {(segment["device"], segment["address"]): segment_of(segment) for segment in theirs}
     ours = {(segment["device"], segment["address"]): segment_of(segment) for segment in ours}
@@ -181,7 +180,7 @@ def segment_differences(theirs, ours):
 
 
 def block_stacks(segments):
-    """The Python frames of blocks in use whose stack is known, by address."""
+    """Returns the Python frames of blocks in use whose stack is known, by address."""
     found = {}
     for segment in segments:
         address = segment["address"]
@@ -193,18 +192,18 @@ def block_stacks(segments):
 
 
 def block_stack_differences(theirs, ours, trace):
-    """Where torch knows who has taken a block, and we say something else. Of blocks that were taken in this history."""
+    """Returns sentences about blocks whose stack differs from torch's. Only blocks allocated in this history count."""
     ours = block_stacks(ours)
-    taken = {entry["addr"] for entry in trace if entry["action"] == "alloc"}
+    allocated = {entry["addr"] for entry in trace if entry["action"] == "alloc"}
     return [
         f"block at {address:#x}: torch has {expected}, we have {ours.get(address)}"
         for address, expected in block_stacks(theirs).items()
-        if address in taken and ours.get(address) != expected
+        if address in allocated and ours.get(address) != expected
     ][:3]
 
 
 def block_at(snapshot, address):
-    """The block at an address, as the account says."""
+    """Returns the block at an address of a snapshot."""
     for segment in snapshot["segments"]:
         place = segment["address"]
         for block in segment["blocks"]:
@@ -214,8 +213,8 @@ def block_at(snapshot, address):
     raise AssertionError(f"no block at {address:#x} in {len(snapshot['segments'])} segments")
 
 
-def say(text):
-    """Something worth to know that no claim is made of."""
+def print_info(text):
+    """Prints a fact that no test asserts."""
     print(f"info: {text}", file=sys.stderr)
 
 
@@ -225,7 +224,7 @@ def read_pickle(path):
 
 
 def exported(recording, **options):
-    """What PyTorch's viewer gets of a recording: every frame, unless it is said otherwise."""
+    """Returns the snapshot that PyTorch's viewer reads, exported from a recording with all frames by default."""
     with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
         path = os.path.join(folder, "out.pickle")
         recording_of(recording).export(path, **{"all": True, **options})
@@ -233,7 +232,7 @@ def exported(recording, **options):
 
 
 def environment_with(**more):
-    """The environment of a program of its own, which finds the package and the tests."""
+    """Returns the environment of a separate program, which finds the package and the tests."""
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), ROOT]))
     return {**os.environ, "PYTHONPATH": path, **more}
 
@@ -244,12 +243,12 @@ def trace_of(snapshot, device=0):
 
 
 class CudaCase(RecordingCase):
-    """Has recordings of CUDA memory. Torch's own recorder is off again when a test is over."""
+    """Records CUDA memory. Torch's own recorder is switched off after each test."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Torch's own snapshots need seconds for the names of native frames otherwise. Read when torch first names one.
+        # By default torch needs seconds to name the native frames of a snapshot. It reads the variable once.
         mode = os.environ.get("TORCH_SYMBOLIZE_MODE", "dladdr")
         changed = mock.patch.dict(os.environ, TORCH_SYMBOLIZE_MODE=mode)
         changed.start()
@@ -264,7 +263,7 @@ class CudaCase(RecordingCase):
 
     def setUp(self):
         super().setUp()
-        # What other tests have left is not freed in the middle of this one.
+        # Frees the garbage of other tests before this test begins.
         gc.collect()
 
     def tearDown(self):
@@ -284,7 +283,7 @@ class CudaCase(RecordingCase):
 
     @contextlib.contextmanager
     def both(self, **options):
-        """Torch's recorder and ours. Gives a place for both snapshots: `theirs` and `ours`, there when it is over."""
+        """Runs torch's recorder and ours. Yields an object that has both snapshots at the end: `theirs` and `ours`."""
         import torch
 
         seen = Seen()
@@ -293,16 +292,17 @@ class CudaCase(RecordingCase):
             empty(FIRST_MARK)
             yield seen
             empty(LAST_MARK)
-            # Torch takes the history first, and tells of the snapshot then.
+            # Torch copies the history first, and reports the snapshot to its hooks afterwards.
             seen.theirs = torch.cuda.memory._snapshot()
         torch.cuda.memory._record_memory_history(None)
         seen.ours = exported(memory)
         seen.memory = memory
 
     def assert_agree(self, seen, snapshots=True):
-        """Both have the same events, the same Python frames, and the same account at the end.
+        """Asserts that both have the same events, the same Python frames, and the same state at the end.
 
-        Without snapshots these are left out: ours asks for one itself when memory is not there, and only torch has it.
+        snapshots=False ignores events of snapshots: when memory runs out, our recorder requests a snapshot itself, and
+        only torch records that.
         """
         theirs, ours = between_marks(trace_of(seen.theirs)), between_marks(trace_of(seen.ours))
         if not snapshots:
@@ -314,7 +314,7 @@ class CudaCase(RecordingCase):
         return theirs, ours
 
     def run_file(self, code, *arguments, status=0, **environment):
-        """Runs a program of its own, and gives what it printed. Its first argument is the path of the recording."""
+        """Runs a separate program and returns its output. Its first argument is the path of the recording."""
         program = os.path.join(self.folder, "program.py")
         with open(program, "w") as file:
             file.write(code)
@@ -330,12 +330,12 @@ class CudaCase(RecordingCase):
         return done.stdout
 
     def other_recordings(self):
-        """Recordings beside the one that was asked for."""
+        """Returns the recordings in the folder except the requested one."""
         return sorted(set(glob.glob(os.path.join(self.folder, "**", "*.swv*"), recursive=True)) - {self.path})
 
 
 class Seen:
-    """What both recorders have seen, and what is to be kept until they have."""
+    """The snapshots of both recorders, and the objects that must live until both are taken."""
 
     def __init__(self):
         self.theirs = self.ours = self.memory = self.kept = None

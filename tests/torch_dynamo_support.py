@@ -1,4 +1,4 @@
-"""What the tests of profiles of torch.compile share."""
+"""Shared by the tests of profiles of torch.compile."""
 
 import importlib.util
 import shutil
@@ -14,8 +14,8 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_COMPILER = any(map(shutil.which, ("g++", "clang++")))
 
 
-def places():
-    """What torch has in the places that are hooked, by name: as it lies there."""
+def hooked_attributes():
+    """Returns the current values of torch's attributes that are hooked, by name."""
     from stackweave.torch._dynamo import hooks
 
     every = (
@@ -25,12 +25,12 @@ def places():
         *hooks.INLINED_BEFORE,
         *hooks.PHASES,
     )
-    return {str(place): vars(place.holder()).get(place.name) for place in every}
+    return {str(point): vars(point.holder()).get(point.name) for point in every}
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
 class DynamoCase(RecordingCase):
-    """Starts with nothing compiled, and leaves torch as it was."""
+    """Starts without compiled functions, and asserts that torch is unchanged at the end."""
 
     @classmethod
     def setUpClass(cls):
@@ -47,15 +47,15 @@ class DynamoCase(RecordingCase):
     def setUp(self):
         super().setUp()
         self.torch.compiler.reset()
-        before = places()
-        self.addCleanup(self.assert_same_places, before)
+        before = hooked_attributes()
+        self.addCleanup(self.assert_same_attributes, before)
 
-    def assert_same_places(self, before):
-        for name, value in places().items():
+    def assert_same_attributes(self, before):
+        for name, value in hooked_attributes().items():
             self.assertIs(value, before[name], name)
 
     def profiled(self, function, *args, backend="eager", **options):
-        """What a compiled function gives, and the profile of its first call."""
+        """Returns the result of a compiled function, and the profile of its first call."""
         with dynamo.profile(**options) as profile:
             result = self.torch.compile(function, backend=backend)(*args)
         self.assert_clean(profile)
@@ -70,7 +70,7 @@ class DynamoCase(RecordingCase):
 
 
 def rows_of(profile):
-    """The functions that were traced, by file and line: as the profile's rows."""
+    """Returns the rows of the traced functions, by file and line."""
     return {
         (row.filename, row.lineno): row
         for row in profile.recording.phases()
@@ -84,7 +84,7 @@ def row_of(profile, function):
 
 
 def named(profile, name):
-    """The row of a phase."""
+    """Returns the row of a phase."""
     rows = [row for row in profile.recording.phases() if row.name == name]
     assert len(rows) == 1, (name, rows)
     return rows[0]

@@ -1,4 +1,4 @@
-"""What the tests of Stackweave behind torch's names share."""
+"""Shared by the tests of Stackweave installed in torch."""
 
 import types
 import unittest
@@ -6,13 +6,13 @@ import unittest
 import stackweave.torch
 from tests.torch_dynamo_support import HAS_TORCH
 
-#: Torch's functions that are given back. symbolize_tracebacks stays ours.
+#: Torch's functions that uninstall() restores. symbolize_tracebacks stays ours.
 NAMES = ("gather_traceback", "symbolize_addresses")
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
 class InstallCase(unittest.TestCase):
-    """Starts and ends without ours."""
+    """Starts and ends with torch's own functions."""
 
     @classmethod
     def setUpClass(cls):
@@ -22,7 +22,7 @@ class InstallCase(unittest.TestCase):
         cls.profiler, cls.CapturedTraceback = _profiler, CapturedTraceback
         with stackweave.torch.installed():
             pass
-        #: Torch's own. In a dict: what modules have under a name is replaced.
+        #: Torch's own functions. They are in a dict, as install() replaces functions in the namespaces of modules.
         own = stackweave.torch._captured_traceback.of_torch()
         cls.own = {"gather_traceback": own.gather, "symbolize_tracebacks": own.symbolize}
         cls.own["dispatcher"] = stackweave.torch._captured_traceback.symbolize_tracebacks
@@ -33,7 +33,7 @@ class InstallCase(unittest.TestCase):
         self.addCleanup(stackweave.torch.uninstall)
 
     def is_ours(self):
-        """Whether the functions of torch's names are ours: all, or none."""
+        """Returns whether torch's functions are replaced by ours. Asserts that all are, or none."""
         ours = {isinstance(getattr(self.profiler, name), types.FunctionType) for name in NAMES}
         ours.add(self.CapturedTraceback.extract.__module__ == "stackweave.torch._captured_traceback")
         self.assertEqual(len(ours), 1, ours)

@@ -1,10 +1,10 @@
-"""TorchScript functions that call back into Python. In a file of their own: torch compiles them from their source."""
+"""TorchScript functions that call back into Python. They need a file: torch compiles them from their source."""
 
 import torch
 
 
 def take():
-    """Replaced by who runs this."""
+    """The test that runs this program replaces it."""
 
 
 @torch.jit.ignore

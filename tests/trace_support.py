@@ -1,4 +1,4 @@
-"""What the tests of the trace recorder share: traces, what was traced as spans and as counts, and others who count."""
+"""What the tests of the trace recorder share: traces, their spans and counts, and other profilers to compare with."""
 
 import contextlib
 import cProfile
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import stackweave
 from tests.recordings import RecordingCase, recording_of
 
-#: How this Python can be made to tell of calls, the usual way first.
+#: The mechanisms by which this Python can report calls, the usual one first.
 MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
-#: What programs of their own process begin with.
+#: The first lines of programs that run in a process of their own.
 BEGIN = """
 import os, signal, sys, threading, time, warnings
 import stackweave
@@ -29,12 +29,12 @@ def down(depth, then):
 def trace(**options):
     return stackweave.trace(sys.argv[1], **options)
 """
-#: Where native functions are, to cProfile and to us.
+#: The file of native functions, for cProfile and for traces.
 NO_FILE = "~"
 
 
 def key_of(file, line, name):
-    """A function, as cProfile and as we tell of it: it has no qualified names, and 3.10 has none at all."""
+    """Returns a function by file, line and name. cProfile has no qualified names, and 3.10 has none at all."""
     return (file, line, name if file == NO_FILE else name.rpartition(".")[2])
 
 
@@ -43,7 +43,7 @@ def key_of_code(code):
 
 
 class Counts:
-    """How often each function was called, and by whom. All calls, and of these the primitive ones."""
+    """The calls of each function, and those from each caller: all calls, and the primitive ones among them."""
 
     def __init__(self):
         self.functions = {}
@@ -54,7 +54,7 @@ class Counts:
         table[key] = (before[0] + calls, before[1] + primitive)
 
     def of(self, *files):
-        """Only what functions of these files did, by their names."""
+        """Returns the counts of the functions of these files, by their names."""
         functions = {key[2]: counts for key, counts in self.functions.items() if key[0] in files}
         return functions, {
             (caller[2], callee[2]): counts for (caller, callee), counts in self.edges.items() if callee[0] in files
@@ -62,7 +62,7 @@ class Counts:
 
     @classmethod
     def from_stats(cls, stats):
-        """Functions that were only open are none that were called, and call nobody as far as a profiler can see."""
+        """Returns counts without functions that were only open: a profiler sees neither them nor calls from them."""
         counts = cls()
         called = {key for key, (_primitive, calls, _own, _total, _callers) in stats.stats.items() if calls}
         for function, (primitive, calls, _own, _total, callers) in stats.stats.items():
@@ -75,7 +75,7 @@ class Counts:
 
     @classmethod
     def from_profiler(cls, entries, key):
-        """What cProfile's getstats() gave; `key` names a code object or a native function, or is None for it."""
+        """Returns the counts of getstats() of cProfile. `key` returns the key of code, or None to leave it out."""
         counts = cls()
         for entry in entries:
             caller = key(entry.code)
@@ -91,7 +91,7 @@ class Counts:
 
 
 class Reference:
-    """Counts calls, and writes down their order, of all threads with a profile function in Python."""
+    """Counts the calls of all threads by a profile function in Python, and records their order."""
 
     def __init__(self):
         self.counts = Counts()
@@ -126,7 +126,7 @@ class Reference:
 
 class Span(NamedTuple):
     name: str
-    #: What it is of: a function by file, line and name.
+    #: The function, by file, line and name.
     key: tuple
     kind: str
     begin: int
@@ -140,7 +140,7 @@ class Span(NamedTuple):
     ending: object
 
     def walk(self):
-        """It and all inside, in the order in which they began."""
+        """Iterates over the span and all spans inside it, in the order of their begins."""
         left = [self]
         while left:
             span = left.pop()
@@ -149,12 +149,12 @@ class Span(NamedTuple):
 
     @property
     def shape(self):
-        """It and what is inside by their names: a text for one that has nothing inside."""
+        """The names of the span and of those inside it; only its name if there are none inside it."""
         return (self.name, *(child.shape for child in self.children)) if self.children else self.name
 
 
 class Open:
-    """A span whose end has not come."""
+    """A span that has not ended yet."""
 
     def __init__(self, event):
         self.event, self.children = event, []
@@ -180,12 +180,12 @@ OPENING = ("begin", "resume", "open")
 
 
 class Replay:
-    """The spans of each thread. Fails if time goes back, or, unless something was lost, an end comes for nothing."""
+    """The spans of each thread. Fails if time goes back or, unless events were lost, if an end has no begin."""
 
     def __init__(self, events, is_whole=True):
         self.is_whole = is_whole
         self.roots, self.stacks, self.instants, last = {}, {}, [], {}
-        #: How many are open after what a thread has said to be open, if that was its last event.
+        #: The number of open spans by the last event of a thread, if that event states what is open.
         self.said = {}
         for event in events:
             time = event.time_ns
@@ -207,7 +207,7 @@ class Replay:
         if said is not None and depth != said:
             self.end_inside(event, said)
         if depth is not None:
-            assert depth <= len(stack), f"{event.name} is open at {depth}, and {len(stack)} are"
+            assert depth <= len(stack), f"{event.name} is open at {depth}, where {len(stack)} spans are"
             if event.name is None:
                 return self.end_inside(event, depth)
             self.said[event.thread] = depth + 1
@@ -218,7 +218,7 @@ class Replay:
         if event.role in OPENING:
             stack.append(Open(event))
         elif event.role == "end":
-            assert stack or not self.is_whole, f"{event.kind} of nothing at {event.time_ns}"
+            assert stack or not self.is_whole, f"{event.kind} without a begin at {event.time_ns}"
             if stack:
                 self.end(event.thread, event.time_ns, event.kind)
         elif event.role in ("instant", "counter"):
@@ -250,7 +250,7 @@ def load(name):
 
 @contextlib.contextmanager
 def no_collections():
-    """Collections come when they like, and run what they find."""
+    """Switches garbage collections off: they come at any time, and run finalizers."""
     gc.collect()
     gc.disable()
     try:
@@ -260,7 +260,7 @@ def no_collections():
 
 
 def profile(function, builtins=False):
-    """What cProfile counts while a function runs."""
+    """Returns what cProfile counts while a function runs."""
     with no_collections():
         profiler = cProfile.Profile(builtins=builtins)
         profiler.enable()
@@ -277,7 +277,7 @@ def reference(function):
 
 
 class TraceCase(RecordingCase):
-    """Has traces of its own, and can do something with each mechanism of this Python."""
+    """Records traces, with each mechanism of this Python if needed."""
 
     def tracing(self, **options):
         trace = stackweave.trace(self.path, overwrite=True, **options)
@@ -285,7 +285,7 @@ class TraceCase(RecordingCase):
         return trace
 
     def trace(self, function, **options):
-        """The trace of one call."""
+        """Returns the trace of one call."""
         with no_collections(), self.tracing(**{"gc": False, **options}) as trace:
             function()
         return trace
@@ -295,7 +295,7 @@ class TraceCase(RecordingCase):
         self.assertEqual(replay.unfinished, {}, "all spans end with the trace")
         return replay
 
-    #: Which one is tried: failures tell.
+    #: The mechanism that is tested; messages of failures name it.
     mechanism = "auto"
 
     def each_mechanism(self):
@@ -304,7 +304,7 @@ class TraceCase(RecordingCase):
         self.mechanism = "auto"
 
     def each_complete_mechanism(self):
-        """Without the evaluation hook where CPython does not call it for each frame: early 3.11 does not by default."""
+        """Leaves the evaluation hook out where CPython does not call it for each frame, as early 3.11 by default."""
         usual = self.trace(lambda: None).tracer_stats()["mechanism"]
         return (mechanism for mechanism in self.each_mechanism() if mechanism != "eval" or usual == "eval")
 
@@ -317,5 +317,5 @@ def multiset(values):
 
 
 def of_program(replay, name):
-    """Calls of a function of a program that was given as text."""
+    """Returns the calls of a function of a program that was given as text."""
     return [span for span in replay.called(name) if span.key[0] == "<string>"]

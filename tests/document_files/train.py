@@ -1,4 +1,4 @@
-"""The program that pages call `train.py`: it calls functions, takes memory, and is done in a moment."""
+"""The program that pages call `train.py`: it calls functions, allocates memory, and ends soon."""
 
 import argparse
 import hashlib

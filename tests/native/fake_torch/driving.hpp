@@ -46,11 +46,11 @@ FAKE void fake_init(int devices) {
     fake::devices.push_back(std::make_unique<fake::Device>(number));
   }
 }
-FAKE uint64_t fake_take(int device, uint64_t size, uint64_t stream, uint64_t pool) {
+FAKE uint64_t fake_allocate(int device, uint64_t size, uint64_t stream, uint64_t pool) {
   // The upper half is a graph's pool, which is the first of torch's pair.
-  return fake::devices[device]->take(size, stream, {pool >> 32, pool & 0xffffffff});
+  return fake::devices[device]->allocate(size, stream, {pool >> 32, pool & 0xffffffff});
 }
-FAKE void fake_give(int device, uint64_t address) { fake::devices[device]->give(address); }
+FAKE void fake_free(int device, uint64_t address) { fake::devices[device]->free(address); }
 FAKE void fake_use_on(int device, uint64_t address, uint64_t stream) { fake::devices[device]->use_on(address, stream); }
 FAKE void fake_streams_are_done(int device) { fake::devices[device]->streams_are_done(); }
 FAKE void fake_empty_cache(int device) { fake::devices[device]->empty_cache(); }
@@ -64,9 +64,9 @@ FAKE void fake_annotate(int device, uint64_t address, const char *text) { fake::
 FAKE void fake_observe(void (*observer)(int64_t, size_t, size_t, size_t)) { fake::observers.push_back(observer); }
 FAKE void fake_between_devices(void (*call)(int)) { fake::between_devices = call; }
 
-FAKE size_t fake_events(fake::Event *into, size_t room) {
+FAKE size_t fake_events(fake::Event *into, size_t capacity) {
   std::lock_guard<std::mutex> held(fake::events_lock);
-  std::copy_n(fake::events.begin(), std::min(room, fake::events.size()), into);
+  std::copy_n(fake::events.begin(), std::min(capacity, fake::events.size()), into);
   return fake::events.size();
 }
 FAKE void fake_forget_events() {
@@ -86,8 +86,8 @@ FAKE int fake_record(int kind, const stackweave_host_block *block, const void *s
   fake::recorded_events.push_back(recorded);
   return 0;
 }
-FAKE size_t fake_recorded_events(fake::RecordedEvent *into, size_t room) {
+FAKE size_t fake_recorded_events(fake::RecordedEvent *into, size_t capacity) {
   std::lock_guard<std::mutex> held(fake::events_lock);
-  std::copy_n(fake::recorded_events.begin(), std::min(room, fake::recorded_events.size()), into);
+  std::copy_n(fake::recorded_events.begin(), std::min(capacity, fake::recorded_events.size()), into);
   return fake::recorded_events.size();
 }

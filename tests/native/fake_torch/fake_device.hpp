@@ -52,7 +52,7 @@ class Device {
     trackers_.push_back(std::move(tracker));
   }
 
-  uint64_t take(uint64_t requested, uint64_t stream, MempoolId_t pool) {
+  uint64_t allocate(uint64_t requested, uint64_t stream, MempoolId_t pool) {
     std::unique_lock<std::recursive_mutex> held(lock_);
     finish();
     const uint64_t size = std::max<uint64_t>((requested + ROUND - 1) / ROUND * ROUND, ROUND);
@@ -83,7 +83,7 @@ class Device {
     return address;
   }
 
-  void give(uint64_t address) {
+  void free(uint64_t address) {
     std::unique_lock<std::recursive_mutex> held(lock_);
     Segment &segment = segment_of(address);
     Block &block = segment.blocks.at(address);
@@ -208,21 +208,21 @@ class Device {
   }
 
   bool grow(uint64_t size, uint64_t stream, MempoolId_t pool) {
-    const uint64_t room = (size + CHUNK - 1) / CHUNK * CHUNK;
-    if (reserved_ + room > limit_) {
+    const uint64_t total = (size + CHUNK - 1) / CHUNK * CHUNK;
+    if (reserved_ + total > limit_) {
       return false;
     }
     const uint64_t address = next_;
-    next_ += room + CHUNK;
-    reserved_ += room;
+    next_ += total + CHUNK;
+    reserved_ += total;
     Segment &segment = segments_[address];
-    segment.size = room;
+    segment.size = total;
     segment.stream = stream;
     segment.pool = pool;
     segment.is_large = size > SMALL;
     segment.is_expandable = is_expandable_;
-    segment.blocks[address].size = room;
-    recorded(is_expandable_ ? TraceEntry::SEGMENT_MAP : TraceEntry::SEGMENT_ALLOC, address, room, stream, pool);
+    segment.blocks[address].size = total;
+    record(is_expandable_ ? TraceEntry::SEGMENT_MAP : TraceEntry::SEGMENT_ALLOC, address, total, stream, pool);
     return true;
   }
 
@@ -269,8 +269,8 @@ class Device {
         ++at;
         continue;
       }
-      recorded(segment.is_expandable ? TraceEntry::SEGMENT_UNMAP : TraceEntry::SEGMENT_FREE, address, segment.size,
-           segment.stream, segment.pool);
+      record(segment.is_expandable ? TraceEntry::SEGMENT_UNMAP : TraceEntry::SEGMENT_FREE, address, segment.size,
+             segment.stream, segment.pool);
       reserved_ -= segment.size;
       at = segments_.erase(at);
     }
