@@ -130,7 +130,7 @@ class Export(RecordingCase):
         self.opened.export(path, overwrite=True)
 
     def test_what_can_not_be_written_is_one_sentence(self):
-        with self.assertRaisesRegex(ValueError, "there is no format xls, but allocations, callgraph, "):
+        with self.assertRaisesRegex(ValueError, "there is no format xls; the formats are allocations, callgraph, "):
             self.opened.export(self.out("a"), format="xls")
         with self.assertRaisesRegex(ValueError, "the format can't be derived"):
             self.opened.export(self.out("a.xls"))
@@ -179,7 +179,7 @@ class Export(RecordingCase):
             self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
         with open(self.out("mine.html"), "w") as file:
             file.write("mine")
-        self.assertEqual(command("-o", "mine.html"), (1, "stackweave: mine.html already exists; --force replaces it\n"))
-        self.assertEqual(command("-o", "mine.html", "--force")[0], 0)
+        self.assertEqual(command("-o", "mine.html"), (1, "stackweave: mine.html already exists; --overwrite replaces it\n"))
+        self.assertEqual(command("-o", "mine.html", "--overwrite")[0], 0)
         head, _ = report(self.out("mine.html"))
         self.assertEqual([tree["nodes"] for tree in head["trees"]], [3])

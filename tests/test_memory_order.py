@@ -219,7 +219,8 @@ with memory() as recorder:
             with stackweave.memory_tag("kept"):
                 kept = self.take(1_234_567)
             self.give(self.take(1_234_567))
-        table, frame = memory.to_arrow(), memory.to_pandas()
+        history = memory.recording.memory()
+        table, frame = history.to_arrow(), history.to_pandas()
         self.assertIsInstance(table, pyarrow.Table)
         self.assertIsInstance(frame, pandas.DataFrame)
         columns = ["time", "freed_at", "address", "size", "allocator", "process", "thread", "device", "tag", "stack"]
@@ -237,7 +238,7 @@ with memory() as recorder:
             names.append(stacks[next_]["name"])
             next_ = stacks[next_]["callers"]
         self.assertEqual(len(names), innermost["depth"])
-        of_events = [event for event in memory.events() if event.values.get("address") == second["address"]]
+        of_events = [event for event in memory.recording.events() if event.values.get("address") == second["address"]]
         frames = [frame.qualname or frame.name for frame in of_events[-2].stack]
         self.assertEqual(names, frames)
         tagged = stackweave.open(self.path).memory(tag="kept").to_arrow().to_pylist()
@@ -262,7 +263,8 @@ with memory() as recorder:
             dive(200)
         for block in kept:
             self.give(block)
-        table, stacks = memory.recording.to_arrow(), memory.memory().stacks_to_arrow()
+        history = memory.recording.memory()
+        table, stacks = history.to_arrow(), history.stacks_to_arrow()
         rows = [row for row in table.to_pylist() if row["size"] == 10_000]
         self.assertEqual(len({row["stack"] for row in rows}), 201)
         # As texts, the stacks would have 200 * 200 / 2 frames and more.
@@ -274,7 +276,7 @@ with memory() as recorder:
         with self.memory(mode="aggregate") as memory:
             pass
         try:
-            memory.recording.to_arrow()
+            memory.recording.memory().to_arrow()
         except stackweave.StackweaveError as error:
             self.assertRegex(str(error), "has no history: figures for each stack only|needs pyarrow")
         else:

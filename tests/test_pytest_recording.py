@@ -119,7 +119,7 @@ def test_large():
         )
         tree = self.opened("test_shop--test_large.swv", "kept").tree(measure="peak")
         largest = max(tree.children, key=lambda each: each.total)
-        self.assertEqual(largest.function, "test_large", "stacks begin in the test")
+        self.assertEqual(largest.name, "test_large", "stacks begin in the test")
         shown = self.pytest(code, "-o", "stackweave=record", "-k", "large")
         self.assertEqual(self.files(), ["test_shop--test_large.swv"])
         self.assertEqual(self.calls("test_shop--test_large.swv"), {"test_large": 1})
@@ -238,7 +238,7 @@ async def test_waits():
 def test_own(tmp_path):
     with stackweave.trace(tmp_path / "own.swv") as trace:
         total([1, 2])
-    assert {row.name: row.calls for row in trace.top()}["square"] == 2
+    assert {row.name: row.calls for row in trace.recording.top()}["square"] == 2
 
 @pytest.fixture(scope="module")
 def around(tmp_path_factory):
@@ -287,7 +287,7 @@ def test_free():
                 ["--stackweave=record", "--stackweave-memory"],
                 "--stackweave=record and --stackweave-memory both record memory",
             ),
-            (["-o", "stackweave=sleep"], "stackweave must be trace, memory or run, but is 'sleep'"),
+            (["-o", "stackweave=sleep"], "stackweave must be trace, memory or record, but is 'sleep'"),
         ):
             command = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *arguments, path]
             environment = {**os.environ, "PYTHONPATH": search}

@@ -227,8 +227,7 @@ class States(RecordingCase):
         self.assertEqual(recording.state, "stopped")
         self.assert_refused(recording, "the recording was stopped and records no more events")
         opened = stackweave.open(self.path)
-        self.assertEqual(opened.state, "opened")
-        self.assert_refused(opened, "the recording was read from a file, and takes nothing more")
+        self.assertFalse([name for name in ("start", "stop", "span", "instant", "counter") if hasattr(opened, name)])
 
     def test_starting_again_is_refused(self):
         recording = stackweave.Recorder(self.path).start()

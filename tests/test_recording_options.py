@@ -56,7 +56,7 @@ class Sizes(unittest.TestCase):
 class Options(RecordingCase):
     def test_wrong_options_are_refused_before_anything_happens(self):
         for keywords, error, text in [
-            ({"memory": "much"}, ValueError, 'memory must be a size like "64MB"'),
+            ({"buffer": "much"}, ValueError, 'buffer must be a size like "64MB"'),
             ({"when_full": "panic"}, ValueError, 'when_full must be "block" or "drop", but is \'panic\''),
             ({"ring": "x"}, ValueError, "ring must be"),
             ({"dump_on": ["exits"]}, ValueError, 'dump_on may hold "exit" and "exception", but not \'exits\''),

@@ -102,7 +102,7 @@ class Options(TraceCase):
             ({"logs": 1.5}, TypeError, "logs must be True, the name of a logger, a level"),
             ({"logs": ("a", "loud")}, ValueError, "logs must have a level"),
             ({"mechanism": "magic"}, ValueError, 'mechanism must be "auto", "monitoring", "eval" or "profile"'),
-            ({"memory": "much"}, ValueError, "memory must be a size"),
+            ({"buffer": "much"}, ValueError, "buffer must be a size"),
             ({"colour": "red"}, TypeError, "unexpected keyword argument 'colour'"),
         ]:
             with self.assertRaisesRegex(error, text):

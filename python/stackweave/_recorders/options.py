@@ -12,8 +12,8 @@ from .._sizes import size_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: The default size of what may wait to be written, in bytes.
-BUFFER = 64 << 20
+#: The default size of what may wait to be written.
+BUFFER = "64MiB"
 MOMENTS = ("exit", "exception")
 
 
