@@ -17,7 +17,7 @@ int outer(int v) { return hidden(v) + middle(v * 2); }
 int _ZN5space6outer2ILi3EEEii(int v) { return outer(v) + 1; }
 """
 FLAGS = ["-O2", "-nostdlib", "-shared", "-fPIC", "-fcf-protection=none", "-fno-ident"]
-# Without padding to pages the files are small enough to be changed in a telling way.
+# Without padding to pages the files are small, so that more of the fuzzer's changes have an effect.
 FLAGS += [f"-Wl,{option}" for option in ("--build-id", "-z,noseparate-code", "-z,max-page-size=16", "-z,norelro")]
 LARGEST = 8192
 

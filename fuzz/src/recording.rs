@@ -59,7 +59,8 @@ fn visited(recording: &Recording) -> u64 {
     count
 }
 
-/// Begins and ends as readers do it: what is known never gets more than was told, whatever depths are told.
+/// Begins and ends spans as readers do: there are never more open spans than the events have begun, whatever depths
+/// the events state.
 fn nest(open: &mut OpenStack<u64>, kind: &EventKind, event: &RawEvent<'_>) {
     let word = |of| kind.position_of(of).and_then(|place| event.words.get(place)).copied().unwrap_or(0);
     let (frame, depth) = (word(FieldType::Frame), word(FieldType::Unsigned));

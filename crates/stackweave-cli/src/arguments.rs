@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// Run a Python program and record what torch.compile does in it
     #[command(disable_help_flag = true)]
     Dynamo(RunPython),
-    /// Show the current stack of each thread of a running process, Python and native code together
+    /// Show the stacks of all threads of a running process, Python and native together
     Stacks(Stacks),
     /// Watch a recording while it is made
     Live(Live),
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     /// Show which costs changed between two recordings
     #[command(after_help = examples::DIFF)]
     Diff(Diff),
-    /// Write one page with everything: flame graphs, timeline, functions, memory, source files
+    /// Write one page with everything: flame graphs, timeline, functions, memory, sources
     #[command(after_help = examples::REPORT)]
     Report(Report),
     /// Write a recording in the format of a viewer

@@ -42,9 +42,13 @@ fn sentence(hidden: Hidden, total: i64, measure: Measure) -> Option<String> {
     let functions = Measure::Calls.text(hidden.functions as f64);
     let (s, are) = if hidden.functions == 1 { ("", "is") } else { ("s", "are") };
     let (percent, own) = (share * 100.0, measure.text(hidden.self_cost as f64));
+    let costly = match hidden.costly {
+        0 => "",
+        _ => ", except those with the highest self time",
+    };
     Some(format!(
-        "({functions} function{s} inside libraries and the interpreter {are} hidden: {percent:.1}% ({own}) of self, counted for \
-         their callers; --all shows them)"
+        "({functions} function{s} inside libraries and the interpreter {are} hidden{costly}: {percent:.1}% ({own}) of self, \
+         counted for their callers; --all shows them)"
     ))
 }
 
@@ -61,7 +65,9 @@ mod tests {
 
     #[test]
     fn the_hidden_share_is_stated() {
-        let note = |functions, self_cost| sentence(Hidden { functions, self_cost }, 2_000_000_000, Measure::WallTime);
+        let note = |functions, self_cost| {
+            sentence(Hidden { functions, self_cost, costly: 0 }, 2_000_000_000, Measure::WallTime)
+        };
         assert_eq!(
             note(1234, 1_242_000_000).unwrap(),
             "(1,234 functions inside libraries and the interpreter are hidden: 62.1% (1.24 s) of self, counted for their \
@@ -71,6 +77,12 @@ mod tests {
             note(1, 1_000_000_000).unwrap().starts_with("(1 function inside libraries and the interpreter is hidden: ")
         );
         assert_eq!((note(0, 0), note(3, 19_000_000)), (None, None));
-        assert_eq!(sentence(Hidden { functions: 3, self_cost: 0 }, 0, Measure::WallTime), None);
+        assert_eq!(sentence(Hidden { functions: 3, ..Hidden::default() }, 0, Measure::WallTime), None);
+        let costly = Hidden { functions: 30, self_cost: 500_000_000, costly: 2 };
+        assert_eq!(
+            sentence(costly, 2_000_000_000, Measure::WallTime).unwrap(),
+            "(30 functions inside libraries and the interpreter are hidden, except those with the highest self time: 25.0% \
+             (500 ms) of self, counted for their callers; --all shows them)"
+        );
     }
 }

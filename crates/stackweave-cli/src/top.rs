@@ -61,7 +61,7 @@ fn row(profile: &Profile, id: FunctionId, of: CallStatistics) -> Value {
         ("calls", json!(of.calls)),
         ("primitive_calls", json!(of.primitive_calls)),
         ("self", cost(measure, of.self_cost)),
-        ("own_share", share(of.self_cost, whole)),
+        ("self_share", share(of.self_cost, whole)),
         ("total", cost(measure, of.total)),
         ("total_share", share(of.total, whole)),
     ];

@@ -50,11 +50,11 @@ impl CallGraph {
             GraphNode { kind: function.kind, label: FunctionLabel::of(function, None), statistics }
         };
         let calls = statistics.edges().iter().map(|edge| (edge.caller, edge.callee, edge.statistics));
-        Self::chosen(profile.measure(), profile.total(), (statistics.functions().collect(), node), calls)
+        Self::from_functions(profile.measure(), profile.total(), (statistics.functions().collect(), node), calls)
     }
 
     /// Builds the graph of given functions, with a closure that makes the node of each, and of the calls between them.
-    pub(crate) fn chosen<Id: Copy + Ord + core::hash::Hash>(
+    pub(crate) fn from_functions<Id: Copy + Ord + core::hash::Hash>(
         measure: Measure,
         total: i64,
         (mut functions, node): (Vec<(Id, CallStatistics)>, impl Fn(Id, CallStatistics) -> GraphNode),
@@ -66,16 +66,16 @@ impl CallGraph {
         let matters = |cost: i64, least: f64| total == 0 || share(cost, total) >= least;
         let that_matter = functions.partition_point(|(_, of)| matters(of.total, MIN_NODE_SHARE));
         functions.truncate(that_matter.clamp(ALWAYS_SHOWN, MAX_NODES));
-        let places: HashMap<Id, usize> = functions.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
+        let indexes: HashMap<Id, usize> = functions.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
         let nodes: Vec<GraphNode> = functions.iter().map(|(id, statistics)| node(*id, *statistics)).collect();
-        let between = |(caller, callee, statistics): (Id, Id, CallStatistics)| {
-            let (from, to) = (*places.get(&caller)?, *places.get(&callee)?);
+        let edge = |(caller, callee, statistics): (Id, Id, CallStatistics)| {
+            let (from, to) = (*indexes.get(&caller)?, *indexes.get(&callee)?);
             Some(GraphEdge { from, to, statistics })
         };
-        let inside: Vec<GraphEdge> = calls.filter_map(between).collect();
-        let between = inside.len();
-        let edges = chosen(inside, nodes.len(), |edge| matters(edge.statistics.total, MIN_EDGE_SHARE));
-        let hidden_edges = between - edges.len();
+        let inside: Vec<GraphEdge> = calls.filter_map(edge).collect();
+        let count = inside.len();
+        let edges = select_edges(inside, nodes.len(), |edge| matters(edge.statistics.total, MIN_EDGE_SHARE));
+        let hidden_edges = count - edges.len();
         Self { measure, total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
     }
 
@@ -96,8 +96,8 @@ impl CallGraph {
     }
 }
 
-/// Returns the edges above the minimum share, and for each function its most frequent caller. In the order of callers.
-fn chosen(mut edges: Vec<GraphEdge>, nodes: usize, matters: impl Fn(&GraphEdge) -> bool) -> Vec<GraphEdge> {
+/// Returns the edges above the minimum share, and for each function its most frequent caller, sorted by caller.
+fn select_edges(mut edges: Vec<GraphEdge>, nodes: usize, matters: impl Fn(&GraphEdge) -> bool) -> Vec<GraphEdge> {
     edges.sort_by_key(|edge| (core::cmp::Reverse(edge.statistics.total), edge.from, edge.to));
     let mut has_caller = vec![false; nodes];
     let mut left = nodes * MAX_EDGES_PER_NODE;

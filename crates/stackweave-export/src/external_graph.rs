@@ -51,7 +51,10 @@ impl ExternalGraph {
         let costs = self.functions.iter().map(|function| function.statistics).enumerate().collect();
         let node = |id: usize, statistics| self.functions[id].node(statistics);
         let calls = self.calls.iter().map(|calls| (calls.caller, calls.callee, calls.statistics));
-        call_graph_svg(&CallGraph::chosen(Measure::WallTime, total, (costs, node), calls), one_line(&self.title))
+        call_graph_svg(
+            &CallGraph::from_functions(Measure::WallTime, total, (costs, node), calls),
+            one_line(&self.title),
+        )
     }
 }
 

@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_reported_with_all_formats() {
-        let said = "xls".parse::<Format>().unwrap_err().to_string();
+        let message = "xls".parse::<Format>().unwrap_err().to_string();
         assert!(
-            said.starts_with("there is no format xls; the formats are allocations, callgraph, chrome, ")
-                && said.ends_with("speedscope")
+            message.starts_with("there is no format xls; the formats are allocations, callgraph, chrome, ")
+                && message.ends_with("speedscope")
         );
     }
 }

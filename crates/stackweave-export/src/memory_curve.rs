@@ -94,19 +94,19 @@ impl MemoryCurves {
     }
 
     fn change(&mut self, time: u64) -> Points {
-        let counted = |piece: &&LiveRange<SampledSize>| !matches!(piece.region, Region::Segment(_));
+        let counted = |range: &&LiveRange<SampledSize>| !matches!(range.region, Region::Segment(_));
         let mut changed = None;
-        for piece in self.gone.iter().filter(counted) {
-            let curve = self.curves.entry(piece.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_sub(size_of(piece).bytes);
-            curve.blocks = curve.blocks.saturating_sub(size_of(piece).blocks);
-            changed = Some(piece.region.device());
+        for range in self.gone.iter().filter(counted) {
+            let curve = self.curves.entry(range.region.device()).or_default();
+            curve.bytes = curve.bytes.saturating_sub(size_of(range).bytes);
+            curve.blocks = curve.blocks.saturating_sub(size_of(range).blocks);
+            changed = Some(range.region.device());
         }
-        for piece in self.come.iter().filter(counted) {
-            let curve = self.curves.entry(piece.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_add(size_of(piece).bytes);
-            curve.blocks += size_of(piece).blocks;
-            changed = Some(piece.region.device());
+        for range in self.come.iter().filter(counted) {
+            let curve = self.curves.entry(range.region.device()).or_default();
+            curve.bytes = curve.bytes.saturating_add(size_of(range).bytes);
+            curve.blocks += size_of(range).blocks;
+            changed = Some(range.region.device());
         }
         self.gone.clear();
         self.come.clear();
@@ -121,8 +121,8 @@ impl MemoryCurves {
 }
 
 /// Returns what a block stands for; the rest of a range counts with its own size.
-fn size_of(piece: &LiveRange<SampledSize>) -> SampledSize {
-    if piece.region.is_range() { SampledSize { bytes: piece.size, blocks: 1 } } else { piece.value }
+fn size_of(range: &LiveRange<SampledSize>) -> SampledSize {
+    if range.region.is_range() { SampledSize { bytes: range.size, blocks: 1 } } else { range.value }
 }
 
 impl Curve {

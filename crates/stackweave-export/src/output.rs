@@ -17,7 +17,7 @@ pub(crate) fn write_file(
     if !output::is_stream(path) && inputs.iter().any(|input| is_same(input, path)) {
         return Err(ExportError::IsInput(path.to_owned()));
     }
-    output::write_file(path, Existing::from_overwrite(overwrite), write).map_err(|error| at(path, error))
+    output::write_file(path, Existing::from_overwrite(overwrite), write).map_err(|error| with_path(path, error))
 }
 
 /// Writes a folder in the same way; `write` fills it.
@@ -26,7 +26,7 @@ pub(crate) fn write_folder(
     (overwrite, inputs): (bool, &[PathBuf]),
     write: impl FnOnce(&mut OutputFolder) -> Result<u64, ExportError>,
 ) -> Result<u64, ExportError> {
-    let named = |error: ExportError| at(path, error);
+    let named = |error: ExportError| with_path(path, error);
     let created = OutputFolder::create(path, Existing::from_overwrite(overwrite), inputs);
     let mut folder = created.map_err(|error| named(error.into()))?;
     let bytes = write(&mut folder).map_err(named)?;
@@ -38,7 +38,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-fn at(path: &Path, error: ExportError) -> ExportError {
+fn with_path(path: &Path, error: ExportError) -> ExportError {
     match error {
         ExportError::Write(None, error) if error.kind() == io::ErrorKind::AlreadyExists => {
             ExportError::Exists(path.to_owned())

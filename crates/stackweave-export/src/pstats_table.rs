@@ -16,26 +16,26 @@ impl ExternalGraph {
     #[must_use]
     pub fn of_pstats(bytes: &[u8], title: String) -> Option<Self> {
         let Value::Dictionary(table) = read(bytes)? else { return None };
-        let mut places = HashMap::new();
+        let mut indexes = HashMap::new();
         let (mut functions, mut callers) = (Vec::new(), Vec::new());
         for (function, row) in &*table {
             let key = key(function)?;
             let Value::Tuple(row) = row else { return None };
-            let [primitive_calls, calls, own, total, Value::Dictionary(called_by)] = &**row else { return None };
+            let [primitive_calls, calls, self_cost, total, Value::Dictionary(called_by)] = &**row else { return None };
             let line = u32::try_from(key.1).ok().filter(|line| *line > 0);
             functions.push(ExternalFunction {
                 name: key.2.to_string(),
                 filename: key.0.to_string(),
                 line,
-                statistics: statistics([calls, primitive_calls, own, total])?,
+                statistics: statistics([calls, primitive_calls, self_cost, total])?,
             });
             callers.push(called_by);
-            places.insert(key, functions.len() - 1);
+            indexes.insert(key, functions.len() - 1);
         }
         let mut calls = Vec::new();
         for (callee, called_by) in callers.into_iter().enumerate() {
             for (caller, row) in &**called_by {
-                let Some(caller) = places.get(&key(caller)?) else { continue };
+                let Some(caller) = indexes.get(&key(caller)?) else { continue };
                 calls.push(ExternalCalls { caller: *caller, callee, statistics: caller_row(row)? });
             }
         }

@@ -174,10 +174,10 @@ impl<'a> Source<'a> {
         let mut progress = self.progress.borrow_mut();
         let done = aggregate(recording.processes(), &options, self.symbolizer, &mut **progress)?;
         let is_before = !core::ptr::eq(recording, self.recording);
-        self.missed(done.missing.iter(), is_before);
+        self.record_missing(done.missing.iter(), is_before);
         let view = self.view();
-        let seen = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
-        Ok(done.parts.into_iter().map(seen).collect())
+        let viewed = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
+        Ok(done.parts.into_iter().map(viewed).collect())
     }
 
     /// Returns the trees of all measures, with threads and lines separate.
@@ -202,7 +202,7 @@ impl<'a> Source<'a> {
         let options = AggregateOptions { grouping, measure, lines: true, ..part.clone() };
         let mut progress = self.progress.borrow_mut();
         let all = EveryMeasure::collect(recording.processes(), &options, &mut **progress)?;
-        self.missed(all.missing(), !core::ptr::eq(recording, self.recording));
+        self.record_missing(all.missing(), !core::ptr::eq(recording, self.recording));
         Ok(all)
     }
 
@@ -220,15 +220,15 @@ impl<'a> Source<'a> {
         process: usize,
     ) -> impl Iterator<Item = MeasuredProfile> + use<'m, '_, 'a> {
         let view = self.view();
-        let seen = |part: MeasuredProfile| MeasuredProfile { profile: part.profile.view(view), ..part };
-        all.profiles(process, self.symbolizer).map(seen)
+        let viewed = |part: MeasuredProfile| MeasuredProfile { profile: part.profile.view(view), ..part };
+        all.profiles(process, self.symbolizer).map(viewed)
     }
 
     /// Returns the costs of stacks, before frames are named.
     pub fn recorded_costs(&self, part: &AggregateOptions) -> Result<RecordedCosts<'a>, ExportError> {
         let mut progress = self.progress.borrow_mut();
         let costs = RecordedCosts::collect(self.recording.processes(), part, &mut **progress)?;
-        self.missed(costs.missing(), false);
+        self.record_missing(costs.missing(), false);
         Ok(costs)
     }
 
@@ -242,7 +242,7 @@ impl<'a> Source<'a> {
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let Some(process) = self.processes().get(index) else { return Ok(()) };
-        let (began, range) = self.until(process);
+        let (began, range) = self.range_until_end(process);
         let mut order = process.in_time_order(range, Some(&[thread]));
         while let Some(timed) = order.next_event()? {
             self.events.set(self.events.get() + 1);
@@ -252,7 +252,7 @@ impl<'a> Source<'a> {
     }
 
     /// Returns when a process began to record, and its time up to the end of the selection.
-    fn until(&self, process: &ProcessRecording) -> (u64, Option<Range<u64>>) {
+    fn range_until_end(&self, process: &ProcessRecording) -> (u64, Option<Range<u64>>) {
         let began = self.began(process);
         (began, self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began)))
     }
@@ -337,12 +337,12 @@ impl<'a> Source<'a> {
     ) -> Result<Missing, ExportError> {
         let Some(process) = self.processes().get(index) else { return Ok(Missing::default()) };
         let done: u64 = self.processes()[..index].iter().map(ProcessRecording::bytes).sum();
-        let (began, range) = self.until(process);
+        let (began, range) = self.range_until_end(process);
         let mut failed = None;
         let mut progress = self.progress.borrow_mut();
         let missing = process.visit_in_time_order(range, &mut |bytes| progress(done + bytes), &mut |timed| {
             let shifted = TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began), ..timed };
-            self.show(shifted, event, &mut failed)
+            self.visit_if_selected(shifted, event, &mut failed)
         })?;
         failed.map_or(Ok(missing), Err)
     }
@@ -357,14 +357,14 @@ impl<'a> Source<'a> {
         let mut progress = self.progress.borrow_mut();
         let missing = self.recording.visit_in_time_order(range, &mut **progress, &mut |timed| {
             let shifted = TimedEvent { time_ns: timed.time_ns.saturating_sub(begin), ..timed };
-            self.show(shifted, event, &mut failed)
+            self.visit_if_selected(shifted, event, &mut failed)
         })?;
-        self.missed([&missing].into_iter(), false);
+        self.record_missing([&missing].into_iter(), false);
         failed.map_or(Ok(()), Err)
     }
 
     /// Visits an event if it is selected, and returns whether to go on.
-    fn show(
+    fn visit_if_selected(
         &self,
         timed: TimedEvent<'_>,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
@@ -401,7 +401,7 @@ impl<'a> Source<'a> {
     }
 
     /// Records what could not be read. It is counted once, even if the recording is read again.
-    fn missed<'m>(&self, missing: impl Iterator<Item = &'m Missing>, is_before: bool) {
+    fn record_missing<'m>(&self, missing: impl Iterator<Item = &'m Missing>, is_before: bool) {
         if is_before || !self.was_read.replace(true) {
             missing.for_each(|missing| self.missing.borrow_mut().add_all(missing));
         }

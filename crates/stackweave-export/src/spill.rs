@@ -1,5 +1,5 @@
-//! Columns that grow with the number of events and are written one after another at the end: text beyond a small buffer
-//! in memory is buffer in a file without a name.
+//! Columns that grow with the number of events and are written one after another at the end. Each has a small buffer in
+//! memory; the rest of its text is in a file without a name.
 
 use std::cell::RefCell;
 use std::fs::File;

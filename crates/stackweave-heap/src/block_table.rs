@@ -247,7 +247,7 @@ impl BlockTable {
     #[inline]
     fn slots_mut(&mut self) -> &mut [Slot] {
         let Some(map) = &mut self.map else { return &mut [] };
-        // SAFETY: as above; and nobody else has the mapping.
+        // SAFETY: as above; and `self` owns the mapping and is borrowed mutably, so there is no other reference to it.
         unsafe { slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.length) }
     }
 

@@ -1,8 +1,8 @@
-//! What happened, thread by thread, the earliest first: begins and ends matched, and cut to the time that is asked for.
+//! The events of threads in the order of time, with matched begins and ends, cut to the selected time.
 //!
-//! A profile and every format that shows events say the same about spans: ends that match nothing are left out, what is
-//! open where events of its thread were lost ends there unless it is told to be open still, and times of a thread never
-//! go back.
+//! Profiles and all formats of events treat spans in the same way: ends without a begin are left out. A span that is
+//! open where events of its thread were lost ends there, unless a later event states that it is still open. The times
+//! of a thread never decrease.
 
 mod details;
 mod kinds;
@@ -16,79 +16,79 @@ use std::rc::Rc;
 use stackweave_recording::events::MemoryEvent;
 
 pub(crate) use details::Details;
-pub(crate) use kinds::{Kinds, text_of};
+pub(crate) use kinds::{EventKinds, label_text};
 pub(crate) use live::{LiveMemory, LiveRange};
 pub(crate) use named::{NamedProcess, NamedThread};
 pub(crate) use visit::{visit, visit_process, visit_thread};
 
-/// Something that a thread has begun.
+/// A span of a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
     /// The number of its frame in the recording.
     pub(crate) frame: u32,
-    /// The stack that it began on; 0 if that was not recorded.
+    /// The number of the stack at its begin; 0 if none was recorded.
     pub(crate) stack: u32,
-    /// The number of the frame that called it; 0 if that is not known.
+    /// The number of the frame that called it; 0 if unknown.
     pub(crate) caller: u32,
     pub(crate) began: u64,
-    /// Whether it is a call: not if it was open before anything was heard of it.
+    /// Whether it is a call. A span that was open before the first event of its thread is not.
     pub(crate) is_call: bool,
-    /// What of it is the same in all spans of a generator.
+    /// The generator or coroutine that it is a part of the run of.
     pub(crate) object: Option<Object>,
     pub(crate) details: Details,
-    /// What its end has said.
+    /// The details of its end.
     pub(crate) at_end: Details,
-    /// Whether its begin was told.
-    is_told: bool,
+    /// Whether its begin was reported.
+    is_reported: bool,
 }
 
 impl Span {
-    /// It belongs to a task of this name, if there is one.
-    fn name_task(&mut self, name: Option<&str>) {
+    /// Sets the name of its task, if there is one.
+    fn set_task(&mut self, name: Option<&str>) {
         if let Some(name) = name {
             self.details = self.details.with_text("task", name);
         }
     }
 
-    /// What is said about it, once it is over.
+    /// Returns the details of its begin and its end.
     pub(crate) fn all_details(&self) -> Details {
         self.details.and(&self.at_end)
     }
 
-    /// Whether its end says that it has failed.
+    /// Returns whether it failed, according to the details of its end.
     pub(crate) fn has_failed(&self) -> bool {
-        self.at_end.as_str().is_some_and(|said| said.contains(r#""failed":true"#))
+        self.at_end.as_str().is_some_and(|details| details.contains(r#""failed":true"#))
     }
 }
 
-/// What runs in pieces: a generator, a coroutine.
+/// A generator or a coroutine, which runs in several spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) address: u64,
-    /// One number for all of its spans, and for those of no other.
+    /// A number that all of its spans share, and no other ones.
     pub(crate) flow: u64,
-    /// Whether none of its spans was told before.
+    /// Whether the span with this value is the first one that was reported.
     pub(crate) is_first: bool,
 }
 
-/// Why a span is over.
+/// How a span ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It ended, or goes on behind the time that was asked for.
+pub(crate) enum SpanEnd {
+    /// Its end was recorded, or is after the selected time.
     Ended,
-    /// Nobody saw its end.
+    /// Its end was not recorded.
     Unfinished,
 }
 
-/// Something that happened on a thread. Times are nanoseconds since the first process began to record.
+/// An event of a thread. Times are in nanoseconds since the first process began to record.
 #[derive(Debug)]
 pub(crate) struct ThreadEvent<'e> {
-    /// The place of the process among all.
+    /// The index of the process.
     pub(crate) process: usize,
     /// The number of the thread in its process.
     pub(crate) thread: u32,
     pub(crate) time: u64,
-    /// What the thread had begun, outermost first, without what begins or ends now.
+    /// The open spans of the thread, outermost first, without the one that begins or ends now.
     pub(crate) around: &'e [Span],
     pub(crate) content: EventContent<'e>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct ThreadEvent<'e> {
 #[derive(Debug)]
 pub(crate) enum EventContent<'e> {
     Begin(&'e Span),
-    End(&'e Span, Ending),
+    End(&'e Span, SpanEnd),
     Instant {
         frame: u32,
         stack: u32,
@@ -111,10 +111,10 @@ pub(crate) enum EventContent<'e> {
         weight: i64,
         details: Details,
     },
-    /// Memory is allocated by the allocator of this name.
+    /// The allocator with this name allocates memory.
     Allocate {
         memory: MemoryEvent,
-        /// The frame of the tag that the thread has; 0 if it has none.
+        /// The frame of the thread's tag; 0 if it has none.
         tag: u32,
         allocator: Rc<str>,
         details: Details,
@@ -123,15 +123,15 @@ pub(crate) enum EventContent<'e> {
         memory: MemoryEvent,
         name: Rc<str>,
     },
-    /// What the thread freed last, at this address, is not freed after all.
+    /// The thread's last free, at this address, failed.
     Keep {
         address: u64,
     },
-    /// The thread has this tag from now on; 0: none.
+    /// The thread has the tag of this frame from now on; 0 for none.
     Tag {
         frame: u32,
     },
-    /// Figures of a snapshot, of the memory that this stack has allocated.
+    /// Figures of a snapshot: the memory that was allocated on this stack.
     Usage {
         name: Rc<str>,
         frame: u32,

@@ -1,4 +1,4 @@
-//! Processes and threads as viewers know them, with the names of their frames.
+//! Processes and threads with unique ids for viewers, and with the names of their frames.
 
 use std::collections::HashSet;
 
@@ -7,21 +7,21 @@ use stackweave_recording::ProcessRecording;
 
 use crate::source::Source;
 
-/// Numbers that no process or thread of Linux has begin here.
+/// Linux gives no process or thread an id from here on.
 const FIRST_FREE: u32 = 1 << 22;
 
 /// A process, with names for all of its frames.
 #[derive(Debug)]
 pub(crate) struct NamedProcess<'a> {
     pub(crate) recording: &'a ProcessRecording,
-    /// Its number in the system, or one above all of those if another process of the export has that.
+    /// Its id in the system, or a greater number if another process of the export has the same id.
     pub(crate) pid: u32,
     pub(crate) title: String,
-    /// What else tells it from others: machine, Python.
+    /// What else distinguishes it from other processes: machine, Python.
     pub(crate) labels: String,
     /// When it began to record.
     pub(crate) began: u64,
-    /// In the order of their numbers.
+    /// Sorted by number.
     pub(crate) threads: Vec<NamedThread>,
     names: RecordedNames,
 }
@@ -30,23 +30,23 @@ pub(crate) struct NamedProcess<'a> {
 pub(crate) struct NamedThread {
     /// Its number in its process.
     pub(crate) number: u32,
-    /// Its number in the system, or one above all of those if the process had two threads of that number.
+    /// Its id in the system, or a greater number if the process had two threads with this id.
     pub(crate) tid: u32,
     pub(crate) name: String,
-    /// Whether it is the recorder's own.
+    /// Whether it is a thread of the recorder.
     pub(crate) is_recorders: bool,
 }
 
 impl<'a> NamedProcess<'a> {
-    /// All processes of an export, in their order.
+    /// Returns all processes of an export, in their order.
     pub(crate) fn all(source: &Source<'a>) -> Vec<Self> {
-        let mut taken = HashSet::new();
-        let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
-        let numbers = |process: &'a ProcessRecording| {
+        let mut used = HashSet::new();
+        let mut unique = UniqueIds { used: &mut used, next: FIRST_FREE };
+        let named = |process: &'a ProcessRecording| {
             let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
             Self {
                 recording: process,
-                pid: unique.number(process.start().pid),
+                pid: unique.id(process.start().pid),
                 title: title(process),
                 labels: labels(process),
                 began: source.began(process),
@@ -54,15 +54,15 @@ impl<'a> NamedProcess<'a> {
                 names: source.names(process, &frames),
             }
         };
-        source.processes().iter().map(numbers).collect()
+        source.processes().iter().map(named).collect()
     }
 
-    /// What a frame stands for, outermost first: more than one where calls were inlined or generated.
+    /// Returns the functions of a frame, outermost first: several if calls were inlined or generated.
     pub(crate) fn chain(&self, frame: u32) -> impl DoubleEndedIterator<Item = &Frame> {
         self.names.of(frame).iter().rev()
     }
 
-    /// The line that a frame is at, as `file:line`.
+    /// Returns the line of a frame, as `file:line`.
     pub(crate) fn line_of(&self, frame: u32) -> Option<String> {
         let frame = self.names.of(frame).first()?;
         let file = frame.filename.as_ref()?;
@@ -71,8 +71,8 @@ impl<'a> NamedProcess<'a> {
     }
 
     pub(crate) fn thread(&self, number: u32) -> Option<&NamedThread> {
-        let place = self.threads.binary_search_by_key(&number, |thread| thread.number).ok()?;
-        self.threads.get(place)
+        let index = self.threads.binary_search_by_key(&number, |thread| thread.number).ok()?;
+        self.threads.get(index)
     }
 }
 
@@ -93,33 +93,34 @@ fn labels(process: &ProcessRecording) -> String {
 }
 
 fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> {
-    let mut taken = HashSet::new();
-    let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
+    let mut used = HashSet::new();
+    let mut unique = UniqueIds { used: &mut used, next: FIRST_FREE };
     let wanted = process.dictionary().threads().filter(|thread| source.options().part.selects(Some(thread)));
     let named = wanted.map(|thread| NamedThread {
         number: thread.number,
-        tid: unique.number(thread.tid),
+        tid: unique.id(thread.tid),
         name: thread.name.clone(),
         is_recorders: thread.is_recorders(),
     });
     named.collect()
 }
 
-struct Unique<'t> {
-    taken: &'t mut HashSet<u32>,
-    /// All numbers from [`FIRST_FREE`] to this one are taken: each is tried once, however many things have one number.
+/// Makes the ids of processes or threads unique.
+struct UniqueIds<'u> {
+    used: &'u mut HashSet<u32>,
+    /// All numbers from [`FIRST_FREE`] to this one are used. Each is tried once, however many ids are equal.
     next: u32,
 }
 
-impl Unique<'_> {
-    /// The number itself if it is free, else one that the system does not give.
-    fn number(&mut self, number: u32) -> u32 {
-        if self.taken.insert(number) {
-            return number;
+impl UniqueIds<'_> {
+    /// Returns the id itself if it is unused, else one that the system does not give.
+    fn id(&mut self, id: u32) -> u32 {
+        if self.used.insert(id) {
+            return id;
         }
-        let free = (self.next..u32::MAX).find(|other| self.taken.insert(*other));
+        let free = (self.next..u32::MAX).find(|other| self.used.insert(*other));
         self.next = free.unwrap_or(u32::MAX);
-        free.unwrap_or(number)
+        free.unwrap_or(id)
     }
 }
 
@@ -128,12 +129,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_have_one_number() {
-        let mut taken = HashSet::new();
-        let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
-        assert_eq!(
-            [7, 0, 7, 7, 8, 0].map(|number| unique.number(number)),
-            [7, 0, FIRST_FREE, FIRST_FREE + 1, 8, FIRST_FREE + 2]
-        );
+    fn equal_ids_become_different() {
+        let mut used = HashSet::new();
+        let mut unique = UniqueIds { used: &mut used, next: FIRST_FREE };
+        assert_eq!([7, 0, 7, 7, 8, 0].map(|id| unique.id(id)), [7, 0, FIRST_FREE, FIRST_FREE + 1, 8, FIRST_FREE + 2]);
     }
 }

@@ -1,6 +1,6 @@
-//! Objects that run in pieces, and what they are called.
+//! The objects that run in several spans, with their names.
 //!
-//! Kept is one entry for each address that is an object's. An address may become another object's: that one begins.
+//! There is one entry for each address of an object. When a new object begins at the address, it replaces the entry.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,47 +10,47 @@ use crate::activity::Object;
 /// The objects of a visit, by process and address.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    known: HashMap<(usize, u64), Known>,
-    /// How many there were.
+    known: HashMap<(usize, u64), KnownObject>,
+    /// The number of objects so far.
     count: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownObject {
     flow: u64,
-    is_told: bool,
+    is_reported: bool,
     name: Option<Arc<str>>,
 }
 
 impl Objects {
-    /// A piece of the object at this address begins; the first one if `is_new`.
+    /// Begins a span of the object at this address. The object is a new one if `is_new`.
     pub(super) fn begin(&mut self, process: usize, address: u64, is_new: bool) -> (Object, Option<Arc<str>>) {
         if is_new {
             self.known.remove(&(process, address));
         }
         let known = self.entry(process, address);
-        (Object { address, flow: known.flow, is_first: !known.is_told }, known.name.clone())
+        (Object { address, flow: known.flow, is_first: !known.is_reported }, known.name.clone())
     }
 
-    /// A span of it is told.
-    pub(super) fn tell(&mut self, process: usize, object: &mut Object) {
+    /// Records that a span of the object is reported.
+    pub(super) fn set_reported(&mut self, process: usize, object: &mut Object) {
         let known = self.entry(process, object.address);
         if known.flow == object.flow {
-            object.is_first = !known.is_told;
-            known.is_told = true;
+            object.is_first = !known.is_reported;
+            known.is_reported = true;
         }
     }
 
-    /// It is called so from now on.
+    /// Sets the name of the object at this address.
     pub(super) fn name(&mut self, process: usize, address: u64, name: Arc<str>) {
         self.entry(process, address).name = Some(name);
     }
 
-    fn entry(&mut self, process: usize, address: u64) -> &mut Known {
+    fn entry(&mut self, process: usize, address: u64) -> &mut KnownObject {
         let count = &mut self.count;
         self.known.entry((process, address)).or_insert_with(|| {
             *count += 1;
-            Known { flow: *count, is_told: false, name: None }
+            KnownObject { flow: *count, is_reported: false, name: None }
         })
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_object_has_nothing_of_the_one_before() {
+    fn a_new_object_does_not_inherit_from_the_one_before() {
         let mut objects = Objects::default();
         let (first, name) = objects.begin(0, 7, true);
         assert_eq!((first.is_first, name), (true, None));
@@ -73,12 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_span_that_is_told_is_the_first() {
+    fn only_the_first_reported_span_is_the_first() {
         let mut objects = Objects::default();
         let (mut one, _) = objects.begin(0, 7, true);
         let (mut two, _) = objects.begin(0, 7, false);
-        objects.tell(0, &mut two);
-        objects.tell(0, &mut one);
+        objects.set_reported(0, &mut two);
+        objects.set_reported(0, &mut one);
         assert!(two.is_first && !one.is_first);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let mut tables = Vec::new();
     let mut is_there = false;
     for (index, process) in source.processes().iter().enumerate() {
-        let table = Table::read(source, index, process, measure)?;
+        let table = AllocationTable::read(source, index, process, measure)?;
         is_there |= table.usage.devices.iter().any(|device| device.totals.figures.allocations > 0);
         tables.push(table);
     }
@@ -61,7 +61,7 @@ fn counted(device: &DeviceUsage, measure: Measure) -> impl Iterator<Item = (u64,
 }
 
 /// The memory usage of a process, with the names of its frames.
-struct Table {
+struct AllocationTable {
     process: ProcessRecording,
     usage: MemoryUsage,
     names: RecordedNames,
@@ -70,7 +70,7 @@ struct Table {
     line: String,
 }
 
-impl Table {
+impl AllocationTable {
     fn read(
         source: &Source<'_>,
         index: usize,

@@ -37,7 +37,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 /// Writes the cost outside all functions.
 fn write_rest(profile: &Profile, out: &mut dyn Write) -> Result<(), ExportError> {
     match profile.without_frame() {
-        own if own > 0 => Ok(writeln!(out, "(unknown) {own}")?),
+        self_cost if self_cost > 0 => Ok(writeln!(out, "(unknown) {self_cost}")?),
         _ => Ok(()),
     }
 }
@@ -47,7 +47,7 @@ fn name(function: &Function, line: Option<u32>) -> String {
     let location = function.filename.as_deref().or_else(|| function.module_name().map(|name| &**name));
     let file = location.map(|location| location.rsplit('/').next().unwrap_or(location));
     let name = function.full_name();
-    plain(&match (file, line) {
+    sanitized(&match (file, line) {
         (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
         (Some(file), None) => format!("{name} ({file})"),
         (None, Some(line)) => format!("{name} ({line})"),
@@ -57,7 +57,7 @@ fn name(function: &Function, line: Option<u32>) -> String {
 
 /// Removes separators and line breaks from a name. Readers take a number after a space at the end for a cost, and two
 /// numbers for the costs of two profiles, so such a name is changed.
-fn plain(name: &str) -> String {
+fn sanitized(name: &str) -> String {
     let plain: String = name
         .chars()
         .map(|letter| match letter {
@@ -78,7 +78,7 @@ fn plain(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::sanitized;
 
     #[test]
     fn names_can_not_be_confused_with_separators_and_costs() {
@@ -93,7 +93,7 @@ mod tests {
             ("epoch 1 2", "epoch 1_2"),
             ("f12", "f12"),
         ] {
-            assert_eq!(plain(name), expected);
+            assert_eq!(sanitized(name), expected);
         }
     }
 }

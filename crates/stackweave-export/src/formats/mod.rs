@@ -23,7 +23,7 @@ use crate::error::ExportError;
 use crate::format::Format;
 use crate::source::Source;
 
-pub(crate) use callgraph::drawn as call_graph_svg;
+pub(crate) use callgraph::to_svg as call_graph_svg;
 pub(crate) use parquet::write as write_parquet;
 pub use report::is_report;
 

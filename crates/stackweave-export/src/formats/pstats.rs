@@ -13,7 +13,7 @@ use crate::source::Source;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let profile = source.profile()?;
-    let table = Table::of(&profile);
+    let table = FunctionRows::of(&profile);
     if table.rows.is_empty() {
         return Err(ExportError::Unsupported(
             "the selection has no calls, samples or allocations, and pstats can't read an empty profile".into(),
@@ -28,8 +28,8 @@ type Key = (String, u32, String);
 
 /// Functions by key, in the order in which they were found: functions with equal keys are merged.
 #[derive(Default)]
-struct Table {
-    places: HashMap<Key, usize>,
+struct FunctionRows {
+    indexes: HashMap<Key, usize>,
     rows: Vec<Row>,
 }
 
@@ -40,18 +40,18 @@ struct Row {
     callers: Vec<(usize, CallStatistics)>,
 }
 
-impl Table {
+impl FunctionRows {
     fn of(profile: &Profile) -> Self {
         let statistics = Statistics::of(profile);
         let mut table = Self::default();
-        let places: Vec<usize> =
+        let indexes: Vec<usize> =
             profile.functions().functions().iter().map(|function| table.index(key(function))).collect();
         for (id, cost) in statistics.functions() {
-            add(&mut table.rows[places[id.index()]].statistics, cost);
+            add(&mut table.rows[indexes[id.index()]].statistics, cost);
         }
         for edge in statistics.edges() {
-            let caller = places[edge.caller.index()];
-            let callers = &mut table.rows[places[edge.callee.index()]].callers;
+            let caller = indexes[edge.caller.index()];
+            let callers = &mut table.rows[indexes[edge.callee.index()]].callers;
             match callers.iter_mut().find(|(known, _)| *known == caller) {
                 Some((_, known)) => add(known, edge.statistics),
                 None => callers.push((caller, edge.statistics)),
@@ -63,7 +63,7 @@ impl Table {
 
     fn index(&mut self, key: Key) -> usize {
         let next = self.rows.len();
-        let index = *self.places.entry(key.clone()).or_insert(next);
+        let index = *self.indexes.entry(key.clone()).or_insert(next);
         if index == next {
             self.rows.push(Row { key, statistics: CallStatistics::default(), callers: Vec::new() });
         }

@@ -74,14 +74,14 @@ fn side_by_side(ranks: &Ranks) -> Vec<f64> {
 
 /// Vertices that touch each other and move together.
 struct VertexGroup {
-    /// The sum of the weighted wishes, relative to the first vertex.
-    wish: f64,
+    /// The sum of the weighted target positions, relative to the first vertex.
+    target: f64,
     weight: f64,
     len: usize,
 }
 
-/// Coordinates the vertices of a rank, in their order, with the least squared distance from their wishes: a group that
-/// would overlap the one before it is merged with it.
+/// Places the vertices of a rank, in their order, with the least squared distance from their target positions. A group
+/// that would overlap the one before it is merged with it.
 fn place_rank(ranks: &Ranks, order: &[usize], sides: &[&[Vec<(usize, f64)>]], x: &mut [f64]) {
     let mut groups: Vec<VertexGroup> = Vec::with_capacity(order.len());
     let mut offsets = Vec::with_capacity(order.len());
@@ -91,10 +91,10 @@ fn place_rank(ranks: &Ranks, order: &[usize], sides: &[&[Vec<(usize, f64)>]], x:
             offset += apart(ranks, order[index - 1], vertex);
         }
         offsets.push(offset);
-        let (wish, weight) = wish(vertex, sides, x);
-        let mut group = VertexGroup { wish: (wish - offset) * weight, weight, len: 1 };
-        while let Some(before) = groups.pop_if(|before| before.wish / before.weight >= group.wish / group.weight) {
-            group.wish += before.wish;
+        let (target, weight) = target(vertex, sides, x);
+        let mut group = VertexGroup { target: (target - offset) * weight, weight, len: 1 };
+        while let Some(before) = groups.pop_if(|before| before.target / before.weight >= group.target / group.weight) {
+            group.target += before.target;
             group.weight += before.weight;
             group.len += before.len;
         }
@@ -103,13 +103,13 @@ fn place_rank(ranks: &Ranks, order: &[usize], sides: &[&[Vec<(usize, f64)>]], x:
     let mut placed = order.iter().zip(&offsets);
     for group in groups {
         for (vertex, offset) in placed.by_ref().take(group.len) {
-            x[*vertex] = group.wish / group.weight + offset;
+            x[*vertex] = group.target / group.weight + offset;
         }
     }
 }
 
-/// Returns the wished position of a vertex, and its weight: the mean of its neighbours, or its current position.
-fn wish(vertex: usize, sides: &[&[Vec<(usize, f64)>]], x: &[f64]) -> (f64, f64) {
+/// Returns the target position of a vertex, and its weight: the mean of its neighbours, or its current position.
+fn target(vertex: usize, sides: &[&[Vec<(usize, f64)>]], x: &[f64]) -> (f64, f64) {
     let near = sides.iter().flat_map(|side| &side[vertex]);
     let (sum, weight) = near.fold((0.0, 0.0), |(sum, all), (other, weight)| (sum + x[*other] * weight, all + weight));
     if weight > 0.0 { (sum / weight, weight) } else { (x[vertex], 0.01) }

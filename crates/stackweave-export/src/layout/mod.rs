@@ -87,8 +87,8 @@ pub(crate) fn lay_out(boxes: &[Size], links: &[Link]) -> Layout {
     let layers = layers::layers(boxes.len(), &arrows);
     let mut ranks = Ranks::new(boxes, links, &backward, &layers);
     order::order(&mut ranks);
-    let places = coordinates::assign(&ranks);
-    route::routes(&ranks, &places, links, &backward)
+    let coordinates = coordinates::assign(&ranks);
+    route::routes(&ranks, &coordinates, links, &backward)
 }
 
 #[cfg(test)]

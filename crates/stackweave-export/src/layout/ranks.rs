@@ -22,7 +22,7 @@ impl Vertex {
 
 /// A segment of an arrow, from one rank to the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct ArrowSegment {
     pub(super) upper: usize,
     pub(super) lower: usize,
     /// How important it is that the segment is straight.
@@ -33,7 +33,7 @@ pub(super) struct Segment {
 pub(super) struct Ranks {
     /// Boxes come first, by number.
     pub(super) vertices: Vec<Vertex>,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<ArrowSegment>,
     /// The vertices of each rank, from left to right.
     pub(super) orders: Vec<Vec<usize>>,
     /// For each link its vertices, from the upper box to the lower one.
@@ -96,7 +96,7 @@ impl Ranks {
         for pair in chain.vertices.windows(2) {
             let ends = pair.iter().filter(|vertex| self.vertices[**vertex].is_box).count();
             let weight = if ends == 0 { 8.0 } else { 1.0 + link.weight };
-            self.segments.push(Segment { upper: pair[0], lower: pair[1], weight });
+            self.segments.push(ArrowSegment { upper: pair[0], lower: pair[1], weight });
         }
         chain
     }

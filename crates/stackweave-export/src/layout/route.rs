@@ -14,36 +14,36 @@ pub(crate) struct Route {
     pub(crate) is_back: bool,
 }
 
-pub(super) fn routes(ranks: &Ranks, places: &Coordinates, links: &[Link], backward: &[bool]) -> Layout {
+pub(super) fn routes(ranks: &Ranks, coordinates: &Coordinates, links: &[Link], backward: &[bool]) -> Layout {
     let boxes: Vec<Rect> = (0..ranks.vertices.len())
         .take_while(|vertex| ranks.vertices[*vertex].is_box)
-        .map(|vertex| rect(ranks, places, vertex))
+        .map(|vertex| rect(ranks, coordinates, vertex))
         .collect();
-    let ports = Ports::of(ranks, places, &boxes);
+    let ports = Ports::of(ranks, coordinates, &boxes);
     let mut routes = Vec::with_capacity(links.len());
     for (index, ((link, chain), is_back)) in links.iter().zip(&ranks.chains).zip(backward).enumerate() {
         routes.push(if link.from == link.to {
             loop_of(&boxes[link.from], link.label)
         } else {
             let ends = (ports.bottoms[index], ports.tops[index]);
-            let mut points = points(chain, ends, &boxes, places, ranks);
+            let mut points = points(chain, ends, &boxes, coordinates, ranks);
             if *is_back {
                 points.reverse();
             }
-            Route { path: path(&points), label: rect(ranks, places, chain.label), is_back: *is_back }
+            Route { path: path(&points), label: rect(ranks, coordinates, chain.label), is_back: *is_back }
         });
     }
-    let edge = |vertex: usize| places.x[vertex] + ranks.vertices[vertex].right;
+    let edge = |vertex: usize| coordinates.x[vertex] + ranks.vertices[vertex].right;
     let width = (0..ranks.vertices.len()).map(edge).fold(0.0, f64::max);
-    let height = places.bands.last().map_or(0.0, |band| band.1);
+    let height = coordinates.bands.last().map_or(0.0, |band| band.1);
     Layout { boxes, routes, size: Size { width, height } }
 }
 
 /// Returns the rectangle of a box or label, centred vertically in its rank.
-fn rect(ranks: &Ranks, places: &Coordinates, vertex: usize) -> Rect {
+fn rect(ranks: &Ranks, coordinates: &Coordinates, vertex: usize) -> Rect {
     let of = &ranks.vertices[vertex];
-    let (top, bottom) = places.bands[of.rank];
-    Rect { x: places.x[vertex] - of.left, y: f64::midpoint(top, bottom) - of.size.height / 2.0, size: of.size }
+    let (top, bottom) = coordinates.bands[of.rank];
+    Rect { x: coordinates.x[vertex] - of.left, y: f64::midpoint(top, bottom) - of.size.height / 2.0, size: of.size }
 }
 
 /// The points where arrows leave and reach boxes, by link: side by side, sorted by their other ends.
@@ -53,13 +53,13 @@ struct Ports {
 }
 
 impl Ports {
-    fn of(ranks: &Ranks, places: &Coordinates, boxes: &[Rect]) -> Self {
+    fn of(ranks: &Ranks, coordinates: &Coordinates, boxes: &[Rect]) -> Self {
         let mut below: Vec<Vec<(f64, usize)>> = vec![Vec::new(); boxes.len()];
         let mut above: Vec<Vec<(f64, usize)>> = vec![Vec::new(); boxes.len()];
         for (link, chain) in ranks.chains.iter().enumerate() {
             if let [upper, second, .., last, lower] | [upper, second @ last, lower] = chain.vertices[..] {
-                below[upper].push((places.x[second], link));
-                above[lower].push((places.x[last], link));
+                below[upper].push((coordinates.x[second], link));
+                above[lower].push((coordinates.x[last], link));
             }
         }
         let mut ports = Self { bottoms: vec![0.0; ranks.chains.len()], tops: vec![0.0; ranks.chains.len()] };
@@ -88,16 +88,16 @@ fn points(
     chain: &LinkVertices,
     ends: (f64, f64),
     boxes: &[Rect],
-    places: &Coordinates,
+    coordinates: &Coordinates,
     ranks: &Ranks,
 ) -> Vec<[f64; 3]> {
     let last = chain.vertices.len() - 1;
     let straight = |(index, vertex): (usize, &usize)| {
-        let (top, bottom) = places.bands[ranks.vertices[*vertex].rank];
+        let (top, bottom) = coordinates.bands[ranks.vertices[*vertex].rank];
         match index {
             0 => [ends.0, boxes[*vertex].bottom(), bottom],
             _ if index == last => [ends.1, top, boxes[*vertex].y],
-            _ => [places.x[*vertex], top, bottom],
+            _ => [coordinates.x[*vertex], top, bottom],
         }
     };
     chain.vertices.iter().enumerate().map(straight).collect()

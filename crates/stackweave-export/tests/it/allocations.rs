@@ -109,7 +109,7 @@ fn recordings_without_memory_and_other_measures_are_refused() {
         [(AggregateOptions::default(), "has no memory"), (of(Measure::WallTime), "not a measure of memory")]
     {
         let options = ExportOptions { part, ..ExportOptions::default() };
-        let said = export(&recording, Format::Allocations, &folder.file("out.csv"), &options, (None, &mut |_| {}));
-        assert!(matches!(&said, Err(ExportError::Unsupported(refusal)) if refusal.contains(why)), "{said:?}");
+        let result = export(&recording, Format::Allocations, &folder.file("out.csv"), &options, (None, &mut |_| {}));
+        assert!(matches!(&result, Err(ExportError::Unsupported(refusal)) if refusal.contains(why)), "{result:?}");
     }
 }

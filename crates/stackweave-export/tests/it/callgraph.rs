@@ -28,9 +28,9 @@ fn boxes_and_arrows_show_the_statistics() {
     check_overlaps(&document, "example");
     let costs = costs(&document);
     assert_eq!(costs.len(), STATISTICS.len());
-    for (name, calls, primitive, own, total) in STATISTICS {
-        let (found, said) = costs.iter().find(|(shown, _)| shown.split(" (").next() == Some(name)).unwrap();
-        assert_eq!(*said, (calls, primitive, own, total), "{found}");
+    for (name, calls, primitive, self_cost, total) in STATISTICS {
+        let (found, shown_costs) = costs.iter().find(|(shown, _)| shown.split(" (").next() == Some(name)).unwrap();
+        assert_eq!(*shown_costs, (calls, primitive, self_cost, total), "{found}");
     }
     let lines: Vec<&str> = document.descendants().filter(|n| n.has_tag_name("text")).filter_map(|n| n.text()).collect();
     let share = |cost: i64| format!("{:.1}%", cost as f64 / TOTAL as f64 * 100.0);
@@ -58,11 +58,11 @@ fn random_profiles_agree_with_their_statistics() {
     let mut shown = 0;
     for (id, of) in statistics.functions() {
         let function = profile.functions().function(id);
-        let place = function.filename.as_deref().map(|file| file.rsplit('/').next().unwrap());
-        let place = place.zip(function.first_line).map(|(file, line)| format!(" ({file}:{line})"));
-        let name = format!("{}{}", function.full_name(), place.unwrap_or_default());
-        if let Some(said) = costs.get(&name) {
-            assert_eq!(*said, (of.calls, of.primitive_calls, of.self_cost, of.total), "{name}");
+        let location = function.filename.as_deref().map(|file| file.rsplit('/').next().unwrap());
+        let location = location.zip(function.first_line).map(|(file, line)| format!(" ({file}:{line})"));
+        let name = format!("{}{}", function.full_name(), location.unwrap_or_default());
+        if let Some(shown_costs) = costs.get(&name) {
+            assert_eq!(*shown_costs, (of.calls, of.primitive_calls, of.self_cost, of.total), "{name}");
             shown += 1;
         } else {
             assert!((of.total as f64) < profile.total() as f64 * 0.005, "{name} is not there: {:?}", costs.keys());

@@ -19,8 +19,8 @@ fn read(recording: &Recording, name: &str, part: AggregateOptions) -> Option<Val
     let path = folder.file(name);
     let options = ExportOptions { part, ..ExportOptions::default() };
     export(recording, Format::Chrome, &path, &options, (None, &mut |_| {})).expect("it can be written");
-    let said = run(reader_script("read_chrome.py")?.arg(&path));
-    Some(serde_json::from_str(&said).expect("the reader prints JSON"))
+    let output = run(reader_script("read_chrome.py")?.arg(&path));
+    Some(serde_json::from_str(&output).expect("the reader prints JSON"))
 }
 
 fn read_all(recording: &Recording) -> Option<Value> {
@@ -33,7 +33,9 @@ fn the_tree_is_that_of_the_profile() {
     let Some(seen) = read_all(&recording) else { return };
     let expected: Tree = TREE
         .iter()
-        .map(|(path, calls, own, total)| (path.iter().map(ToString::to_string).collect(), (*calls, *own, *total)))
+        .map(|(path, calls, self_cost, total)| {
+            (path.iter().map(ToString::to_string).collect(), (*calls, *self_cost, *total))
+        })
         .collect();
     assert_eq!(printed(&seen["tree"]), expected);
     assert_eq!((&seen["unfinished"], seen["viztracer"].as_u64()), (&json!(0), seen["events"].as_u64()));

@@ -65,11 +65,11 @@ fn pprof_has_the_costs_of_functions_in_deep_recursion() {
     for sample in read["samples"].as_array().unwrap() {
         let stack = sample["stack"].as_array().unwrap().iter();
         let names: Vec<&str> = stack.map(|location| location["lines"][0][0].as_str().unwrap()).collect();
-        let [own, calls] = [0, 1].map(|column| sample["values"][column].as_i64().unwrap());
+        let [self_cost, calls] = [0, 1].map(|column| sample["values"][column].as_i64().unwrap());
         let innermost = found.entry(names[0].to_owned()).or_default();
-        (innermost.0, innermost.1) = (innermost.0 + calls, innermost.1 + own);
+        (innermost.0, innermost.1) = (innermost.0 + calls, innermost.1 + self_cost);
         for name in names.into_iter().collect::<BTreeSet<_>>() {
-            found.entry(name.to_owned()).or_default().2 += own;
+            found.entry(name.to_owned()).or_default().2 += self_cost;
         }
     }
     let options = ExportOptions::default();

@@ -26,20 +26,20 @@ fn paths(profile: &Profile) -> Vec<(Vec<String>, u64, i64, i64)> {
 fn the_example_has_the_tree_computed_by_hand() {
     let recording = example().recording();
     let profile = profile(&recording, Measure::WallTime);
-    let mut expected = TREE.map(|(path, calls, own, total)| {
-        (path.iter().map(|&name| name.to_owned()).collect::<Vec<String>>(), calls, own, total)
+    let mut expected = TREE.map(|(path, calls, self_cost, total)| {
+        (path.iter().map(|&name| name.to_owned()).collect::<Vec<String>>(), calls, self_cost, total)
     });
     let mut found = paths(&profile);
     found.sort();
     expected.sort();
     assert_eq!((found.as_slice(), profile.total()), (expected.as_slice(), TOTAL));
     let statistics = Statistics::of(&profile);
-    for (name, calls, primitive_calls, own, total) in STATISTICS {
+    for (name, calls, primitive_calls, self_cost, total) in STATISTICS {
         let is_it = |(id, _): &(_, _)| **profile.functions().function(*id).full_name() == *name;
         let (_, found) = statistics.functions().find(is_it).unwrap();
         assert_eq!(
             (found.calls, found.primitive_calls, found.self_cost, found.total),
-            (calls, primitive_calls, own, total)
+            (calls, primitive_calls, self_cost, total)
         );
     }
 }

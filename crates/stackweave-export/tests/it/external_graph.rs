@@ -85,8 +85,12 @@ fn two_hundred_functions_do_not_overlap() {
         };
         let functions = (0..200).map(|number| named(&format!("f{number}"), "a.py", statistics(9))).collect();
         let costs: Vec<CallStatistics> = (0..600).map(|_| statistics(1)).collect();
-        let mut place = || random.below(200);
-        let calls = costs.into_iter().map(|statistics| ExternalCalls { caller: place(), callee: place(), statistics });
+        let mut random_index = || random.below(200);
+        let calls = costs.into_iter().map(|statistics| ExternalCalls {
+            caller: random_index(),
+            callee: random_index(),
+            statistics,
+        });
         let text = ExternalGraph { title: "many".to_owned(), functions, calls: calls.collect() }.svg();
         let document = parse(&text);
         check_overlaps(&document, &format!("seed {seed}"));

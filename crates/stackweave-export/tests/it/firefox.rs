@@ -25,8 +25,8 @@ fn read(recording: &Recording, part: AggregateOptions) -> Option<Value> {
     let path = folder.file("out.firefox.json");
     let options = ExportOptions { part, ..ExportOptions::default() };
     export(recording, Format::Firefox, &path, &options, (None, &mut |_| {})).unwrap();
-    let said = run(reader_script("read_firefox.py")?.arg(&path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script("read_firefox.py")?.arg(&path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 /// Returns costs by path, as the reader has printed them.
@@ -40,11 +40,11 @@ fn costs(printed: &Value) -> BTreeMap<Vec<String>, i64> {
 
 /// Asserts that self and total time by path, and calls by name, are those of the tree.
 fn assert_costs(seen: &Value, tree: &Tree) {
-    let taking = |cost: fn(&(u64, i64, i64)) -> i64| -> BTreeMap<Vec<String>, i64> {
+    let costs_by = |cost: fn(&(u64, i64, i64)) -> i64| -> BTreeMap<Vec<String>, i64> {
         tree.iter().map(|(path, row)| (path.clone(), cost(row))).filter(|(_, cost)| *cost > 0).collect()
     };
-    assert_eq!(costs(&seen["own"]), taking(|row| row.1));
-    assert_eq!(costs(&seen["total"]), taking(|row| row.2));
+    assert_eq!(costs(&seen["self"]), costs_by(|row| row.1));
+    assert_eq!(costs(&seen["total"]), costs_by(|row| row.2));
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     for (path, row) in tree {
         *calls.entry(path.last().unwrap()).or_default() += row.0;
@@ -170,24 +170,24 @@ fn reference_profile() -> Value {
 }
 
 /// Asserts that our profile has every member of the reference, except those that the format calls optional.
-fn assert_same_shape(place: &str, ours: &Value, reference: &Value) {
+fn assert_same_shape(path: &str, ours: &Value, reference: &Value) {
     const OPTIONAL: [&str; 1] = ["threadCPUDelta"];
     match (ours, reference) {
         (Value::Object(ours), Value::Object(reference)) => {
             for (key, value) in reference.iter().filter(|(key, _)| !OPTIONAL.contains(&key.as_str())) {
-                let own = ours.get(key).unwrap_or_else(|| panic!("{place} has no {key}"));
-                assert_same_shape(&format!("{place}.{key}"), own, value);
+                let member = ours.get(key).unwrap_or_else(|| panic!("{path} has no {key}"));
+                assert_same_shape(&format!("{path}.{key}"), member, value);
             }
         }
         (Value::Array(ours), Value::Array(reference)) => {
-            if let (Some(own), Some(value @ Value::Object(_))) = (ours.first(), reference.first()) {
-                assert_same_shape(&format!("{place}[0]"), own, value);
+            if let (Some(member), Some(value @ Value::Object(_))) = (ours.first(), reference.first()) {
+                assert_same_shape(&format!("{path}[0]"), member, value);
             }
         }
         (Value::Null, _) | (_, Value::Null) => {}
         (ours, reference) => {
             let kind = |value: &Value| (value.is_string(), value.is_number(), value.is_boolean(), value.is_array());
-            assert_eq!(kind(ours), kind(reference), "{place}");
+            assert_eq!(kind(ours), kind(reference), "{path}");
         }
     }
 }

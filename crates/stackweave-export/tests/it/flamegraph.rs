@@ -50,8 +50,8 @@ fn boxes(document: &Document<'_>) -> Vec<DrawnBox> {
     group.children().filter(Node::is_element).map(seen).collect()
 }
 
-fn assert_near(one: f64, other: f64, what: &dyn core::fmt::Debug) {
-    assert!((one - other).abs() < 0.0001, "{one} and {other}: {what:?}");
+fn assert_near(one: f64, other: f64, context: &dyn core::fmt::Debug) {
+    assert!((one - other).abs() < 0.0001, "{one} and {other}: {context:?}");
 }
 
 #[test]
@@ -62,14 +62,17 @@ fn boxes_are_as_wide_as_their_cost() {
     let boxes = boxes(&document);
     assert_eq!(boxes.len(), TREE.len() + 1);
     assert_eq!((boxes[0].title[0].as_str(), boxes[0].width), ("all", 100.0));
-    for (path, calls, own, total) in TREE {
+    for (path, calls, self_cost, total) in TREE {
         let is_it = |of: &&DrawnBox| of.path[1..].iter().map(String::as_str).eq(path.iter().copied());
         let found = boxes.iter().find(is_it).unwrap_or_else(|| panic!("no {path:?}"));
         let share = |cost: i64| cost as f64 / TOTAL as f64 * 100.0;
         assert_near(found.width, share(total), found);
         let costs = found.title.last().unwrap();
         let expected = format!("({:.1}%), self ", share(total));
-        assert!(costs.contains(&expected) && costs.contains(&format!("({:.1}%), {calls} call", share(own))), "{costs}");
+        assert!(
+            costs.contains(&expected) && costs.contains(&format!("({:.1}%), {calls} call", share(self_cost))),
+            "{costs}"
+        );
         assert_eq!(found.row, path.len());
     }
     assert_eq!(boxes.iter().find(|of| of.path.last().unwrap() == "main").unwrap().title[1], "train.py:1");
@@ -139,7 +142,7 @@ fn measures_without_an_order_in_time_are_refused() {
     let options = ExportOptions { time_order: true, part, ..ExportOptions::default() };
     let folder = Folder::new();
     let done = export(&example().recording(), Format::Flamegraph, &folder.file("a.svg"), &options, (None, &mut |_| {}));
-    assert!(matches!(done, Err(ExportError::Unsupported(why)) if why.contains("order in time")));
+    assert!(matches!(done, Err(ExportError::Unsupported(why)) if why.contains("in the order of time")));
     assert!(folder.names().is_empty());
 }
 

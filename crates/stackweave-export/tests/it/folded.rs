@@ -35,8 +35,9 @@ fn the_example_has_a_line_for_each_stack() {
         stack.iter().map(|name| name.split(" (").next().unwrap().to_owned()).collect()
     };
     let found: BTreeMap<Vec<String>, i64> = stacks.iter().map(|(stack, cost)| (bare(stack), *cost)).collect();
-    let with_cost = TREE.iter().filter(|(_, _, own, _)| *own > 0);
-    let expected = with_cost.map(|(path, _, own, _)| (path.iter().map(|&name| name.to_owned()).collect(), *own));
+    let with_cost = TREE.iter().filter(|(_, _, self_cost, _)| *self_cost > 0);
+    let expected =
+        with_cost.map(|(path, _, self_cost, _)| (path.iter().map(|&name| name.to_owned()).collect(), *self_cost));
     assert_eq!(found, expected.collect());
     assert_eq!(stacks.values().sum::<i64>(), TOTAL);
 }

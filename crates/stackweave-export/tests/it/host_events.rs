@@ -13,7 +13,7 @@ use crate::common::{exported, exported_text};
 
 fn cuda() -> Recording {
     let mut tape = cuda_events();
-    tape.account((MAIN_THREAD, 30_000));
+    tape.record_state((MAIN_THREAD, 30_000));
     tape.memory.recording()
 }
 
@@ -50,8 +50,8 @@ fn events_have_names_and_allocator_states_are_no_events() {
         chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "i").collect();
     let names: Vec<&str> = instants.iter().map(|event| event["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["forward", "out of memory", "weights", "snapshot"]);
-    let said = &instants[1]["args"];
-    let figures = json!([said["size"], said["free"], said["device"], said["stream"], said["pool"]]);
+    let details = &instants[1]["args"];
+    let figures = json!([details["size"], details["free"], details["device"], details["stream"], details["pool"]]);
     assert_eq!(figures, json!([80_u64 << 30, DEVICE_FREE, 1, 7, 5]));
     assert_eq!((&instants[2]["args"]["address"], &instants[2]["args"]["device"]), (&json!("0x3e00000"), &json!(1)));
     let firefox = exported_text(&cuda(), Format::Firefox, &ExportOptions::default());

@@ -165,12 +165,12 @@ fn a_reader_of_pytorch_frames_reads_it() {
         let path =
             folder.write("out.jsonl", exported_text(&recording, Format::Json, &ExportOptions::default()).as_bytes());
         let Some(mut command) = reader_script("tracebacks.py") else { return };
-        let said = run(command.arg(path));
+        let output = run(command.arg(path));
         assert_eq!(lines(&recording, &ExportOptions::default()).len(), count);
-        assert!(said.lines().count() >= count);
+        assert!(output.lines().count() >= count);
         if count == 17 {
             let expected = "1700 | sample |  | /src/kernel.h:5:inner; /src/kernel.c:42:outer; /app/model.py:12:step; /app/train.py:3:main";
-            assert!(said.lines().any(|line| line == expected), "{said}");
+            assert!(output.lines().any(|line| line == expected), "{output}");
         }
     }
 }

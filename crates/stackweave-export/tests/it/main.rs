@@ -1,7 +1,7 @@
 //! The tests of the exporters, as one program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
-#![allow(clippy::print_stdout, reason = "tests print what they skip and measure")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test must fail if it cannot be set up")]
+#![allow(clippy::print_stdout, reason = "tests print skipped checks and measurements")]
 #![allow(unreachable_pub, reason = "the modules are those of one program")]
 #![allow(clippy::cast_precision_loss, reason = "shares are compared with a tolerance")]
 

@@ -28,9 +28,9 @@ fn mappings_and_failed_frees_count() {
         rows.map(|row| (row[1].as_u64().unwrap(), row[3]["bytes"].as_u64().unwrap())).collect()
     };
     // A block of no bytes changes only the number of blocks.
-    let mut own = counters("allocated bytes");
-    own.retain(|(time, _)| *time != 9000);
-    assert_eq!(own, OWN_CURVE);
+    let mut heap = counters("allocated bytes");
+    heap.retain(|(time, _)| *time != 9000);
+    assert_eq!(heap, OWN_CURVE);
     assert_eq!(counters("allocated bytes on device 1"), [(10_100, 512), (10_200, 768), (10_300, 256)]);
     let Some(seen) = read("read_perfetto.py", Format::Perfetto, &memory().recording()) else { return };
     let rows = seen["counters"].as_array().unwrap().iter().filter(|row| row[0] == "allocated bytes");

@@ -49,8 +49,8 @@ fn a_snapshot_has_a_more_exact_peak_than_the_line() {
         tape.counter((MAIN_THREAD, ticks), span("memory.heap"), bytes);
     }
     let figures = [10, 20, 1, 2_000_000, 3, 4 << 20, 0, 0, 9, 0, 0];
-    let own = [&[1, EventKind::OWN_DEVICE.cast_unsigned(), 1_500_000][..], &figures].concat();
-    tape.event((MAIN_THREAD, 4_000_000), &events::MEMORY_TOTAL, &own);
+    let total = [&[1, EventKind::OWN_DEVICE.cast_unsigned(), 1_500_000][..], &figures].concat();
+    tape.event((MAIN_THREAD, 4_000_000), &events::MEMORY_TOTAL, &total);
     let host = [&[1, 0, 10][..], &[7; 11]].concat();
     tape.event((MAIN_THREAD, 4_000_001), &events::MEMORY_TOTAL, &host);
     let recording = tape.recording();
@@ -90,6 +90,6 @@ fn a_recording_without_memory_is_refused() {
     tape.begin((1, 10), span("a"));
     let folder = Folder::new();
     let (path, options) = (folder.file("out.memory.svg"), ExportOptions::default());
-    let said = export(&tape.recording(), Format::MemoryCurve, &path, &options, (None, &mut |_| {})).unwrap_err();
-    assert!(matches!(&said, ExportError::Unsupported(why) if why.contains("has no memory")), "{said}");
+    let error = export(&tape.recording(), Format::MemoryCurve, &path, &options, (None, &mut |_| {})).unwrap_err();
+    assert!(matches!(&error, ExportError::Unsupported(why) if why.contains("has no memory")), "{error}");
 }

@@ -35,8 +35,8 @@ fn read(recording: &Recording, part: AggregateOptions) -> Option<Value> {
 }
 
 fn read_folder(path: &Path) -> Option<Value> {
-    let said = run(reader_script("read_parquet.py")?.arg(path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script("read_parquet.py")?.arg(path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 /// Returns name, calls, primitive calls, self and total time of each function, sorted.
@@ -63,7 +63,9 @@ fn both_readers_compute_the_statistics_computed_by_hand() {
     assert_eq!((&seen["duckdb"]["functions"], &seen["polars"]["functions"]), (&json!(expected), &json!(expected)));
     let tree: Tree = TREE
         .iter()
-        .map(|(path, calls, own, total)| (path.iter().map(ToString::to_string).collect(), (*calls, *own, *total)))
+        .map(|(path, calls, self_cost, total)| {
+            (path.iter().map(ToString::to_string).collect(), (*calls, *self_cost, *total))
+        })
         .collect();
     assert_eq!(printed(&seen["polars"]["tree"]), tree);
 }

@@ -17,8 +17,8 @@ fn read(recording: &Recording, part: AggregateOptions) -> Option<Value> {
     let path = folder.file("out.pftrace");
     let options = ExportOptions { part, ..ExportOptions::default() };
     export(recording, Format::Perfetto, &path, &options, (None, &mut |_| {})).expect("it can be written");
-    let said = run(reader_script("read_perfetto.py")?.arg(&path));
-    Some(serde_json::from_str(&said).expect("the reader prints JSON"))
+    let output = run(reader_script("read_perfetto.py")?.arg(&path));
+    Some(serde_json::from_str(&output).expect("the reader prints JSON"))
 }
 
 fn read_all(recording: &Recording) -> Option<Value> {
@@ -30,7 +30,9 @@ fn the_tree_is_that_of_the_profile() {
     let Some(seen) = read_all(&example().recording()) else { return };
     let expected: Tree = TREE
         .iter()
-        .map(|(path, calls, own, total)| (path.iter().map(ToString::to_string).collect(), (*calls, *own, *total)))
+        .map(|(path, calls, self_cost, total)| {
+            (path.iter().map(ToString::to_string).collect(), (*calls, *self_cost, *total))
+        })
         .collect();
     assert_eq!(printed(&seen["tree"]), expected);
     assert_eq!(seen["processes"], json!([[4242, "python3 train.py", ["machine, Python 3.13.0"]]]));
@@ -90,13 +92,13 @@ fn details_keep_their_types_and_processes_stay_separate() {
         let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
         tape.thread(1, 9, host);
         tape.begin((1, 10), span("open"));
-        let said = r#"{"a": [1, -2, 1.5, true, null], "b": {"c": {"d": "e"}}, "f": 18446744073709551615}"#;
-        tape.instant_with((1, ticks), span("last"), &[], said);
+        let details = r#"{"a": [1, -2, 1.5, true, null], "b": {"c": {"d": "e"}}, "f": 18446744073709551615}"#;
+        tape.instant_with((1, ticks), span("last"), &[], details);
         tape
     };
     let Some(seen) = read_all(&recording_of(vec![tape("one", 40), tape("two", 50)])) else { return };
-    let said = json!({"a": [1, -2, 1.5, true, "null"], "b": {"c": {"d": "e"}}, "f": u64::MAX});
-    assert_eq!(seen["instants"], json!([["one", 40, "last", [], said], ["two", 50, "last", [], said]]));
+    let expected = json!({"a": [1, -2, 1.5, true, "null"], "b": {"c": {"d": "e"}}, "f": u64::MAX});
+    assert_eq!(seen["instants"], json!([["one", 40, "last", [], expected], ["two", 50, "last", [], expected]]));
     assert_eq!(seen["unfinished"], 2);
     assert_eq!(seen["processes"], json!([[9, "process 9", ["one"]], [4_194_304, "process 9", ["two"]]]));
 }

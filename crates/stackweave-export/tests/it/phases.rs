@@ -55,8 +55,8 @@ fn tree() -> Tree {
         (&["Model.forward", "tracing", "attention", "attention"], 1, 50, 50),
         (&["Model.forward", "tracing", "guard"], 1, 40, 40),
     ];
-    let microseconds = |(path, calls, own, total): (&[&str], u64, i64, i64)| {
-        (path.iter().map(ToString::to_string).collect(), (calls, own * 1000, total * 1000))
+    let microseconds = |(path, calls, self_cost, total): (&[&str], u64, i64, i64)| {
+        (path.iter().map(ToString::to_string).collect(), (calls, self_cost * 1000, total * 1000))
     };
     tree.into_iter().map(microseconds).collect()
 }
@@ -65,8 +65,8 @@ fn read(script: &str, format: Format) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.file(if format == Format::Chrome { "out.json" } else { "out" });
     export(&compiled(), format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
-    let said = run(reader_script(script)?.arg(&path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script(script)?.arg(&path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn readers_see_the_tree_of_the_profile() {
             .map(|row| (row[0].as_i64().unwrap(), row[2].as_str().unwrap(), row[3].as_str().unwrap_or_default()))
             .collect();
         let prefix = if format == Format::Chrome { "args" } else { "debug" };
-        let said = [(0, "error", "Unsupported: no"), (0, "compile_id", "0/0"), (200_000, "guards", "3")];
-        for (time, key, value) in said {
+        let details = [(0, "error", "Unsupported: no"), (0, "compile_id", "0/0"), (200_000, "guards", "3")];
+        for (time, key, value) in details {
             assert!(args.contains(&(time, &format!("{prefix}.{key}"), value)), "{format}: {key} in {args:?}");
         }
         for (time, key) in [(0, "failed"), (0, "run"), (100_000, "failed"), (410_000, "left_open")] {
@@ -122,14 +122,14 @@ fn readers_of_pstats_see_recursion_and_callers() {
     let path = folder.write("out.prof", &exported(&compiled(), Format::Pstats, &ExportOptions::default()));
     for reader in ["pstats", "snakeviz", "gprof2dot", "tuna"] {
         let Some(mut command) = reader_script("pstats_readers.py") else { return };
-        let said: Value = serde_json::from_str(&run(command.arg(reader).arg(&path))).unwrap();
-        assert!(said.to_string().contains("attention"), "{reader}: {said}");
+        let output: Value = serde_json::from_str(&run(command.arg(reader).arg(&path))).unwrap();
+        assert!(output.to_string().contains("attention"), "{reader}: {output}");
         if reader == "pstats" {
-            let functions = said["functions"].as_array().unwrap();
+            let functions = output["functions"].as_array().unwrap();
             let attention = functions.iter().find(|function| function[2] == "attention").unwrap();
             let expected =
                 [json!(FILE), json!(33), json!("attention"), json!(1), json!(2), json!(200e-6), json!(200e-6)];
-            assert_eq!(attention.as_array().unwrap()[..7], expected, "{said}");
+            assert_eq!(attention.as_array().unwrap()[..7], expected, "{output}");
         }
     }
 }
@@ -188,13 +188,13 @@ fn every_format_exports_phases() {
 fn a_report_has_runs() {
     let page = Page::read(&exported_text(&compiled(), Format::Report, &ExportOptions::default()));
     let functions = page.functions();
-    let place = |name: &str| functions.iter().position(|known| known == name).unwrap();
-    let phase = |name: &str, calls: u64, total: u64, own: u64| json!({"function": place(name), "calls": calls, "totalNs": total, "selfNs": own});
+    let index = |name: &str| functions.iter().position(|known| known == name).unwrap();
+    let phase = |name: &str, calls: u64, total: u64, self_cost: u64| json!({"function": index(name), "calls": calls, "totalNs": total, "selfNs": self_cost});
     let run = json!({
         "number": 1,
         "parent": null,
         "thread": 0,
-        "function": place("Model.forward"),
+        "function": index("Model.forward"),
         "beganNs": 0,
         "durationNs": 1_000_000,
         "failed": true,

@@ -15,8 +15,8 @@ use crate::common::readers::{reader_script, run, system_program};
 fn read(recording: &Recording, options: &ExportOptions<'_>) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.write("out.pb.gz", &exported(recording, Format::Pprof, options));
-    let said = run(reader_script("pprof_reader.py")?.arg(path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script("pprof_reader.py")?.arg(path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 fn measured(measure: Measure) -> ExportOptions<'static> {
@@ -52,32 +52,32 @@ fn stacks(profile: &Value, column: usize) -> BTreeMap<Vec<String>, i64> {
 
 #[test]
 fn the_example_has_its_stacks_for_every_measure() {
-    let Some(said) = read(&example().recording(), &ExportOptions::default()) else { return };
+    let Some(output) = read(&example().recording(), &ExportOptions::default()) else { return };
     let types = [("wall", "nanoseconds"), ("calls", "count"), ("samples", "count"), ("alloc_space", "bytes")];
     let more = [("alloc_objects", "count"), ("inuse_space", "bytes"), ("inuse_objects", "count")];
     let types: Vec<Value> = types.iter().chain(&more).map(|(name, unit)| json!([name, unit])).collect();
-    assert_eq!((&said["types"], &said["default"]), (&Value::from(types), &json!("wall")));
+    assert_eq!((&output["types"], &output["default"]), (&Value::from(types), &json!("wall")));
     let path = |path: &[&str]| path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    let own = TREE.iter().filter(|row| row.2 > 0).map(|row| (path(row.0), row.2)).collect();
-    assert_eq!(stacks(&said, 0), own);
+    let self_costs = TREE.iter().filter(|row| row.2 > 0).map(|row| (path(row.0), row.2)).collect();
+    assert_eq!(stacks(&output, 0), self_costs);
     // Calls count at the innermost function: those of an inlined function with those of the one around it.
     let is_innermost = |row: &&(&[&str], _, _, _)| row.0.last() != Some(&"outer");
     let calls = TREE.iter().filter(is_innermost).map(|row| (path(row.0), i64::try_from(row.1).unwrap())).collect();
-    assert_eq!(stacks(&said, 1), calls);
+    assert_eq!(stacks(&output, 1), calls);
     let sampled = [(path(&["main", "Model.step", "outer", "inner"]), 3), (path(&["fib"]), 2)];
-    assert_eq!(stacks(&said, 2), BTreeMap::from(sampled));
+    assert_eq!(stacks(&output, 2), BTreeMap::from(sampled));
     let unknown = path(&["(unknown)"]);
     let kept = [(path(&["main", "Model.step", "fib"]), 100), (unknown, 28)];
-    assert_eq!(stacks(&said, 5), BTreeMap::from(kept));
+    assert_eq!(stacks(&output, 5), BTreeMap::from(kept));
     let expected = json!({"wall": 4000, "calls": 9, "samples": 5, "alloc_space": 4224, "alloc_objects": 3,
         "inuse_space": 128, "inuse_objects": 2});
-    assert_eq!(json!(totals(&said)), expected);
+    assert_eq!(json!(totals(&output)), expected);
 }
 
 #[test]
 fn locations_and_samples_have_their_origin() {
-    let Some(said) = read(&example().recording(), &ExportOptions::default()) else { return };
-    let samples = said["samples"].as_array().unwrap();
+    let Some(output) = read(&example().recording(), &ExportOptions::default()) else { return };
+    let samples = output["samples"].as_array().unwrap();
     let innermost = |name: &str| {
         let is_it = |sample: &&Value| sample["stack"][0]["lines"][0][0] == name;
         samples.iter().find(is_it).unwrap()
@@ -99,26 +99,26 @@ fn locations_and_samples_have_their_origin() {
         true,
         true
     ]]);
-    assert_eq!(said["mappings"], mapping);
+    assert_eq!(output["mappings"], mapping);
     let labels = |tid: u32, name: &str| json!({"pid": PID, "tid": tid, "thread": name, "process": "python3 train.py"});
     assert_eq!(kernel["labels"], labels(PID, "main"));
     let worker = samples.iter().find(|sample| sample["labels"]["thread"] == "worker").unwrap();
     assert_eq!(worker["labels"], labels(WORKER_TID, "worker"));
     assert_eq!(
-        (&said["time"], &said["duration"], &said["comments"]),
+        (&output["time"], &output["duration"], &output["comments"]),
         (&json!(STARTED_NS), &json!(3001), &json!(["python3 train.py"]))
     );
 }
 
 #[test]
 fn names_are_read_back_unchanged() {
-    let Some(said) = read(&nasty().recording(), &ExportOptions::default()) else { return };
-    let deepest = stacks(&said, 0).into_keys().max_by_key(Vec::len).unwrap();
+    let Some(output) = read(&nasty().recording(), &ExportOptions::default()) else { return };
+    let deepest = stacks(&output, 0).into_keys().max_by_key(Vec::len).unwrap();
     let expected: Vec<String> = nasty_names().into_iter().flat_map(|name| [name.clone(), name]).collect();
     assert_eq!(deepest[2..], expected);
     assert_eq!(deepest[1], "0x660000");
     // The module has no names, so a reader may try to find them.
-    let mapping = &said["mappings"][0];
+    let mapping = &output["mappings"][0];
     assert_eq!((&mapping[3], &mapping[5]), (&json!("/tmp/not \u{fffd}\u{fffd} utf-8;\"<.so"), &json!(false)));
 }
 
@@ -143,7 +143,7 @@ fn hidden_frames_leave_their_costs_to_their_callers() {
     let view = Some(View { show_all: true, filter });
     let options = ExportOptions { view, ..measured(Measure::WallTime) };
     let recording = example().recording();
-    let Some(said) = read(&recording, &options) else { return };
+    let Some(output) = read(&recording, &options) else { return };
     let profile = aggregate(recording.processes(), &options.part, None, &mut |_| {}).unwrap().merged();
     let seen = profile.view(options.view.as_ref().unwrap());
     let mut paths: Vec<Vec<String>> = vec![Vec::new(); seen.tree().nodes().len()];
@@ -154,7 +154,7 @@ fn hidden_frames_leave_their_costs_to_their_callers() {
         expected.insert(path.clone(), node.cost.self_cost);
         paths[id.index()] = path;
     }
-    assert_eq!(stacks(&said, 0), expected);
+    assert_eq!(stacks(&output, 0), expected);
     assert_eq!(expected.len(), 5);
 }
 

@@ -27,8 +27,8 @@ fn measured(measure: Measure) -> ExportOptions<'static> {
 fn read(recording: &Recording, options: &ExportOptions<'_>, reader: &str) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.write("out.prof", &exported(recording, Format::Pstats, options));
-    let said = run(reader_script("pstats_readers.py")?.arg(reader).arg(path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script("pstats_readers.py")?.arg(reader).arg(path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 fn seconds(nanoseconds: i64) -> f64 {
@@ -37,19 +37,19 @@ fn seconds(nanoseconds: i64) -> f64 {
 
 #[test]
 fn the_example_has_its_figures() {
-    let Some(said) = read(&example().recording(), &ExportOptions::default(), "pstats") else { return };
-    let functions = said["functions"].as_array().unwrap();
+    let Some(output) = read(&example().recording(), &ExportOptions::default(), "pstats") else { return };
+    let functions = output["functions"].as_array().unwrap();
     let find = |name: &str| functions.iter().find(|function| function[2] == name).unwrap();
     assert_eq!(functions.len(), STATISTICS.len());
-    for (name, calls, primitive, own, total) in STATISTICS {
+    for (name, calls, primitive, self_cost, total) in STATISTICS {
         let found = find(name);
         let numbers = [&found[3], &found[4]].map(|number| number.as_u64().unwrap());
         let times = [&found[5], &found[6]].map(|number| number.as_f64().unwrap());
-        assert_eq!((numbers, times), ([primitive, calls], [seconds(own), seconds(total)]), "{name}");
+        assert_eq!((numbers, times), ([primitive, calls], [seconds(self_cost), seconds(total)]), "{name}");
     }
-    let place = |name: &str| (find(name)[0].as_str().unwrap(), find(name)[1].as_u64().unwrap());
-    assert_eq!([place("Model.step"), place("load batch")], [("/app/model.py", 10), ("~", 0)]);
-    assert_eq!(place("inner").0, "/src/kernel.h");
+    let location = |name: &str| (find(name)[0].as_str().unwrap(), find(name)[1].as_u64().unwrap());
+    assert_eq!([location("Model.step"), location("load batch")], [("/app/model.py", 10), ("~", 0)]);
+    assert_eq!(location("inner").0, "/src/kernel.h");
     let callers = find("fib")[7].as_array().unwrap();
     let expected = serde_json::json!([
         ["/app/model.py", 10, "Model.step", 1, 1, seconds(500), seconds(800)],
@@ -57,9 +57,11 @@ fn the_example_has_its_figures() {
     ]);
     assert_eq!(callers.len(), 2);
     assert!(expected.as_array().unwrap().iter().all(|caller| callers.contains(caller)), "{callers:?}");
-    assert!((said["total"].as_f64().unwrap() - 4e-6).abs() < 1e-15 && said["calls"] == 10 && said["primitive"] == 9);
-    assert!((said["doubled"].as_f64().unwrap() - 8e-6).abs() < 1e-15);
-    let text = said["text"].as_str().unwrap();
+    assert!(
+        (output["total"].as_f64().unwrap() - 4e-6).abs() < 1e-15 && output["calls"] == 10 && output["primitive"] == 9
+    );
+    assert!((output["doubled"].as_f64().unwrap() - 8e-6).abs() < 1e-15);
+    let text = output["text"].as_str().unwrap();
     assert!(
         text.contains("10 function calls (9 primitive calls)") && text.contains("model.py:10(Model.step)"),
         "{text}"
@@ -85,8 +87,8 @@ fn programs_beside_pstats_read_it() {
 #[test]
 fn nasty_names_are_read_back_unchanged() {
     let recording = nasty().recording();
-    let Some(said) = read(&recording, &ExportOptions::default(), "pstats") else { return };
-    let functions = said["functions"].as_array().unwrap();
+    let Some(output) = read(&recording, &ExportOptions::default(), "pstats") else { return };
+    let functions = output["functions"].as_array().unwrap();
     assert_eq!(functions.len(), 2 * nasty_names().len() + 2);
     for name in nasty_names() {
         let file = format!("/tmp/{name}.py");
@@ -107,12 +109,12 @@ fn every_measure_agrees_with_the_profile() {
         let options = measured(measure);
         let profile = aggregate(recording.processes(), &options.part, None, &mut |_| {}).unwrap().merged();
         let unit = if measure == Measure::WallTime { 1e9 } else { 1.0 };
-        let Some(said) = read(&recording, &options, "pstats") else { return };
-        let total = said["total"].as_f64().unwrap() * unit;
+        let Some(output) = read(&recording, &options, "pstats") else { return };
+        let total = output["total"].as_f64().unwrap() * unit;
         assert!((total - f64::from(i32::try_from(profile.total()).unwrap())).abs() < 0.5, "{measure}: {total}");
         let root = profile.tree().nodes()[0].cost.calls;
         let calls: u64 = Statistics::of(&profile).functions().map(|(_, cost)| cost.calls).sum();
-        assert_eq!(said["calls"].as_u64().unwrap(), calls + root, "{measure}");
+        assert_eq!(output["calls"].as_u64().unwrap(), calls + root, "{measure}");
         for reader in ["snakeviz", "gprof2dot"] {
             read(&recording, &options, reader).unwrap();
         }

@@ -30,12 +30,12 @@ fn the_snapshot_has_the_recording_under_pytorch_keys() {
         ["allocator_settings", "device_traces", "external_annotations", "host_segments", "host_traces", "segments"];
     assert_eq!(keys, expected);
     let traces = snapshot["device_traces"].as_array().unwrap();
-    // Device 1 keeps its number; the heap of the process is behind it.
+    // Device 1 keeps its number; the heap of the process is after it.
     assert_eq!((traces.len(), &traces[0]), (3, &json!([])));
-    let own = actions(&traces[2]);
-    assert_eq!(own[..2], [("alloc", 0x5000_0000, 1000), ("alloc", 0x5000_1000, 2000)]);
+    let heap = actions(&traces[2]);
+    assert_eq!(heap[..2], [("alloc", 0x5000_0000, 1000), ("alloc", 0x5000_1000, 2000)]);
     let mapped = [("segment_alloc", 0x7f00_0000_0000, 8192), ("alloc", 0x7f00_0000_0000, 8192)];
-    assert_eq!(own[2..4], mapped);
+    assert_eq!(heap[2..4], mapped);
     let cut = [
         ("free_requested", 0x7f00_0000_0000, 8192),
         ("free_completed", 0x7f00_0000_0000, 8192),
@@ -43,9 +43,9 @@ fn the_snapshot_has_the_recording_under_pytorch_keys() {
         ("segment_alloc", 0x7f00_0000_1000, 4096),
         ("alloc", 0x7f00_0000_1000, 4096),
     ];
-    assert_eq!(own[4..9], cut);
-    assert!(own.contains(&("oom", 0, 1_000_000)));
-    assert!(!own.iter().any(|(_, address, _)| *address == 0xdead_0000));
+    assert_eq!(heap[4..9], cut);
+    assert!(heap.contains(&("oom", 0, 1_000_000)));
+    assert!(!heap.iter().any(|(_, address, _)| *address == 0xdead_0000));
     let first = &traces[2][0];
     let frame = |name: &str, filename: &str, line: u32| json!({"name": name, "filename": filename, "line": line});
     let stack = [frame("Model.step", "/app/model.py", 12), frame("main", "/app/train.py", 3)];
@@ -136,8 +136,8 @@ fn a_time_range_includes_blocks_from_before_it() {
     let part = AggregateOptions { range: Some(5500..6500), ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
     let Some(read) = read_snapshot(&memory().recording(), &options) else { return };
-    let own = actions(&read["snapshot"]["device_traces"][0]);
-    assert_eq!(own, [("free_requested", 0x5000_0000, 1000), ("free_completed", 0x5000_0000, 1000)]);
+    let heap = actions(&read["snapshot"]["device_traces"][0]);
+    assert_eq!(heap, [("free_requested", 0x5000_0000, 1000), ("free_completed", 0x5000_0000, 1000)]);
     let sizes = read["snapshot"]["segments"].as_array().unwrap().iter();
     assert_eq!(sizes.map(|segment| segment["allocated_size"].as_u64().unwrap()).sum::<u64>(), 7120);
 }
@@ -207,8 +207,8 @@ fn stacks_and_frames_are_shared() {
     let folder = Folder::new();
     let path = folder.write("out.pickle", &bytes);
     let Some(mut command) = reader_script("read_snapshot.py") else { return };
-    let said: Value = serde_json::from_str(&run(command.arg(path).arg("counts"))).unwrap();
-    assert_eq!(said, json!({"events": [60_000], "sharing": [10, 10, 39, 39]}));
+    let output: Value = serde_json::from_str(&run(command.arg(path).arg("counts"))).unwrap();
+    assert_eq!(output, json!({"events": [60_000], "sharing": [10, 10, 39, 39]}));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn a_recording_without_memory_is_refused() {
     let folder = Folder::new();
     let options = ExportOptions::default();
     let path = folder.file("out.pickle");
-    let said = export(&tape.recording(), Format::Pytorch, &path, &options, (None, &mut |_| {})).unwrap_err();
-    assert!(matches!(&said, ExportError::Unsupported(why) if why.contains("no events of memory")), "{said}");
+    let error = export(&tape.recording(), Format::Pytorch, &path, &options, (None, &mut |_| {})).unwrap_err();
+    assert!(matches!(&error, ExportError::Unsupported(why) if why.contains("no events of memory")), "{error}");
     assert!(folder.names().is_empty());
 }
 
@@ -229,9 +229,9 @@ fn torch_renders_it_in_all_views() {
     let folder = Folder::new();
     let bytes = exported(&memory().recording(), Format::Pytorch, &ExportOptions::default());
     let path = folder.write("out.pickle", &bytes);
-    let said: Value = serde_json::from_str(&run(python.arg("-I").arg(script("torch_viewer.py")).arg(path))).unwrap();
-    let text = |key: &str| said[key].as_str().unwrap().to_owned();
-    assert!(text("stats").contains("segments: 4\n") && text("stats").contains("total_allocated: 6.2KiB"), "{said}");
+    let output: Value = serde_json::from_str(&run(python.arg("-I").arg(script("torch_viewer.py")).arg(path))).unwrap();
+    let text = |key: &str| output[key].as_str().unwrap().to_owned();
+    assert!(text("stats").contains("segments: 4\n") && text("stats").contains("total_allocated: 6.2KiB"), "{output}");
     assert!(text("trace").contains("Device 2 ----------------") && text("trace").contains("raise OutOfMemoryError"));
     let mut lines: Vec<String> = text("memory").lines().map(str::to_owned).collect();
     lines.retain(|line| !line.contains("inactive"));
@@ -243,7 +243,7 @@ fn torch_renders_it_in_all_views() {
     ];
     assert_eq!(lines, expected);
     assert!(text("compared").contains("only_after = [65536]") && text("compare").contains("only_after;stream_7"));
-    assert!(said["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
+    assert!(output["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
     // Events of blocks whose allocation was not recorded are shown, too.
     let path =
         folder.write("example.pickle", &exported(&example().recording(), Format::Pytorch, &ExportOptions::default()));
@@ -254,12 +254,12 @@ fn torch_renders_it_in_all_views() {
 fn torch_renders_every_entry_of_a_caching_allocator() {
     let Some(mut python) = torch_python() else { return };
     let mut tape = cuda_events();
-    tape.account((MAIN_THREAD, 30_000));
+    tape.record_state((MAIN_THREAD, 30_000));
     let folder = Folder::new();
     let bytes = exported(&tape.memory.recording(), Format::Pytorch, &ExportOptions::default());
     let path = folder.write("out.pickle", &bytes);
-    let said: Value = serde_json::from_str(&run(python.arg("-I").arg(script("torch_viewer.py")).arg(path))).unwrap();
-    let trace = said["trace"].as_str().unwrap();
+    let output: Value = serde_json::from_str(&run(python.arg("-I").arg(script("torch_viewer.py")).arg(path))).unwrap();
+    let trace = output["trace"].as_str().unwrap();
     let expected = "\
 Device 0 ----------------
 13 entries
@@ -279,7 +279,7 @@ c = MEM[1049088:100.0B]
         assert!(trace.lines().any(|seen| seen == line), "{line}: {trace}");
     }
     let memory: Vec<&str> =
-        said["memory"].as_str().unwrap().lines().filter(|line| !line.contains(";inactive;")).collect();
+        output["memory"].as_str().unwrap().lines().filter(|line| !line.contains(";inactive;")).collect();
     let expected = [
         "stream_0;active_allocated;train.py:3:main;load.py:5:load 100",
         "stream_0;active_allocated;<gaps> 412",
@@ -291,7 +291,7 @@ c = MEM[1049088:100.0B]
         "stream_7;active_allocated;<gaps> 96",
     ];
     assert_eq!(memory, expected);
-    let stats = said["stats"].as_str().unwrap();
+    let stats = output["stats"].as_str().unwrap();
     assert!(stats.contains("segments: 3\ntotal_reserved: 60.0MiB\ntotal_allocated: 28.6MiB"), "{stats}");
-    assert!(said["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
+    assert!(output["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
 }

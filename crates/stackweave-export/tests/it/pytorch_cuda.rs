@@ -97,8 +97,8 @@ fn blocks(segment: &Value) -> Vec<Value> {
     segment["blocks"].as_array().unwrap().iter().map(block).collect()
 }
 
-/// Returns the segments of [`CudaTape::account`].
-fn of_account() -> [(Value, Vec<Value>); 3] {
+/// Returns the segments of [`CudaTape::record_state`].
+fn segments_of_state() -> [(Value, Vec<Value>); 3] {
     let before = "allocated before the recording";
     [
         (
@@ -148,16 +148,16 @@ fn assert_segments(snapshot: &Value, expected: &[(Value, Vec<Value>)]) {
 #[test]
 fn segments_are_those_of_the_allocator_state() {
     let mut tape = cuda_events();
-    tape.account((MAIN_THREAD, 30_000));
+    tape.record_state((MAIN_THREAD, 30_000));
     let Some(snapshot) = snapshot(tape) else { return };
-    assert_segments(&snapshot, &of_account());
+    assert_segments(&snapshot, &segments_of_state());
     let tags: Vec<_> = [0, 1].map(|segment| &snapshot["segments"][segment]["blocks"]).into();
     assert_eq!((&tags[0][1]["user_metadata"], tags[1][0].get("user_metadata")), (&json!("forward"), None));
-    assert_eq!(entries(&snapshot["device_traces"][0]).len(), 13, "an account is no event");
+    assert_eq!(entries(&snapshot["device_traces"][0]).len(), 13, "an allocator state is no event");
 }
 
 /// Returns the segments according to events alone: with requested sizes.
-fn of_events() -> [(Value, Vec<Value>); 3] {
+fn segments_of_events() -> [(Value, Vec<Value>); 3] {
     let before = "allocated before the recording";
     [
         (
@@ -202,7 +202,7 @@ fn of_events() -> [(Value, Vec<Value>); 3] {
 #[test]
 fn without_an_allocator_state_segments_are_built_from_events() {
     let Some(read) = snapshot(cuda_events()) else { return };
-    assert_segments(&read, &of_events());
+    assert_segments(&read, &segments_of_events());
     // An incomplete state is ignored.
     let mut tape = cuda_events();
     tape.state((MAIN_THREAD, 30_000), 1);
@@ -210,21 +210,21 @@ fn without_an_allocator_state_segments_are_built_from_events() {
     // An unknown kind of state does not end it.
     tape.state((MAIN_THREAD, 30_000), 3);
     let Some(read) = snapshot(tape) else { return };
-    assert_segments(&read, &of_events());
+    assert_segments(&read, &segments_of_events());
     // A state of other devices leaves the second one to its events.
     let mut tape = cuda_events();
     tape.state((MAIN_THREAD, 30_000), 1);
-    tape.account_of_first((MAIN_THREAD, 30_000));
+    tape.record_state_of_first((MAIN_THREAD, 30_000));
     tape.state((MAIN_THREAD, 30_000), 2);
     let Some(read) = snapshot(tape) else { return };
-    let ([small, graph, _], [_, _, second]) = (of_account(), of_events());
+    let ([small, graph, _], [_, _, second]) = (segments_of_state(), segments_of_events());
     assert_segments(&read, &[small, graph, second]);
 }
 
 /// Records an allocator state, with events during and after it.
 fn with_more() -> CudaTape {
     let mut tape = cuda_events();
-    tape.account((MAIN_THREAD, 30_000));
+    tape.record_state((MAIN_THREAD, 30_000));
     let main = tape.stacks.main.clone();
     // During the second state, another thread frees a block of it.
     tape.state((MAIN_THREAD, 40_000), 1);
@@ -261,7 +261,7 @@ fn events_after_an_allocator_state_are_applied_to_it() {
     let part = AggregateOptions { range: Some(0..40_500), ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
     let read = read_snapshot(&recording, &options).unwrap();
-    assert_segments(&read["snapshot"], &of_account());
+    assert_segments(&read["snapshot"], &segments_of_state());
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl Allocator {
         segments
     }
 
-    fn account(&mut self) {
+    fn record_state(&mut self) {
         let at = (MAIN_THREAD, self.now + 1000);
         self.tape.state(at, 1);
         for (address, size) in self.segments() {
@@ -119,22 +119,21 @@ fn snapshot_totals(snapshot: &Value) -> (Vec<(u64, u64)>, [u64; 2]) {
     let sum = |state: &str| {
         blocks().filter(|block| block["state"] == state).map(|block| number(block, "requested_size")).sum()
     };
-    let places = segments.iter().map(|segment| (number(segment, "address"), number(segment, "total_size")));
-    (places.collect(), [sum("active_allocated"), sum("active_pending_free")])
+    let bounds = segments.iter().map(|segment| (number(segment, "address"), number(segment, "total_size")));
+    (bounds.collect(), [sum("active_allocated"), sum("active_pending_free")])
 }
 
 #[test]
 fn events_can_be_undone_from_the_final_state() {
-    for (seed, from, has_account) in
-        [(1, 0, false), (2, 0, true), (3, 0, false), (4, 300_000, true), (5, 400_000, true)]
+    for (seed, from, has_state) in [(1, 0, false), (2, 0, true), (3, 0, false), (4, 300_000, true), (5, 400_000, true)]
     {
         println!("seed {seed}");
         let mut allocator = Allocator::new(seed, from);
         while allocator.now < 800_000 {
             allocator.step();
         }
-        if has_account {
-            allocator.account();
+        if has_state {
+            allocator.record_state();
         }
         let expected = allocator.expected();
         assert!(expected.0.len() > 3 && expected.1.iter().all(|bytes| *bytes > 0), "{expected:?}");

@@ -38,16 +38,16 @@ fn compare(recording: &Recording, part: &AggregateOptions, counted: &[(Measure, 
         assert_eq!(page.tree(|tree| is_of(tree, measure, device)), whole, "{measure} of {device}");
         for of_thread in profiles(Grouping::Threads) {
             let thread = (of_thread.process.unwrap(), of_thread.thread.unwrap());
-            let place = threads.iter().position(|known| *known == thread).unwrap();
-            let found = page.tree(|tree| is_of(tree, measure, device) && tree["thread"] == place);
+            let position = threads.iter().position(|known| *known == thread).unwrap();
+            let found = page.tree(|tree| is_of(tree, measure, device) && tree["thread"] == position);
             let expected = lines_of(&of_thread.profile);
             // A thread without memory has no tree of it.
             assert!(found == expected || found.is_empty() && expected.len() == 1, "{measure} of {thread:?}");
         }
     }
     let is_expected = |tree: &&Value| counted.iter().any(|(measure, device)| is_of(tree, *measure, *device));
-    let strangers: Vec<&Value> = page.trees().iter().filter(|tree| !is_expected(tree)).collect();
-    assert!(strangers.is_empty(), "{strangers:?}");
+    let unexpected: Vec<&Value> = page.trees().iter().filter(|tree| !is_expected(tree)).collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}");
 }
 
 const OF_PROGRAM: [(Measure, i64); 6] = [
@@ -177,8 +177,8 @@ fn all_data_of_a_recording_is_in_blocks() {
 #[test]
 fn damage_is_reported_once() {
     let mut bytes = random(41, 3000).bytes();
-    let place = bytes.len() - 2000;
-    bytes[place] ^= 0x55;
+    let position = bytes.len() - 2000;
+    bytes[position] ^= 0x55;
     let recording = recording(bytes);
     let folder = Folder::new();
     let path = folder.file("out.html");
@@ -238,7 +238,7 @@ fn readable_sources_are_included() {
     // The recording has no user and no machine.
     let foreign = Page::of(&recording, &ExportOptions::default());
     assert!(foreign.sources().is_empty());
-    assert!(foreign.left_out.is_some_and(|said| said.contains("--sources")));
+    assert!(foreign.left_out.is_some_and(|text| text.contains("--sources")));
     assert!(page.left_out.is_none() && without.left_out.is_none());
 }
 
@@ -285,5 +285,5 @@ fn a_function_that_was_moved_by_an_edit_is_one_function() {
     assert_eq!(functions, ["<lambda>", "<lambda>", "<lambda>", "load"]);
     let whole = |side: &str| page.tree(|tree| tree["side"] == side && tree["measure"] == "samples");
     assert_eq!(whole("before"), whole("after"));
-    assert_eq!(whole("after").values().map(|(_, own, _)| own).sum::<i64>(), 11);
+    assert_eq!(whole("after").values().map(|(_, self_cost, _)| self_cost).sum::<i64>(), 11);
 }

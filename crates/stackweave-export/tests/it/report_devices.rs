@@ -37,11 +37,11 @@ fn stack(page: &Page, host: &Value, node: u64) -> Vec<String> {
     let functions = frames.plain();
     let mut tree = page.columns(&host["stacks"]);
     let (back, frame) = (tree.plain(), tree.plain());
-    let place = |of: u64| usize::try_from(of).unwrap();
+    let index = |of: u64| usize::try_from(of).unwrap();
     let (mut path, mut node) = (Vec::new(), node);
     while node > 0 {
-        path.push(names[place(functions[place(frame[place(node)])])].clone());
-        node -= back[place(node)];
+        path.push(names[index(functions[index(frame[index(node)])])].clone());
+        node -= back[index(node)];
     }
     path.reverse();
     path

@@ -131,8 +131,8 @@ fn figures_equal_those_of_heap() {
 fn moments_are_on_the_known_curve() {
     let recording = memory().recording();
     let page = page(&recording);
-    let own = device(&page, -1);
-    let moments = moments(&page, own);
+    let heap = device(&page, -1);
+    let moments = moments(&page, heap);
     assert_eq!(moments.len(), 200);
     // The free at 7000 failed, as a later event says: the block was live all the time.
     let curve = OWN_CURVE.iter().filter(|(changed, _)| *changed != 7000);
@@ -140,10 +140,10 @@ fn moments_are_on_the_known_curve() {
     for moment in &moments {
         assert_eq!(moment.sum.0, at(moment.time), "at {}", moment.time);
     }
-    let peak = moments.iter().find(|moment| json!(moment.time) == own["peakNs"]).unwrap();
+    let peak = moments.iter().find(|moment| json!(moment.time) == heap["peakNs"]).unwrap();
     assert_eq!((peak.time, peak.sum), (3000, (11_192, 3)));
     assert_eq!(peak.by_path[&["load:5".to_owned()] as &[String]], (2000, 1));
-    let mut curve = page.columns(&own["curve"]);
+    let mut curve = page.columns(&heap["curve"]);
     let (times, bytes) = (curve.differences(0), curve.plain());
     assert!(times.into_iter().zip(bytes).any(|point| point == (3000, 11_192)));
 }
@@ -167,10 +167,10 @@ fn a_device_has_its_own_curve_and_moments() {
 fn processes_are_added_up() {
     let recording = recording_of(vec![memory_of(1), memory_of(2)]);
     let page = page(&recording);
-    let own = device(&page, -1);
-    assert_eq!(figures(own), amounts(&report(&recording, -1).totals.figures));
-    let moments = moments(&page, own);
-    let live = &own["live"];
+    let heap = device(&page, -1);
+    assert_eq!(figures(heap), amounts(&report(&recording, -1).totals.figures));
+    let moments = moments(&page, heap);
+    let live = &heap["live"];
     assert_eq!(moments.last().unwrap().sum, (number(&live["bytes"]), number(&live["blocks"])));
     assert_eq!(moments.iter().find(|moment| moment.time == 3000).unwrap().sum.0, 2 * 11_192);
 }
@@ -227,13 +227,13 @@ fn every_moment_equals_a_ledger() {
     for seed in 0..30 {
         let recording = program(seed, &[("recorder", "memory"), ("memory.mode", "history")]);
         let (page, report) = (page(&recording), report(&recording, -1));
-        let own = device(&page, -1);
-        let moments = moments(&page, own);
+        let heap = device(&page, -1);
+        let moments = moments(&page, heap);
         let (live, peak_ns) = (replayed(&recording, -1), report.peak_ns().unwrap());
         let peak = moments.iter().position(|moment| moment.time == peak_ns).unwrap();
-        for (place, moment) in moments.iter().enumerate().filter(|(place, _)| *place != peak) {
+        for (index, moment) in moments.iter().enumerate().filter(|(index, _)| *index != peak) {
             let expected = live.range(..=moment.time).next_back().map_or(0, |(_, bytes)| *bytes);
-            assert_eq!(moment.sum.0, expected, "seed {seed}, moment {place}");
+            assert_eq!(moment.sum.0, expected, "seed {seed}, moment {index}");
         }
         let figures = &report.totals.figures;
         assert_eq!(moments[peak].sum, (figures.peak_bytes, figures.peak_blocks), "seed {seed}");
@@ -241,7 +241,10 @@ fn every_moment_equals_a_ledger() {
         let by_path = |moment: &Moment| moment.by_path.iter().map(|(path, sum)| (path.clone(), sum.0)).collect();
         let owned = |profile| -> BTreeMap<Vec<String>, u64> {
             let lines = lines_of(profile).into_iter();
-            lines.map(|(path, (_, own, _))| (path, own.cast_unsigned())).filter(|(_, own)| *own > 0).collect()
+            lines
+                .map(|(path, (_, self_cost, _))| (path, self_cost.cast_unsigned()))
+                .filter(|(_, self_cost)| *self_cost > 0)
+                .collect()
         };
         let without_empty = |mut all: BTreeMap<Vec<String>, u64>| {
             all.retain(|_, bytes| *bytes > 0);
@@ -289,9 +292,9 @@ fn totals_have_no_history() {
         tape.event((1, 100), &kind, &words);
     }
     let page = page(&tape.recording());
-    let own = device(&page, -1);
-    assert!(own["moments"].is_null());
-    assert_eq!(own["peak"], json!({"bytes": 100, "blocks": 1}));
+    let heap = device(&page, -1);
+    assert!(heap["moments"].is_null());
+    assert_eq!(heap["peak"], json!({"bytes": 100, "blocks": 1}));
 }
 
 #[test]
@@ -300,10 +303,10 @@ fn only_selected_threads_have_moments() {
     let mut options = ExportOptions::default();
     options.part.threads = vec!["worker".to_owned()];
     let page = Page::of(&recording, &options);
-    let own = device(&page, -1);
-    let moments = moments(&page, own);
+    let heap = device(&page, -1);
+    let moments = moments(&page, heap);
     let peak = moments.iter().find(|moment| moment.time == 3000).unwrap();
-    assert_eq!((peak.sum, &own["peak"]), ((2000, 1), &json!({"bytes": 2000, "blocks": 1})));
+    assert_eq!((peak.sum, &heap["peak"]), ((2000, 1), &json!({"bytes": 2000, "blocks": 1})));
 }
 
 #[test]

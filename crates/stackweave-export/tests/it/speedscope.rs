@@ -26,7 +26,7 @@ fn exported(recording: &Recording, options: &ExportOptions<'_>) -> Value {
     file
 }
 
-/// Asserts what the schema does not cover: frames exist, and what opens is closed, in the order of time.
+/// Asserts what the schema does not cover: frames exist, and opened frames are closed, in the order of time.
 fn check(file: &Value) {
     let frames = file["shared"]["frames"].as_array().unwrap().len() as u64;
     for profile in file["profiles"].as_array().unwrap() {
@@ -156,7 +156,8 @@ fn the_example_has_its_spans_samples_and_allocations() {
     let mut found = costs(&file, &file["profiles"][0]);
     found.extend(costs(&file, &file["profiles"][1]));
     let path = |path: &[&str]| path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    let expected: Costs = TREE.iter().map(|(names, calls, own, total)| (path(names), (*calls, *own, *total))).collect();
+    let expected: Costs =
+        TREE.iter().map(|(names, calls, self_cost, total)| (path(names), (*calls, *self_cost, *total))).collect();
     assert_eq!(found, expected);
 }
 

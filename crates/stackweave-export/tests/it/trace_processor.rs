@@ -15,8 +15,8 @@ fn query(recording: &Recording, format: Format) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.file("out");
     export(recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).expect("it can be written");
-    let said = run(reader_script("trace_processor.py")?.arg(&path));
-    Some(serde_json::from_str(&said).expect("the reader prints JSON"))
+    let output = run(reader_script("trace_processor.py")?.arg(&path));
+    Some(serde_json::from_str(&output).expect("the reader prints JSON"))
 }
 
 /// Returns the tree without spans of no duration, which are instants there.

@@ -28,7 +28,9 @@ const TREE: [(&[&str], u64, i64, i64); 5] = [
 
 fn tree() -> Tree {
     TREE.iter()
-        .map(|(path, calls, own, total)| (path.iter().map(ToString::to_string).collect(), (*calls, *own, *total)))
+        .map(|(path, calls, self_cost, total)| {
+            (path.iter().map(ToString::to_string).collect(), (*calls, *self_cost, *total))
+        })
         .collect()
 }
 
@@ -36,7 +38,7 @@ fn tree() -> Tree {
 fn times(tree: Tree) -> BTreeMap<Vec<String>, (i64, i64)> {
     tree.into_iter()
         .filter(|(_, (_, _, total))| *total > 0)
-        .map(|(path, (_, own, total))| (path, (own, total)))
+        .map(|(path, (_, self_cost, total))| (path, (self_cost, total)))
         .collect()
 }
 
@@ -44,8 +46,8 @@ fn read(script: &str, recording: &Recording, format: Format) -> Option<Value> {
     let folder = Folder::new();
     let path = folder.file(if format == Format::Chrome { "out.json" } else { "out" });
     export(recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
-    let said = run(reader_script(script)?.arg(&path));
-    Some(serde_json::from_str(&said).unwrap())
+    let output = run(reader_script(script)?.arg(&path));
+    Some(serde_json::from_str(&output).unwrap())
 }
 
 fn chrome_events(recording: &Recording) -> Vec<Value> {
@@ -69,7 +71,7 @@ fn spans_have_their_callers_and_tasks() {
     assert_eq!((args(300.0), args(500.0)), (&task, &task));
     assert_eq!(args(310.0), &json!({"generation": 2, "collected": 7, "uncollectable": 0}));
     for began in [600.0, 700.0] {
-        assert_eq!(args(began)["task"], Value::Null, "a name does not stick to what comes in its place");
+        assert_eq!(args(began)["task"], Value::Null, "a new object does not keep the name of an older one");
     }
     assert_eq!(events.len(), 8);
 }
@@ -199,13 +201,13 @@ fn readers_of_pstats_accept_functions_that_were_never_called() {
     let path = folder.write("out.prof", &exported(&recording, Format::Pstats, &ExportOptions::default()));
     for reader in ["pstats", "snakeviz", "gprof2dot", "tuna"] {
         let Some(mut command) = reader_script("pstats_readers.py") else { return };
-        let said: Value = serde_json::from_str(&run(command.arg(reader).arg(&path))).unwrap();
-        assert!(said.to_string().contains("main"), "{reader}: {said}");
+        let output: Value = serde_json::from_str(&run(command.arg(reader).arg(&path))).unwrap();
+        assert!(output.to_string().contains("main"), "{reader}: {output}");
         if reader == "pstats" {
-            let functions = said["functions"].as_array().unwrap();
+            let functions = output["functions"].as_array().unwrap();
             let main = functions.iter().find(|function| function[2] == "main").unwrap();
             assert_eq!((&main[3], &main[4], main[5].as_f64()), (&json!(0), &json!(0), Some(420e-6)));
-            assert_eq!(said["calls"], 7);
+            assert_eq!(output["calls"], 7);
         }
     }
 }
@@ -216,7 +218,7 @@ fn tables_have_callers_and_mark_calls() {
     let path = folder.file("out.parquet");
     export(&traced().recording(), Format::Parquet, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
     let Some(mut command) = reader_script("read_calls.py") else { return };
-    let said: Value = serde_json::from_str(&run(command.arg(&path))).unwrap();
+    let output: Value = serde_json::from_str(&run(command.arg(&path))).unwrap();
     let main = ["main", "/app/a.py"];
     let expected = json!([
         [100, "main", false, null, null, null, null, null],
@@ -228,6 +230,6 @@ fn tables_have_callers_and_mark_calls() {
         [600, "other", true, main[0], main[1], 6, 0x7f00_1230_u64, null],
         [700, "other", true, main[0], main[1], 6, 0x7f00_1230_u64, null],
     ]);
-    assert_eq!(said["spans"], expected);
-    assert_eq!(said["collections"], json!([[2, 7]]));
+    assert_eq!(output["spans"], expected);
+    assert_eq!(output["collections"], json!([[2, 7]]));
 }

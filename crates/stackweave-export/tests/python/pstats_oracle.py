@@ -28,8 +28,8 @@ def record(oracle, count, folder):
 
 
 def in_ticks(numbers):
-    calls, more_calls, own, total = numbers
-    return calls, more_calls, round(own * 1e9), round(total * 1e9)
+    calls, more_calls, self_time, total = numbers
+    return calls, more_calls, round(self_time * 1e9), round(total * 1e9)
 
 
 def calls_only(statistics):

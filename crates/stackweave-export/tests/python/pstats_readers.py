@@ -11,7 +11,7 @@ from pathlib import Path
 def read_pstats(path):
     out = io.StringIO()
     stats = pstats.Stats(path, stream=out)
-    said = {
+    result = {
         "functions": [
             [*key, *numbers, [[*caller, *edge] for caller, edge in callers.items()]]
             for key, (*numbers, callers) in stats.stats.items()
@@ -25,10 +25,10 @@ def read_pstats(path):
     stats.print_callees()
     stats.strip_dirs().sort_stats("name", "ncalls").print_stats(0.5)
     stats.print_callers("f").print_callees("f")
-    said["doubled"] = pstats.Stats(path).add(path).total_tt
+    result["doubled"] = pstats.Stats(path).add(path).total_tt
     stats.get_stats_profile()
-    said["text"] = out.getvalue()
-    return said
+    result["text"] = out.getvalue()
+    return result
 
 
 def read_snakeviz(path):

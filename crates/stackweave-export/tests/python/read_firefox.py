@@ -28,7 +28,7 @@ def check(profile):
         categories = len(profile["meta"]["categories"])
         assert len(set(thread["stringArray"])) == strings
         check_table("stackTable", thread["stackTable"], {"frame": (frames, False), "prefix": (stacks, True)})
-        assert all(prefix is None or prefix < place for place, prefix in enumerate(thread["stackTable"]["prefix"]))
+        assert all(prefix is None or prefix < index for index, prefix in enumerate(thread["stackTable"]["prefix"]))
         check_table("frameTable", thread["frameTable"], {"func": (functions, False), "category": (categories, False)})
         check_table(
             "funcTable",
@@ -65,12 +65,12 @@ def weigh(costs, thread, table, scale=1):
 def main(path):
     profile = json.loads(Path(path).read_text())
     check(profile)
-    own, samples, allocated, freed, calls, markers = Counter(), Counter(), Counter(), 0, Counter(), []
+    self_costs, samples, allocated, freed, calls, markers = Counter(), Counter(), Counter(), 0, Counter(), []
     for thread in profile["threads"]:
         if thread["samples"]["weightType"] == "samples":
             weigh(samples, thread, "samples")
             continue
-        weigh(own, thread, "samples", 1_000_000)
+        weigh(self_costs, thread, "samples", 1_000_000)
         if "nativeAllocations" in thread:
             weigh(allocated, thread, "nativeAllocations")
             freed += sum(weight for weight in thread["nativeAllocations"]["weight"] if weight < 0)
@@ -84,13 +84,13 @@ def main(path):
             else:
                 markers.append([thread["name"], round(start * 1e6), thread["stringArray"][name], data])
     total = Counter()
-    for stack, weight in own.items():
+    for stack, weight in self_costs.items():
         for length in range(1, len(stack) + 1):
             total[stack[:length]] += weight
     listed = lambda costs: [[list(stack), cost] for stack, cost in sorted(costs.items())]  # noqa: E731
     json.dump(
         {
-            "own": listed(own),
+            "self": listed(self_costs),
             "total": listed(total),
             "samples": listed(samples),
             "allocated": listed(allocated),

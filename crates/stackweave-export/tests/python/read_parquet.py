@@ -34,9 +34,9 @@ SAMPLES = """
 BYTES = "select sum(size)::bigint from events where kind = 'allocate'"
 LIVE = """
     select coalesce(sum(size), 0)::bigint from (
-        select size, kind, row_number() over (partition by process, address order by start_ns desc) as place
+        select size, kind, row_number() over (partition by process, address order by start_ns desc) as nth
         from events where kind in ('allocate', 'free')
-    ) where place = 1 and kind = 'allocate'"""
+    ) where nth = 1 and kind = 'allocate'"""
 
 
 def with_duckdb(folder):
@@ -61,11 +61,11 @@ def with_polars(folder):
     scan = lambda table: polars.scan_parquet(f"{folder}/{table}", hive_partitioning=True)  # noqa: E731
     named = scan("frames").with_columns(shown=polars.coalesce("qualname", "name"))
     spans = scan("events").filter(polars.col("kind") == "span").join(named, on=["process", "frame"])
-    own = polars.col("self_ns").sum()
+    self_time = polars.col("self_ns").sum()
     total = polars.col("duration_ns").filter("is_outermost").sum()
     primitive = polars.col("is_outermost").sum()
     functions = spans.group_by("process", "function").agg(
-        polars.col("shown").first(), polars.len(), primitive, own, total
+        polars.col("shown").first(), polars.len(), primitive, self_time, total
     )
     rows = functions.select("shown", "len", "is_outermost", "self_ns", "duration_ns").collect().rows()
     return {"functions": sorted(map(list, rows)), "tree": tree_of(spans.collect())}
@@ -75,9 +75,9 @@ def tree_of(spans):
     """Returns calls by the numbers of spans: parents begin before their children."""
     tree, paths = Tree(), {}
     columns = ["process", "span", "parent", "shown", "duration_ns", "self_ns"]
-    for process, span, parent, name, duration, own in spans.sort("process", "span").select(columns).iter_rows():
+    for process, span, parent, name, duration, self_time in spans.sort("process", "span").select(columns).iter_rows():
         paths[process, span] = [*paths.get((process, parent), []), name]
-        tree.add(paths[process, span], duration, duration - own)
+        tree.add(paths[process, span], duration, duration - self_time)
     return tree.printed()
 
 

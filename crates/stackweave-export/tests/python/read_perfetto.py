@@ -107,18 +107,18 @@ def main(path):
         assert time >= times[track.uuid], "a track goes back in time"
         times[track.uuid] = time
         name = sequence.tables["event_names"].get(event.name_iid)
-        said = {sequence.name(annotation): sequence.value(annotation) for annotation in event.debug_annotations}
+        annotations = {sequence.name(annotation): sequence.value(annotation) for annotation in event.debug_annotations}
         if event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
             assert all(iid in sequence.tables["event_categories"] for iid in event.category_iids)
             threads[track.uuid].begin(name, time)
             location = sequence.tables["source_locations"].get(event.source_location_iid)
-            args[name] = [said, [location.file_name, location.line_number] if location else None]
+            args[name] = [annotations, [location.file_name, location.line_number] if location else None]
         elif event.type == pb.TrackEvent.TYPE_SLICE_END:
             threads[track.uuid].end(time)
-            unfinished += bool(said.get("unfinished"))
+            unfinished += bool(annotations.get("unfinished"))
         elif event.type == pb.TrackEvent.TYPE_INSTANT:
             stack = sequence.stack(event.callstack_iid) if event.callstack_iid else []
-            instants.append([track.thread.thread_name, time, name, stack, said])
+            instants.append([track.thread.thread_name, time, name, stack, annotations])
         else:
             is_double = event.WhichOneof("counter_value_field") == "double_counter_value"
             value = event.double_counter_value if is_double else event.counter_value

@@ -26,10 +26,10 @@ def main():
     with contextlib.redirect_stdout(io.StringIO()) as compared:
         viz.compare(data["segments"][1:], data["segments"], keep("compare"))
     pages = [viz.trace_plot(data), viz.trace_plot(data, plot_segments=True), viz.segment_plot(data)]
-    said = {"stats": viz.segsum(data), "trace": viz.trace(data), "compared": compared.getvalue(), **lines}
-    said["pages"] = [len(page) for page in pages]
-    said["pages"].append(len(viz.trace_plot(data, filter_freed=True)))
-    print(json.dumps(said))
+    result = {"stats": viz.segsum(data), "trace": viz.trace(data), "compared": compared.getvalue(), **lines}
+    result["pages"] = [len(page) for page in pages]
+    result["pages"].append(len(viz.trace_plot(data, filter_freed=True)))
+    print(json.dumps(result))
 
 
 main()

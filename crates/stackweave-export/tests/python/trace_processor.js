@@ -19,7 +19,7 @@ class XMLHttpRequest {
   }
 }
 
-const complain = (...said) => process.stderr.write(said.join(" ") + "\n");
+const complain = (...texts) => process.stderr.write(texts.join(" ") + "\n");
 const worker = {
   XMLHttpRequest, setTimeout, clearTimeout, performance, TextDecoder, TextEncoder, URL, crypto: globalThis.crypto,
   console: { log: complain, warn: complain, error: complain },

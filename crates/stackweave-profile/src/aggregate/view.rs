@@ -75,6 +75,18 @@ pub struct Hidden {
     pub functions: usize,
     /// The self cost of hidden calls: it is counted for their nearest visible callers.
     pub self_cost: i64,
+    /// The number of functions inside libraries that are visible because of their cost.
+    pub costly: usize,
+}
+
+/// A program is mostly libraries if they hide at least this share of the total.
+const MOSTLY_HIDDEN: (i64, i64) = (3, 4);
+/// In such a program, functions inside libraries with at least this share of the total as self cost are visible.
+const COSTLY: (i64, i64) = (1, 50);
+
+/// Returns whether a part is at least this share of the total.
+fn is_share(part: i64, total: i64, (numerator, denominator): (i64, i64)) -> bool {
+    i128::from(part) * i128::from(denominator) >= i128::from(total) * i128::from(numerator)
 }
 
 /// The visible callers of a node. Nothing of the interpreter is visible, and of a library only functions that other
@@ -87,15 +99,29 @@ struct VisibleCaller {
     is_library: bool,
 }
 
+/// The calls of a function that are hidden because of its origin.
+#[derive(Clone, Copy, Debug, Default)]
+struct HiddenFunction {
+    /// Whether the filter shows the function.
+    is_met: bool,
+    /// Whether any call of it is visible.
+    is_seen: bool,
+    /// The self cost of its hidden calls.
+    self_cost: i64,
+}
+
 impl Profile {
     /// Returns the profile as `view` shows it. The self cost of a hidden frame is added to its nearest visible caller,
     /// or to the root: the total does not change. Calls of hidden functions are not counted.
+    ///
+    /// If a program spends most of its time inside libraries, the functions there that take it are visible, too.
     #[must_use]
     pub fn view(&self, view: &View) -> Self {
         let shown: Vec<bool> = self.functions.functions().iter().map(|function| view.filter.shows(function)).collect();
         if view.show_all && shown.iter().all(|shown| *shown) {
             return self.clone();
         }
+        let is_costly = self.costly(view);
         let mut functions = FunctionTable::default();
         let mut frames: Vec<Option<FrameIndex>> = vec![None; self.functions.frames().len()];
         let mut builder = TreeBuilder::default();
@@ -110,7 +136,8 @@ impl Profile {
             let function = self.functions.function(frame.function);
             let here = &mut nearest[id.index()];
             here.is_library = above.is_library;
-            let is_seen = view.shows_origin(function.origin, &mut here.is_library) && shown[frame.function.index()];
+            let is_outside = view.shows_origin(function.origin, &mut here.is_library);
+            let is_seen = (is_outside || is_costly[frame.function.index()]) && shown[frame.function.index()];
             here.node = if is_seen {
                 let same = frames[node.frame.index()].get_or_insert_with(|| {
                     let same = functions.intern(function.clone());
@@ -129,12 +156,40 @@ impl Profile {
 
     /// Returns what `view` hides, and [`View::show_all`] would show.
     pub fn hidden(&self, view: &View) -> Hidden {
-        let mut hidden = Hidden::default();
+        let is_costly = self.costly(view);
+        let of_functions = self.hidden_functions(view);
+        let mut hidden =
+            Hidden { costly: is_costly.iter().filter(|is_costly| **is_costly).count(), ..Hidden::default() };
+        for (of, _) in of_functions.iter().zip(&is_costly).filter(|(_, is_costly)| !**is_costly) {
+            hidden.functions += usize::from(of.is_met && !of.is_seen);
+            hidden.self_cost = hidden.self_cost.saturating_add(of.self_cost);
+        }
+        hidden
+    }
+
+    /// Returns for each function whether it is visible inside libraries because of its cost.
+    fn costly(&self, view: &View) -> Vec<bool> {
+        let none = || vec![false; self.functions.functions().len()];
+        if view.show_all || !matches!(self.measure, Measure::WallTime | Measure::Samples) {
+            return none();
+        }
+        let (of_functions, total) = (self.hidden_functions(view), self.total());
+        let hidden = of_functions.iter().fold(0, |sum: i64, of| sum.saturating_add(of.self_cost));
+        if total <= 0 || !is_share(hidden, total, MOSTLY_HIDDEN) {
+            return none();
+        }
+        let functions = self.functions.functions().iter().zip(&of_functions);
+        functions
+            .map(|(function, of)| function.origin == Origin::Library && is_share(of.self_cost, total, COSTLY))
+            .collect()
+    }
+
+    /// Returns for each function what is hidden of it because of its origin.
+    fn hidden_functions(&self, view: &View) -> Vec<HiddenFunction> {
+        let mut hidden = vec![HiddenFunction::default(); self.functions.functions().len()];
         if view.show_all {
             return hidden;
         }
-        let count = self.functions.functions().len();
-        let (mut is_met, mut is_seen) = (vec![false; count], vec![false; count]);
         let mut is_library = vec![false; self.tree.nodes().len()];
         for (id, node) in self.tree.iter() {
             let number = self.functions.frame(node.frame).function;
@@ -144,11 +199,11 @@ impl Profile {
             if !view.filter.shows(function) {
                 continue;
             }
-            is_met[number.index()] = true;
-            is_seen[number.index()] |= is_shown;
-            hidden.self_cost = hidden.self_cost.saturating_add(if is_shown { 0 } else { node.cost.self_cost });
+            let of = &mut hidden[number.index()];
+            of.is_met = true;
+            of.is_seen |= is_shown;
+            of.self_cost = of.self_cost.saturating_add(if is_shown { 0 } else { node.cost.self_cost });
         }
-        hidden.functions = is_met.iter().zip(&is_seen).filter(|(is_met, is_seen)| **is_met && !**is_seen).count();
         hidden
     }
 

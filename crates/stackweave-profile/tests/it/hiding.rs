@@ -80,6 +80,27 @@ fn libraries_are_visible_where_they_are_called_and_interpreters_never() {
 }
 
 #[test]
+fn costly_functions_inside_libraries_are_visible_if_libraries_take_most_of_the_time() {
+    // Of 1000, 760 are hidden. Session.get takes less than 2 %, and the interpreter's are never visible.
+    let stacks = [("mdVe", 700), ("mdeqV", 1), ("mdesq", 20), ("mdes", 19), ("md", 40), ("m", 200), ("mdeV", 20)];
+    let profile = sampled(&stacks);
+    let view = View::default();
+    let expected = [
+        path("main", 1, 200, 1000),
+        path("main;dumps", 1, 40, 800),
+        path("main;dumps;JSONEncoder.encode", 3, 739, 760),
+        path("main;dumps;JSONEncoder.encode;libc.so.6+0x200", 2, 21, 21),
+    ];
+    assert_eq!(paths(&profile.view(&view)), expected);
+    let hidden = profile.hidden(&view);
+    assert_eq!((hidden.functions, hidden.self_cost, hidden.costly), (2, 40, 2));
+    // A little less, and origin alone decides.
+    let profile = sampled(&[("mdVe", 700), ("mdesq", 20), ("md", 41), ("m", 239)]);
+    assert_eq!(paths(&profile.view(&view)), [path("main", 1, 239, 1000), path("main;dumps", 3, 761, 761)]);
+    assert_eq!(profile.hidden(&view).costly, 0);
+}
+
+#[test]
 fn cost_without_a_visible_caller_stays_in_the_total() {
     let profile = sampled(&[("V", 3), ("Vi", 4), ("m", 5)]);
     let view = profile.view(&View::default());

@@ -80,7 +80,7 @@ impl CallGraphPicture<'_> {
     fn write_box(&self, out: &mut String, id: usize, node: &GraphNode) -> fmt::Result {
         let (rect, of) = (&self.layout.boxes[id], node.statistics);
         let graph = self.graph;
-        let (share, own) = (graph.share(of.total), graph.share(of.self_cost));
+        let (share, self_cost) = (graph.share(of.total), graph.share(of.self_cost));
         let costs = [of.total, of.self_cost].map(|part| cost(graph.measure, part));
         let calls = calls(graph.measure, of);
         let about = format!(
@@ -89,7 +89,7 @@ impl CallGraphPicture<'_> {
             costs[0],
             percentage(share),
             costs[1],
-            percentage(own)
+            percentage(self_cost)
         );
         let about = Escaped(&about);
         write!(out, r#"<g class="box" tabindex="0" role="img" aria-label="{about}" data-id="{id}" "#)?;

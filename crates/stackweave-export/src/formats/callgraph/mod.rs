@@ -22,11 +22,11 @@ const LABEL_LINE: f64 = 12.0;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = CallGraph::of(&source.profile()?);
-    Ok(out.write_all(drawn(&graph, subject(source)).as_bytes())?)
+    Ok(out.write_all(to_svg(&graph, subject(source)).as_bytes())?)
 }
 
 /// Draws a graph.
-pub(crate) fn drawn(graph: &CallGraph, title: String) -> String {
+pub(crate) fn to_svg(graph: &CallGraph, title: String) -> String {
     let texts: Vec<Vec<String>> = graph.nodes.iter().map(|node| box_lines(graph, node)).collect();
     let labels: Vec<[String; 2]> = graph.edges.iter().map(|edge| edge_label(graph, edge)).collect();
     let sizes: Vec<Size> = texts.iter().map(|lines| box_size(lines)).collect();

@@ -6,9 +6,9 @@ use crate::activity::Details;
 
 /// An event that is being written. Values of bytes are JSON already.
 #[derive(Clone, Debug)]
-pub(super) struct Line(Vec<u8>);
+pub(super) struct EventLine(Vec<u8>);
 
-impl Line {
+impl EventLine {
     pub(super) fn new(phase: u8, pid: u32, tid: u32) -> Self {
         let mut text = Vec::with_capacity(256);
         text.extend_from_slice(b"{\"ph\":\"");
@@ -81,15 +81,15 @@ impl Line {
     /// Writes the arguments: the event's own ones, members of objects, and whether it is unfinished. The event's own
     /// arguments come first.
     pub(super) fn args(&mut self, members: &[&[u8]], details: &Details, is_unfinished: bool) {
-        let own: &[u8] = if is_unfinished { b"\"unfinished\":true" } else { b"" };
-        let said = details.object();
-        let is_said = |key: &str| said.contains_key(key);
-        let is_clear = !["file", "module", "weight", "called from"].into_iter().any(is_said);
+        let unfinished: &[u8] = if is_unfinished { b"\"unfinished\":true" } else { b"" };
+        let object = details.object();
+        let has_detail = |key: &str| object.contains_key(key);
+        let is_clear = !["file", "module", "weight", "called from"].into_iter().any(has_detail);
         let members = if is_clear { members } else { &[] };
-        let own = if is_said("unfinished") { b"" } else { own };
+        let unfinished = if has_detail("unfinished") { b"" } else { unfinished };
         let details = details.as_str().map_or("", |text| &text[1..text.len() - 1]).as_bytes();
         let mut before: &[u8] = b",\"args\":{";
-        let parts = [details].into_iter().chain(members.iter().copied()).chain([own]);
+        let parts = [details].into_iter().chain(members.iter().copied()).chain([unfinished]);
         for part in parts.filter(|part| !part.is_empty()) {
             self.0.extend_from_slice(before);
             self.0.extend_from_slice(part);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn times_are_exact_decimals() {
-        let mut line = Line::new(b'X', 1, 2);
+        let mut line = EventLine::new(b'X', 1, 2);
         line.time("ts", 1_234_567).time("dur", 1_050).time("a", 0).time("b", u64::MAX).time("c", 7);
         let text = String::from_utf8(line.finish()).unwrap();
         let times = r#""ts":1234.567,"dur":1.050,"a":0,"b":18446744073709551.615,"c":0.007}"#;

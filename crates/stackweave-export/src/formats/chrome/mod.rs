@@ -10,9 +10,9 @@ mod stacks;
 use std::collections::LinkedList;
 use std::io::Write;
 
-use crate::activity::{Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
+use crate::activity::{EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
 use crate::error::ExportError;
-use crate::formats::chrome::line::{Line, write_string};
+use crate::formats::chrome::line::{EventLine, write_string};
 use crate::formats::chrome::names::FrameNames;
 use crate::formats::chrome::stacks::UsedStacks;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
@@ -20,7 +20,7 @@ use crate::source::Source;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
-    let mut writer = Writer {
+    let mut writer = ChromeWriter {
         curves: processes.iter().map(|process| MemoryCurves::of(process.recording)).collect(),
         names: processes.iter().map(|_| FrameNames::default()).collect(),
         stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
@@ -35,7 +35,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     writer.finish(source)
 }
 
-struct Writer<'a, 'o> {
+struct ChromeWriter<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
     names: Vec<FrameNames>,
     stacks: Vec<UsedStacks>,
@@ -52,15 +52,15 @@ struct DelayedEvents {
     process: usize,
     thread: u32,
     depth: usize,
-    texts: Texts,
+    texts: NestedEvents,
 }
 
-/// Events, those of outer spans first: a span is put before all events inside it without a copy.
-type Texts = LinkedList<Vec<u8>>;
+/// Events, those of outer spans first. A list can put a span before all events inside it without copying them.
+type NestedEvents = LinkedList<Vec<u8>>;
 
 const FLUSH_AT: usize = 1 << 16;
 
-impl Writer<'_, '_> {
+impl ChromeWriter<'_, '_> {
     fn begin(&mut self) -> Result<(), ExportError> {
         self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         let processes = self.processes;
@@ -83,7 +83,7 @@ impl Writer<'_, '_> {
     }
 
     fn metadata(&mut self, pid: u32, tid: u32, (name, key): (&str, &str), value: &str) -> Result<(), ExportError> {
-        let mut line = Line::new(b'M', pid, tid);
+        let mut line = EventLine::new(b'M', pid, tid);
         line.text("name", name).open_args(key);
         write_string(line.value(), value);
         line.close_args();
@@ -91,7 +91,7 @@ impl Writer<'_, '_> {
     }
 
     fn sort_index(&mut self, pid: u32, tid: u32, name: &str, index: usize) -> Result<(), ExportError> {
-        let mut line = Line::new(b'M', pid, tid);
+        let mut line = EventLine::new(b'M', pid, tid);
         line.text("name", name).open_args("sort_index");
         line.value().extend_from_slice(index.to_string().as_bytes());
         line.close_args();
@@ -112,7 +112,7 @@ impl Writer<'_, '_> {
             }
             EventContent::Counter { frame, value } if value.is_finite() => {
                 let name = self.names[process].last(&self.processes[process], *frame);
-                let mut line = Line::new(b'C', self.processes[process].pid, 0);
+                let mut line = EventLine::new(b'C', self.processes[process].pid, 0);
                 line.time("ts", time).raw("name", &name.text).raw("cat", b"\"counter\"").open_args("value");
                 line.value().extend_from_slice(format!("{value:?}").as_bytes());
                 line.close_args();
@@ -143,18 +143,18 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn line(&self, phase: u8, event: &ThreadEvent<'_>) -> Line {
+    fn line(&self, phase: u8, event: &ThreadEvent<'_>) -> EventLine {
         let process = &self.processes[event.process];
-        Line::new(phase, process.pid, process.thread(event.thread).map_or(0, |thread| thread.tid))
+        EventLine::new(phase, process.pid, process.thread(event.thread).map_or(0, |thread| thread.tid))
     }
 
     /// Writes the events of a span: one for each function of its frame, the outermost first.
-    fn span(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+    fn span(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
         let ThreadEvent { process, thread, time, around, .. } = *event;
         let blank = self.line(b'X', event);
         let mut text = Vec::new();
         let (details, caller) = (span.all_details(), self.names[process].caller(&self.processes[process], span.caller));
-        for name in &*self.names[process].all(&self.processes[process], span.frame) {
+        for name in &*self.names[process].functions(&self.processes[process], span.frame) {
             let mut line = blank.clone();
             line.time("ts", span.began).time("dur", time - span.began);
             line.raw("name", &name.text).raw("cat", &name.category);
@@ -162,7 +162,7 @@ impl Writer<'_, '_> {
             if let Some(object) = span.object.filter(|_| text.is_empty()) {
                 line.flow(object.flow, object.is_first);
             }
-            line.args(&[&name.args, &caller], &details, ending == Ending::Unfinished);
+            line.args(&[&name.args, &caller], &details, ending == SpanEnd::Unfinished);
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
             text.extend_from_slice(&line.finish());
         }
@@ -170,13 +170,13 @@ impl Writer<'_, '_> {
         let mut texts = self.take_delayed(process, thread, depth + 1);
         texts.push_front(text);
         if around.last().is_some_and(|outside| outside.began == span.began) {
-            self.wait(process, thread, depth, texts);
+            self.delay(process, thread, depth, texts);
             return Ok(());
         }
         texts.iter().try_for_each(|text| self.put(text))
     }
 
-    fn wait(&mut self, process: usize, thread: u32, depth: usize, mut texts: Texts) {
+    fn delay(&mut self, process: usize, thread: u32, depth: usize, mut texts: NestedEvents) {
         let is_it =
             |delayed: &&mut DelayedEvents| (delayed.process, delayed.thread, delayed.depth) == (process, thread, depth);
         match self.delayed.iter_mut().find(is_it) {
@@ -185,7 +185,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn take_delayed(&mut self, process: usize, thread: u32, depth: usize) -> Texts {
+    fn take_delayed(&mut self, process: usize, thread: u32, depth: usize) -> NestedEvents {
         let is_it =
             |delayed: &DelayedEvents| (delayed.process, delayed.thread, delayed.depth) == (process, thread, depth);
         let index = self.delayed.iter().position(is_it);
@@ -194,7 +194,7 @@ impl Writer<'_, '_> {
 
     fn memory(&mut self, process: usize, point: MemoryPoint) -> Result<(), ExportError> {
         for (of, value) in [("bytes", point.bytes), ("blocks", point.blocks)] {
-            let mut line = Line::new(b'C', self.processes[process].pid, 0);
+            let mut line = EventLine::new(b'C', self.processes[process].pid, 0);
             line.time("ts", point.time).text("name", &point.track(of)).text("cat", "memory").open_args(of);
             line.value().extend_from_slice(value.to_string().as_bytes());
             line.close_args();

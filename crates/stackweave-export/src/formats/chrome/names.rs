@@ -26,7 +26,7 @@ pub(super) struct EventName {
 }
 
 impl FrameNames {
-    pub(super) fn all(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[EventName]> {
+    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[EventName]> {
         let named = || match process.chain(frame).map(EventName::of).collect::<Rc<[EventName]>>() {
             none if none.is_empty() => Rc::new([EventName::unknown()]),
             names => names,
@@ -36,7 +36,7 @@ impl FrameNames {
 
     /// Returns the member for the frame that calls.
     pub(super) fn caller(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[u8]> {
-        let said = || {
+        let member = || {
             let mut member = Vec::new();
             if let Some(line) = process.line_of(frame) {
                 member.extend_from_slice(b"\"called from\":");
@@ -44,12 +44,12 @@ impl FrameNames {
             }
             member.into()
         };
-        Rc::clone(self.callers.entry(frame).or_insert_with(said))
+        Rc::clone(self.callers.entry(frame).or_insert_with(member))
     }
 
     /// Returns the innermost function.
     pub(super) fn last(&mut self, process: &NamedProcess<'_>, frame: u32) -> EventName {
-        self.all(process, frame).last().cloned().unwrap_or_else(EventName::unknown)
+        self.functions(process, frame).last().cloned().unwrap_or_else(EventName::unknown)
     }
 }
 

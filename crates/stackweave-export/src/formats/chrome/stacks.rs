@@ -7,7 +7,7 @@ use stackweave_profile::Frame;
 
 use crate::activity::NamedProcess;
 use crate::error::ExportError;
-use crate::formats::chrome::line::{Line, write_string};
+use crate::formats::chrome::line::{EventLine, write_string};
 
 /// The stacks of a process that its events refer to, with those of their callers.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct UsedStacks(BTreeSet<u32>);
 
 impl UsedStacks {
     /// Refers to a stack, if there is one.
-    pub(super) fn refer(&mut self, line: &mut Line, process: usize, stack: u32) {
+    pub(super) fn refer(&mut self, line: &mut EventLine, process: usize, stack: u32) {
         if stack != 0 {
             self.0.insert(stack);
             line.text("sf", &format!("{process}.{stack}"));
@@ -29,7 +29,7 @@ impl UsedStacks {
     pub(super) fn write(
         &self,
         out: &mut dyn Write,
-        (index, process): (usize, &NamedProcess<'_>),
+        (process_index, process): (usize, &NamedProcess<'_>),
         is_first: &mut bool,
     ) -> Result<(), ExportError> {
         let dictionary = process.recording.dictionary();
@@ -49,10 +49,14 @@ impl UsedStacks {
             let chain: Vec<Option<&Frame>> = process.chain(frame).map(Some).collect();
             let chain = if chain.is_empty() { vec![None] } else { chain };
             let mut parent =
-                (callers != 0 && dictionary.stack(callers).is_some()).then(|| format!("{index}.{callers}"));
+                (callers != 0 && dictionary.stack(callers).is_some()).then(|| format!("{process_index}.{callers}"));
             for (index, function) in chain.iter().enumerate() {
                 let inner = chain.len() - 1 - index;
-                let id = if inner == 0 { format!("{index}.{stack}") } else { format!("{index}.{stack}.{inner}") };
+                let id = if inner == 0 {
+                    format!("{process_index}.{stack}")
+                } else {
+                    format!("{process_index}.{stack}.{inner}")
+                };
                 text.extend_from_slice(if *is_first { b"\n" } else { b",\n" });
                 *is_first = false;
                 write_frame(&mut text, &id, parent.as_deref(), *function);
@@ -66,7 +70,7 @@ impl UsedStacks {
 }
 
 fn write_frame(out: &mut Vec<u8>, id: &str, parent: Option<&str>, function: Option<&Frame>) {
-    let name = function.map_or_else(|| Frame::UNKNOWN.to_owned(), shown);
+    let name = function.map_or_else(|| Frame::UNKNOWN.to_owned(), name_with_location);
     write_string(out, id);
     out.extend_from_slice(b":{\"name\":");
     write_string(out, &name);
@@ -80,7 +84,7 @@ fn write_frame(out: &mut Vec<u8>, id: &str, parent: Option<&str>, function: Opti
 }
 
 /// Returns the function with its location: the format has a single text for both.
-fn shown(frame: &Frame) -> String {
+fn name_with_location(frame: &Frame) -> String {
     let name = frame.qualname.as_ref().unwrap_or(&frame.name);
     match (&frame.filename, frame.position.line) {
         (Some(file), Some(line)) => format!("{name} ({file}:{line})"),

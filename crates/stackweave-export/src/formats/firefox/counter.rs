@@ -44,7 +44,7 @@ impl MemoryCounter {
         self.changed(time, &gone, &left)
     }
 
-    /// Takes back a free that failed, and returns its changes in the same form.
+    /// Undoes a free that failed, and returns its changes in the same form.
     pub(super) fn keep(&mut self, time: u64, thread: u32, address: u64) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut back) = (Vec::new(), Vec::new());
         self.live.keep(thread, address, &mut back, &mut gone);
@@ -52,9 +52,9 @@ impl MemoryCounter {
     }
 
     fn changed(&mut self, time: u64, gone: &[LiveRange<()>], come: &[LiveRange<()>]) -> io::Result<Vec<(u64, i64)>> {
-        let size = |piece: &LiveRange<()>| i64::try_from(piece.size).unwrap_or(i64::MAX);
-        let gone = gone.iter().map(|piece| (piece.address, -size(piece)));
-        let changes: Vec<(u64, i64)> = gone.chain(come.iter().map(|piece| (piece.address, size(piece)))).collect();
+        let size = |range: &LiveRange<()>| i64::try_from(range.size).unwrap_or(i64::MAX);
+        let gone = gone.iter().map(|range| (range.address, -size(range)));
+        let changes: Vec<(u64, i64)> = gone.chain(come.iter().map(|range| (range.address, size(range)))).collect();
         if !changes.is_empty() {
             self.change(time, changes.iter().fold(0, |sum: i64, (_, by)| sum.saturating_add(*by)))?;
         }

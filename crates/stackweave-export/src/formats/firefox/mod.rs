@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use stackweave_core::EventKind;
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::firefox::counter::MemoryCounter;
 use crate::formats::firefox::libs::Libs;
 use crate::formats::firefox::tables::category;
-use crate::formats::firefox::track::{Marker, Track, Weights};
+use crate::formats::firefox::track::{Marker, ThreadColumns, Weights};
 use crate::source::Source;
 use crate::spill::Spill;
 use stackweave_recording::events::Region;
@@ -29,7 +29,7 @@ use stackweave_recording::events::Region;
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let spill = Spill::new(source.budget());
-    let mut writer = Writer {
+    let mut writer = FirefoxWriter {
         libs: Libs::of(&processes),
         tracks: BTreeMap::new(),
         threads: HashMap::new(),
@@ -42,14 +42,14 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     writer.finish(source, out)
 }
 
-struct Writer<'a> {
+struct FirefoxWriter<'a> {
     processes: &'a [NamedProcess<'a>],
     libs: Libs,
     spill: Spill,
     /// By process, thread and weights: spans and samples have different weights, so they are separate threads in the
     /// format.
-    tracks: BTreeMap<(usize, u32, Weights), Track>,
-    threads: HashMap<(usize, u32), Thread>,
+    tracks: BTreeMap<(usize, u32, Weights), ThreadColumns>,
+    threads: HashMap<(usize, u32), OpenStacks>,
     memory: Vec<MemoryCounter>,
     /// The time of the last event.
     last: u64,
@@ -57,14 +57,14 @@ struct Writer<'a> {
 
 /// The open spans of a thread.
 #[derive(Debug, Default)]
-struct Thread {
+struct OpenStacks {
     /// The stacks of the open spans.
     open: Vec<Option<usize>>,
     /// When the innermost span began to run.
     since: u64,
 }
 
-impl Writer<'_> {
+impl FirefoxWriter<'_> {
     fn add(&mut self, event: &ThreadEvent<'_>) -> Result<(), ExportError> {
         let ThreadEvent { process, thread, time, .. } = *event;
         let key = (process, thread);
@@ -74,7 +74,7 @@ impl Writer<'_> {
             EventContent::End(span, ending) => Ok(self.end(event, span, *ending)?),
             EventContent::Instant { frame, stack, details } => {
                 let stack = self.stack(key, Weights::Time, *stack);
-                let data = data("instant", details, stack, Ending::Ended);
+                let data = data("instant", details, stack, SpanEnd::Ended);
                 Ok(self.instant(key, *frame, time, data)?)
             }
             EventContent::Counter { frame, value } => {
@@ -128,14 +128,15 @@ impl Writer<'_> {
         changes.iter().try_for_each(|change| track.allocation(time, stack.filter(|_| change.1 >= 0), *change))
     }
 
-    fn track(&mut self, key: (usize, u32), weights: Weights) -> &mut Track {
+    fn track(&mut self, key: (usize, u32), weights: Weights) -> &mut ThreadColumns {
         self.track_and_libs(key, weights).0
     }
 
-    fn track_and_libs(&mut self, (process, thread): (usize, u32), weights: Weights) -> (&mut Track, &Libs) {
+    fn track_and_libs(&mut self, (process, thread): (usize, u32), weights: Weights) -> (&mut ThreadColumns, &Libs) {
         let Self { processes, spill, libs, tracks, .. } = self;
         let tid = || processes[process].thread(thread).map_or(0, |thread| thread.tid);
-        let track = tracks.entry((process, thread, weights)).or_insert_with(|| Track::new(weights, tid(), spill));
+        let track =
+            tracks.entry((process, thread, weights)).or_insert_with(|| ThreadColumns::new(weights, tid(), spill));
         (track, libs)
     }
 
@@ -179,7 +180,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> io::Result<()> {
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> io::Result<()> {
         let key = (event.process, event.thread);
         self.change(key, event.time)?;
         let is_idle = self.threads.get_mut(&key).is_none_or(|thread| {
@@ -211,7 +212,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self, source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-        let samples: u64 = self.tracks.values().map(Track::samples).max().unwrap_or(0);
+        let samples: u64 = self.tracks.values().map(ThreadColumns::samples).max().unwrap_or(0);
         let meta = meta::meta(source, self.processes, self.last, samples);
         write!(
             out,
@@ -247,13 +248,13 @@ fn is_own(region: Region) -> bool {
 }
 
 /// Returns the name and the category of a marker.
-fn name(track: &mut Track, frame: Option<&Frame>) -> (usize, usize) {
+fn name(track: &mut ThreadColumns, frame: Option<&Frame>) -> (usize, usize) {
     let text = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
     (track.tables.string(text), category(frame.map_or(FrameKind::Label, |frame| frame.kind)))
 }
 
 /// Returns the data of a marker.
-fn data(of: &str, details: &Details, stack: Option<usize>, ending: Ending) -> Value {
+fn data(of: &str, details: &Details, stack: Option<usize>, ending: SpanEnd) -> Value {
     let mut data = json!({ "type": of });
     if let Some(text) = details.as_str() {
         data["details"] = text.into();
@@ -261,7 +262,7 @@ fn data(of: &str, details: &Details, stack: Option<usize>, ending: Ending) -> Va
     if let Some(stack) = stack {
         data["cause"] = json!({ "stack": stack });
     }
-    if ending == Ending::Unfinished {
+    if ending == SpanEnd::Unfinished {
         data["unfinished"] = true.into();
     }
     data

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::ExportError;
 use crate::formats::firefox::libs::Libs;
-use crate::formats::firefox::tables::Tables;
+use crate::formats::firefox::tables::ThreadTables;
 use crate::spill::{Spill, SpilledColumn};
 
 /// The meaning of the samples' weights.
@@ -18,8 +18,8 @@ pub(super) enum Weights {
     Samples,
 }
 
-pub(super) struct Track {
-    pub(super) tables: Tables,
+pub(super) struct ThreadColumns {
+    pub(super) tables: ThreadTables,
     weights: Weights,
     tid: u32,
     /// The time of the last sample.
@@ -50,11 +50,11 @@ pub(super) struct Marker {
     pub(super) data: Value,
 }
 
-impl Track {
+impl ThreadColumns {
     pub(super) fn new(weights: Weights, tid: u32, spill: &Spill) -> Self {
         let column = || spill.column();
         Self {
-            tables: Tables::default(),
+            tables: ThreadTables::default(),
             weights,
             tid,
             last: 0,

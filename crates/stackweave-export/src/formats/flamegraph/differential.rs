@@ -6,7 +6,7 @@ use std::io::Write;
 use stackweave_profile::{Change, Diff, DiffNode, NodeId};
 
 use super::draw::write_flames;
-use super::merged::{BoxBuilder, all, names, order};
+use super::merged::{BoxBuilder, names, order, root_label};
 use super::{BoxLabel, FlameBox, Flames, Legend};
 use crate::error::ExportError;
 use crate::svg::{FunctionLabel, cost, percentage, plural, share};
@@ -38,15 +38,15 @@ pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(),
         boxes,
         narrow: not_drawn.saturating_sub(gone),
     };
-    let about = |of: &FlameBox| {
+    let label = |of: &FlameBox| {
         let node = &nodes[of.item as usize];
         if of.item == 0 {
-            return all(costs(diff, node));
+            return root_label(costs(diff, node));
         }
         let class = class(difference(node), greatest);
         BoxLabel { function: names[node.frame.index()].clone(), costs: costs(diff, node), class }
     };
-    write_flames(&flames, &about, out)
+    write_flames(&flames, &label, out)
 }
 
 fn after(node: &DiffNode) -> i64 {

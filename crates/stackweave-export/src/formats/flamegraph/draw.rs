@@ -21,10 +21,10 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 
 pub(super) fn write_flames(
     flames: &Flames,
-    about: &dyn Fn(&FlameBox) -> BoxLabel,
+    label: &dyn Fn(&FlameBox) -> BoxLabel,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let (boxes, left_out) = write_widest(&flames.boxes, about);
+    let (boxes, left_out) = write_widest(&flames.boxes, label);
     let mut head = String::new();
     let mut tail = String::new();
     let rows = flames.boxes.iter().map(|of| of.row + 1).max().unwrap_or(1);

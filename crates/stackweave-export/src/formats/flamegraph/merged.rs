@@ -30,20 +30,20 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Resu
         boxes,
         narrow,
     };
-    let about = |of: &FlameBox| {
+    let label = |of: &FlameBox| {
         let node = &tree.nodes()[of.item as usize];
         if of.item == 0 {
-            return all(costs(measure, node.cost, total));
+            return root_label(costs(measure, node.cost, total));
         }
         let of = &names[node.frame.index()];
         let class = shade(functions.function_of(node.frame).kind, &of.name, &of.location);
         BoxLabel { function: of.clone(), costs: costs(measure, node.cost, total), class }
     };
-    write_flames(&flames, &about, out)
+    write_flames(&flames, &label, out)
 }
 
 /// Returns the label of the root box.
-pub(super) fn all(costs: String) -> BoxLabel {
+pub(super) fn root_label(costs: String) -> BoxLabel {
     BoxLabel {
         function: FunctionLabel { name: "all".to_owned(), location: String::new() },
         costs,
@@ -53,13 +53,13 @@ pub(super) fn all(costs: String) -> BoxLabel {
 
 fn costs(measure: Measure, of: Cost, total: i64) -> String {
     let shares = [of.total, of.self_cost].map(|part| percentage(share(part, total)));
-    let [whole, own] = [of.total, of.self_cost].map(|part| cost(measure, part));
+    let [whole, self_cost] = [of.total, of.self_cost].map(|part| cost(measure, part));
     let counted = measure.counted();
     let calls = match of.calls {
         0 => String::new(),
         calls => format!(", {}", plural(calls, counted.strip_suffix('s').unwrap_or(counted))),
     };
-    format!("{whole} ({}), self {own} ({}){calls}", shares[0], shares[1])
+    format!("{whole} ({}), self {self_cost} ({}){calls}", shares[0], shares[1])
 }
 
 /// Returns the label of each frame.

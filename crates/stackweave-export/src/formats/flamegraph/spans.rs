@@ -50,7 +50,7 @@ const REDUCE_AT: usize = 100_000;
 impl ThreadBoxes {
     /// Begins a span with these items, outermost first.
     pub(super) fn begin(&mut self, items: &[u32], time: u64) {
-        let time = self.at(time);
+        let time = self.advance(time);
         self.spans.push(items.len());
         for item in items {
             let depth = self.open.len();
@@ -81,7 +81,7 @@ impl ThreadBoxes {
     }
 
     fn end_as(&mut self, time: u64, update: impl Fn(&mut SpanBox)) {
-        let time = self.at(time);
+        let time = self.advance(time);
         for _ in 0..self.spans.pop().unwrap_or(0) {
             let Some(began) = self.open.pop() else { return };
             if let Some(of) = &mut self.newest[self.open.len()] {
@@ -107,7 +107,7 @@ impl ThreadBoxes {
         self.boxes.sort_unstable_by_key(|of| (of.began, of.depth, of.id));
     }
 
-    fn at(&mut self, time: u64) -> u64 {
+    fn advance(&mut self, time: u64) -> u64 {
         self.first.get_or_insert(time);
         self.last = self.last.max(time);
         self.last

@@ -26,7 +26,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
     let processes = NamedProcess::all(source);
     let mut items = Items::new(source);
     let mut reasons = Reasons::default();
-    let mut threads: BTreeMap<(usize, u32), Thread> = BTreeMap::new();
+    let mut threads: BTreeMap<(usize, u32), DrawnThread> = BTreeMap::new();
     visit(source, &mut |event| {
         let thread = threads.entry((event.process, event.thread));
         match event.content {
@@ -79,7 +79,7 @@ impl Reasons {
 
 /// A thread, and for each of its open spans whether the nearest visible code around it is a library's.
 #[derive(Default)]
-struct Thread {
+struct DrawnThread {
     thread: ThreadBoxes,
     is_library: Vec<bool>,
 }
@@ -109,9 +109,9 @@ impl Items {
             let (process, number, mut is_library) = key;
             let frames: Vec<Frame> = processes[process].chain(number).rev().cloned().collect();
             let visible = &mut visible[process];
-            let seen = visible.visible_bits(number, &frames, &mut is_library);
+            let bits = visible.visible_bits(number, &frames, &mut is_library);
             let functions = visible.functions(number, &frames).iter().enumerate().rev();
-            let seen = functions.filter(|(index, _)| seen >> index & 1 == 1);
+            let bits = functions.filter(|(index, _)| bits >> index & 1 == 1);
             let item = |(_, function): (usize, &stackweave_profile::Function)| {
                 let item = (function.kind, FunctionLabel::of(function, None));
                 *numbers.entry(item.clone()).or_insert_with(|| {
@@ -119,7 +119,7 @@ impl Items {
                     u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
                 })
             };
-            (seen.map(item).collect(), is_library)
+            (bits.map(item).collect(), is_library)
         })
     }
 }
@@ -161,8 +161,8 @@ fn draw(
         boxes,
         narrow,
     };
-    let about = |of: &FlameBox| about(&drawn[of.item as usize], (items, reasons), (start, whole));
-    write_flames(&flames, &about, out)
+    let label = |of: &FlameBox| label(&drawn[of.item as usize], (items, reasons), (start, whole));
+    write_flames(&flames, &label, out)
 }
 
 fn thread_name(processes: &[NamedProcess<'_>], (process, number): (usize, u32)) -> String {
@@ -191,7 +191,7 @@ fn time(ns: u64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
-fn about(of: &BoxContent, (items, reasons): (&Items, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
+fn label(of: &BoxContent, (items, reasons): (&Items, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
     let at = |ns: u64| time(ns - start);
     match of {
         BoxContent::Thread { name, began, ended } => BoxLabel {

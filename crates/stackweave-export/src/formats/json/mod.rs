@@ -19,7 +19,7 @@ use stackweave_recording::file::{RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
-use self::thread::{OpenFrame, StackContext, Thread};
+use self::thread::{OpenFrame, StackContext, ThreadReader};
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
@@ -55,7 +55,7 @@ struct ProcessReader {
     frames: HashMap<(u32, u64), Box<[u32]>>,
     /// By the number of a stack in the recording.
     stacks: HashMap<u32, StackContext>,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, ThreadReader>,
     /// By the addresses of objects: the labels that name them.
     tasks: HashMap<u64, u32>,
 }
@@ -78,13 +78,13 @@ impl ProcessReader {
     fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut Lines<'_>) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
-        let new_thread = || Thread { losses: recording.loss_ticks(timed.thread), ..Thread::default() };
+        let new_thread = || ThreadReader { losses: recording.loss_ticks(timed.thread), ..ThreadReader::default() };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
         let event = self.decoder.decode(&timed.event);
         let has_begun = if let Event::Open(open) = &event {
             thread.open(timed.event.ticks, open)
         } else {
-            thread.settle(timed.event.ticks);
+            thread.end_unrepeated(timed.event.ticks);
             matches!(event, Event::Begin(_))
         };
         let is_written = match &event {
@@ -109,15 +109,15 @@ impl ProcessReader {
         if is_inside && is_written {
             self.write(timed, kind, lines)?;
         }
-        self.follow(timed.thread, &event, has_begun, &mut lines.definitions);
+        self.update_open_spans(timed.thread, &event, has_begun, &mut lines.definitions);
         self.name_object(&event);
         Ok(())
     }
 
     /// Updates the open spans of the thread.
-    fn follow(&mut self, thread: u32, event: &Event<'_>, has_begun: bool, definitions: &mut Definitions) {
+    fn update_open_spans(&mut self, thread: u32, event: &Event<'_>, has_begun: bool, definitions: &mut Definitions) {
         let around = self.threads.entry(thread).or_default().context();
-        let mut opened = |frame: u32| OpenFrame { frame, inside: self.inside(around, frame, definitions) };
+        let mut opened = |frame: u32| OpenFrame { frame, inside: self.stack_inside(around, frame, definitions) };
         match event {
             Event::Open(open) if has_begun => {
                 let opened = opened(open.frame);
@@ -259,7 +259,7 @@ impl ProcessReader {
     fn context(&mut self, timed: &TimedEvent<'_>, definitions: &mut Definitions) -> StackContext {
         let stack = self.decoder.layout(timed.event.kind).map_or(0, |layout| layout.stack().number(timed.event.words));
         match stack {
-            0 => self.threads.get(&timed.thread).map(Thread::context).unwrap_or_default(),
+            0 => self.threads.get(&timed.thread).map(ThreadReader::context).unwrap_or_default(),
             stack => self.recorded_context(stack, definitions),
         }
     }
@@ -278,27 +278,27 @@ impl ProcessReader {
             next = callers;
         }
         while let Some((stack, frame)) = waiting.pop() {
-            context = self.inside(context, frame, definitions);
+            context = self.stack_inside(context, frame, definitions);
             self.stacks.insert(stack, context);
         }
         context
     }
 
     /// Returns the stack of a frame inside the callers.
-    fn inside(&mut self, callers: StackContext, frame: u32, definitions: &mut Definitions) -> StackContext {
+    fn stack_inside(&mut self, callers: StackContext, frame: u32, definitions: &mut Definitions) -> StackContext {
         let mut is_library = callers.is_library;
-        let seen = self.visible.visible_bits(frame, self.names.of(frame), &mut is_library);
-        self.numbers(frame, seen, definitions);
-        let numbers = self.frames.get(&(frame, seen)).into_iter().flatten();
+        let visible_bits = self.visible.visible_bits(frame, self.names.of(frame), &mut is_library);
+        self.numbers(frame, visible_bits, definitions);
+        let numbers = self.frames.get(&(frame, visible_bits)).into_iter().flatten();
         let stack = numbers.fold(callers.stack, |callers, frame| definitions.stack(callers, *frame));
         StackContext { stack, is_library }
     }
 
     /// Returns the numbers of the visible functions of a frame of the recording, outermost first.
-    fn numbers(&mut self, frame: u32, seen: u64, definitions: &mut Definitions) -> &[u32] {
+    fn numbers(&mut self, frame: u32, visible_bits: u64, definitions: &mut Definitions) -> &[u32] {
         let frames = self.names.of(frame);
-        self.frames.entry((frame, seen)).or_insert_with(|| {
-            let outermost_first = frames.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1).rev();
+        self.frames.entry((frame, visible_bits)).or_insert_with(|| {
+            let outermost_first = frames.iter().enumerate().filter(|(index, _)| visible_bits >> index & 1 == 1).rev();
             outermost_first.map(|(_, frame)| definitions.frame(&text(frame))).collect()
         })
     }

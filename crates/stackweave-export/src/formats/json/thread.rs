@@ -20,7 +20,7 @@ pub(super) struct OpenFrame {
 }
 
 #[derive(Default)]
-pub(super) struct Thread {
+pub(super) struct ThreadReader {
     /// The open spans, outermost first.
     pub(super) open: OpenStack<OpenFrame>,
     /// The ticks at which events of the thread are missing, the next one last.
@@ -29,13 +29,13 @@ pub(super) struct Thread {
     pub(super) tag: u32,
 }
 
-impl Thread {
+impl ThreadReader {
     /// Returns the stack inside all open spans.
     pub(super) fn context(&self) -> StackContext {
         self.open.last().map_or_else(StackContext::default, |opened| opened.inside)
     }
 
-    /// Records that a span is open. Returns whether it has to be begun: then all spans in its place have ended.
+    /// Records that a span is open. Returns whether it has to be begun: then all other spans at its depth have ended.
     pub(super) fn open(&mut self, ticks: u64, open: &events::OpenSpan) -> bool {
         let events::OpenSpan { frame, depth, .. } = *open;
         while self.losses.last().is_some_and(|lost| ticks > *lost) {
@@ -57,7 +57,7 @@ impl Thread {
     }
 
     /// Ends the spans that earlier records of open spans did not repeat, and all spans where events were lost.
-    pub(super) fn settle(&mut self, ticks: u64) {
+    pub(super) fn end_unrepeated(&mut self, ticks: u64) {
         self.end_beyond();
         while self.losses.last().is_some_and(|lost| ticks > *lost) {
             while self.open.take_innermost().is_some() {}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use stackweave_profile::Measure;
 
 use super::gather::{Panel, TagBand};
-use super::line::{Line, Point};
+use super::line::{CurveLine, LinePoint};
 use crate::svg::{Escaped, FONT, fit, text_width};
 
 const STYLE: &str = include_str!("curve.css");
@@ -30,14 +30,14 @@ pub(super) struct CurvePicture<'a> {
 }
 
 /// Converts times and bytes to coordinates.
-struct Scale {
+struct Axes {
     range: Range<u64>,
     highest: u64,
     top: f64,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
-impl Scale {
+impl Axes {
     fn x(&self, time: u64) -> f64 {
         let whole = (self.range.end - self.range.start).max(1);
         let part = time.clamp(self.range.start, self.range.end) - self.range.start;
@@ -89,17 +89,17 @@ impl CurvePicture<'_> {
         let lines = panel.devices.values().chain([&panel.heap, &panel.rss]);
         let highest = lines.filter_map(|line| line.highest).chain(panel.peak).map(|point| point.bytes).max();
         let highest = highest.unwrap_or(0).max(1);
-        let scale = Scale { range: self.range.clone(), highest: highest.saturating_add(highest / 12), top: plot };
-        write_tags(out, panel, &scale, top + NOTES)?;
-        write_axes(out, &scale)?;
-        write_area(out, &panel.heap, &scale)?;
+        let axes = Axes { range: self.range.clone(), highest: highest.saturating_add(highest / 12), top: plot };
+        write_tags(out, panel, &axes, top + NOTES)?;
+        write_axes(out, &axes)?;
+        write_area(out, &panel.heap, &axes)?;
         for (device, line) in &panel.devices {
-            write_line(out, ("device", &format!("device {device}")), line, &scale)?;
+            write_line(out, ("device", &format!("device {device}")), line, &axes)?;
         }
-        write_line(out, ("rss", "resident"), &panel.rss, &scale)?;
-        write_line(out, ("heap", "allocated"), &panel.heap, &scale)?;
+        write_line(out, ("rss", "resident"), &panel.rss, &axes)?;
+        write_line(out, ("heap", "allocated"), &panel.heap, &axes)?;
         if let Some(peak) = panel.peak {
-            write_peak(out, peak, &scale)?;
+            write_peak(out, peak, &axes)?;
         }
         writeln!(out, "</g>")
     }
@@ -155,7 +155,7 @@ fn write_legend(out: &mut String, panel: &Panel, y: f64) -> fmt::Result {
 }
 
 /// Draws a band for each tag, in one row for each thread with tags.
-fn write_tags(out: &mut String, panel: &Panel, scale: &Scale, top: f64) -> fmt::Result {
+fn write_tags(out: &mut String, panel: &Panel, axes: &Axes, top: f64) -> fmt::Result {
     let lanes = lanes(panel);
     let mut colours: Vec<&str> = Vec::new();
     for TagBand { name, thread, from, to } in &panel.tags {
@@ -164,7 +164,7 @@ fn write_tags(out: &mut String, panel: &Panel, scale: &Scale, top: f64) -> fmt::
             colours.push(name);
             colours.len() - 1
         });
-        let (x, width) = (scale.x(*from), (scale.x(*to) - scale.x(*from)).max(0.5));
+        let (x, width) = (axes.x(*from), (axes.x(*to) - axes.x(*from)).max(0.5));
         let y = top + f64::from(lane) * LANE;
         let about = format!("{name}\n{} to {}", time(*from), time(*to));
         write!(out, r#"<g class="tag"><title>{}</title>"#, Escaped(&about))?;
@@ -179,20 +179,20 @@ fn write_tags(out: &mut String, panel: &Panel, scale: &Scale, top: f64) -> fmt::
     Ok(())
 }
 
-fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
-    let (right, bottom) = (WIDTH - RIGHT, scale.top + PLOT);
-    let step = byte_step(scale.highest);
-    for bytes_at in ticks(0..scale.highest, step) {
-        let y = scale.y(bytes_at);
+fn write_axes(out: &mut String, axes: &Axes) -> fmt::Result {
+    let (right, bottom) = (WIDTH - RIGHT, axes.top + PLOT);
+    let step = byte_step(axes.highest);
+    for bytes_at in ticks(0..axes.highest, step) {
+        let y = axes.y(bytes_at);
         writeln!(out, r#"<path class="grid" d="M{LEFT} {y:.1}H{right}"/>"#)?;
         let text = if bytes_at == 0 { "0".to_owned() } else { bytes(bytes_at) };
         let x = LEFT - 8.0;
         writeln!(out, r#"<text class="note" text-anchor="end" x="{x}" y="{:.1}">{text}</text>"#, y + 4.0)?;
     }
-    let Range { start, end } = scale.range;
+    let Range { start, end } = axes.range;
     let step = time_step(end - start);
     for at in ticks(start..end, step) {
-        let x = scale.x(at);
+        let x = axes.x(at);
         writeln!(out, r#"<path class="axis" d="M{x:.1} {bottom}v4"/>"#)?;
         writeln!(
             out,
@@ -201,7 +201,7 @@ fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
             time(at)
         )?;
     }
-    writeln!(out, r#"<path class="axis" d="M{LEFT} {}V{bottom}H{right}"/>"#, scale.top)
+    writeln!(out, r#"<path class="axis" d="M{LEFT} {}V{bottom}H{right}"/>"#, axes.top)
 }
 
 /// Returns the multiples of a step in a range, with its end, without overflow.
@@ -223,35 +223,35 @@ fn time_step(duration: u64) -> u64 {
 }
 
 /// Returns the path along the points, each of which lasts until the next, up to the end of the range.
-fn path(line: &Line, scale: &Scale) -> Option<String> {
+fn path(line: &CurveLine, axes: &Axes) -> Option<String> {
     let mut text = String::new();
-    for Point { time, bytes } in line.points() {
-        let (x, y) = (scale.x(time), scale.y(bytes));
+    for LinePoint { time, bytes } in line.points() {
+        let (x, y) = (axes.x(time), axes.y(bytes));
         let done = if text.is_empty() { write!(text, "M{x:.1} {y:.1}") } else { write!(text, "H{x:.1}V{y:.1}") };
         debug_assert!(done.is_ok(), "writing to a string can't fail");
     }
-    (!text.is_empty()).then(|| format!("{text}H{:.1}", scale.x(scale.range.end)))
+    (!text.is_empty()).then(|| format!("{text}H{:.1}", axes.x(axes.range.end)))
 }
 
-fn write_line(out: &mut String, (class, name): (&str, &str), line: &Line, scale: &Scale) -> fmt::Result {
-    let Some(path) = path(line, scale) else { return Ok(()) };
+fn write_line(out: &mut String, (class, name): (&str, &str), line: &CurveLine, axes: &Axes) -> fmt::Result {
+    let Some(path) = path(line, axes) else { return Ok(()) };
     writeln!(out, r#"<path class="{class}" d="{path}"><title>{}</title></path>"#, Escaped(name))
 }
 
-fn write_area(out: &mut String, line: &Line, scale: &Scale) -> fmt::Result {
-    let (Some(path), Some(first)) = (path(line, scale), line.points().next()) else { return Ok(()) };
-    let bottom = scale.top + PLOT;
-    writeln!(out, r#"<path class="area" d="{path}V{bottom}H{:.1}z"/>"#, scale.x(first.time))
+fn write_area(out: &mut String, line: &CurveLine, axes: &Axes) -> fmt::Result {
+    let (Some(path), Some(first)) = (path(line, axes), line.points().next()) else { return Ok(()) };
+    let bottom = axes.top + PLOT;
+    writeln!(out, r#"<path class="area" d="{path}V{bottom}H{:.1}z"/>"#, axes.x(first.time))
 }
 
-fn write_peak(out: &mut String, peak: Point, scale: &Scale) -> fmt::Result {
-    let (x, y) = (scale.x(peak.time), scale.y(peak.bytes));
+fn write_peak(out: &mut String, peak: LinePoint, axes: &Axes) -> fmt::Result {
+    let (x, y) = (axes.x(peak.time), axes.y(peak.bytes));
     let text = format!("{} at {}", bytes(peak.bytes), time(peak.time));
     let is_right = x + 12.0 + text_width(&text, 11.0) < WIDTH - RIGHT;
     let (anchor, text_x) = if is_right { ("start", x + 8.0) } else { ("end", x - 8.0) };
-    writeln!(out, r#"<path class="leader" d="M{x:.1} {y:.1}V{}"/>"#, scale.top + PLOT)?;
+    writeln!(out, r#"<path class="leader" d="M{x:.1} {y:.1}V{}"/>"#, axes.top + PLOT)?;
     writeln!(out, r#"<circle class="peak" cx="{x:.1}" cy="{y:.1}" r="3.5"/>"#)?;
-    let text_y = (y - 6.0).max(scale.top + 10.0);
+    let text_y = (y - 6.0).max(axes.top + 10.0);
     writeln!(
         out,
         r#"<text class="peak" text-anchor="{anchor}" x="{text_x:.1}" y="{text_y:.1}">{}</text>"#,

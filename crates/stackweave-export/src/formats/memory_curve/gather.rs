@@ -6,7 +6,7 @@ use std::ops::Range;
 use stackweave_core::EventKind;
 use stackweave_recording::file::RecordingMode;
 
-use super::line::{Line, Point};
+use super::line::{CurveLine, LinePoint};
 use crate::activity::{Details, EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
@@ -22,13 +22,13 @@ const TOTAL: &str = "memory-total";
 pub(super) struct Panel {
     pub(super) title: String,
     /// The live memory.
-    pub(super) heap: Line,
+    pub(super) heap: CurveLine,
     /// The resident memory, as the system counts it.
-    pub(super) rss: Line,
+    pub(super) rss: CurveLine,
     /// The memory of devices.
-    pub(super) devices: BTreeMap<i64, Line>,
+    pub(super) devices: BTreeMap<i64, CurveLine>,
     /// The peak: more exact than the line, if the recorder knew it.
-    pub(super) peak: Option<Point>,
+    pub(super) peak: Option<LinePoint>,
     pub(super) tags: Vec<TagBand>,
 }
 
@@ -63,7 +63,7 @@ struct PanelBuilder<'a> {
     panel: Panel,
     curves: MemoryCurves,
     /// The live memory according to the recorder, for recordings without all events.
-    recorded_heap: Line,
+    recorded_heap: CurveLine,
     /// The current tags of threads, with the time of their beginning.
     open: HashMap<u32, (u32, u64)>,
     range: Range<u64>,
@@ -72,7 +72,7 @@ struct PanelBuilder<'a> {
 impl<'a> PanelBuilder<'a> {
     fn new(source: &Source<'_>, process: &'a NamedProcess<'a>) -> Self {
         let range = source.time_range();
-        let line = || Line::new(range.clone());
+        let line = || CurveLine::new(range.clone());
         let panel = Panel {
             title: format!("{} ({})", process.title, process.pid),
             heap: line(),
@@ -108,7 +108,7 @@ impl<'a> PanelBuilder<'a> {
     fn point(&mut self, point: MemoryPoint) {
         let line = match point.device {
             EventKind::OWN_DEVICE => &mut self.panel.heap,
-            device => self.panel.devices.entry(device).or_insert_with(|| Line::new(self.range.clone())),
+            device => self.panel.devices.entry(device).or_insert_with(|| CurveLine::new(self.range.clone())),
         };
         line.push(point.time, point.bytes);
     }
@@ -125,11 +125,11 @@ impl<'a> PanelBuilder<'a> {
 
     /// Reads the figures of a snapshot: the last one counts.
     fn total(&mut self, time: u64, details: &Details) {
-        let said = details.object();
-        let number = |key: &str| said.get(key).and_then(serde_json::Value::as_u64);
-        let is_own = said.get("device").and_then(serde_json::Value::as_i64) == Some(EventKind::OWN_DEVICE);
+        let details = details.object();
+        let number = |key: &str| details.get(key).and_then(serde_json::Value::as_u64);
+        let is_own = details.get("device").and_then(serde_json::Value::as_i64) == Some(EventKind::OWN_DEVICE);
         if let (true, Some(bytes), Some(ago)) = (is_own, number("peak_bytes"), number("peak_ago")) {
-            self.panel.peak = Some(Point { time: time.saturating_sub(ago), bytes });
+            self.panel.peak = Some(LinePoint { time: time.saturating_sub(ago), bytes });
         }
     }
 
@@ -149,7 +149,8 @@ impl<'a> PanelBuilder<'a> {
         // The peak of a time range is that of the curve.
         let range = self.range.clone();
         let highest = self.panel.heap.highest;
-        let is_exact = |peak: &Point| range.contains(&peak.time) && highest.is_none_or(|seen| seen.bytes <= peak.bytes);
+        let is_exact =
+            |peak: &LinePoint| range.contains(&peak.time) && highest.is_none_or(|seen| seen.bytes <= peak.bytes);
         self.panel.peak = self.panel.peak.filter(is_exact).or(highest);
         self.panel
     }

@@ -7,26 +7,26 @@ const STEPS: u64 = 2000;
 
 /// A value that lasts until the next one. The highest and the last value of each step in time are kept.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct CurveLine {
     range: Range<u64>,
-    steps: Vec<Option<Step>>,
-    pub(super) highest: Option<Point>,
-    pub(super) last: Option<Point>,
+    steps: Vec<Option<LineStep>>,
+    pub(super) highest: Option<LinePoint>,
+    pub(super) last: Option<LinePoint>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point {
+pub(super) struct LinePoint {
     pub(super) time: u64,
     pub(super) bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    highest: Point,
-    last: Point,
+struct LineStep {
+    highest: LinePoint,
+    last: LinePoint,
 }
 
-impl Line {
+impl CurveLine {
     pub(super) fn new(range: Range<u64>) -> Self {
         Self { range, steps: Vec::new(), highest: None, last: None }
     }
@@ -37,14 +37,14 @@ impl Line {
 
     /// Adds a value. Times must not decrease.
     pub(super) fn push(&mut self, time: u64, bytes: u64) {
-        let point = Point { time: time.clamp(self.range.start, self.range.end), bytes };
+        let point = LinePoint { time: time.clamp(self.range.start, self.range.end), bytes };
         let whole = (self.range.end - self.range.start).max(1);
         let index = u128::from(point.time - self.range.start) * u128::from(STEPS) / u128::from(whole);
         let index = usize::try_from(index).unwrap_or(0);
         if self.steps.len() <= index {
             self.steps.resize(index + 1, None);
         }
-        let step = self.steps[index].get_or_insert(Step { highest: point, last: point });
+        let step = self.steps[index].get_or_insert(LineStep { highest: point, last: point });
         if step.highest.bytes < bytes {
             step.highest = point;
         }
@@ -56,7 +56,7 @@ impl Line {
     }
 
     /// Returns the points to draw, in the order of time.
-    pub(super) fn points(&self) -> impl Iterator<Item = Point> {
+    pub(super) fn points(&self) -> impl Iterator<Item = LinePoint> {
         self.steps.iter().flatten().flat_map(|step| {
             let is_one = step.highest == step.last;
             [Some(step.highest), (!is_one).then_some(step.last)].into_iter().flatten()
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn highest_and_last_values_are_kept() {
-        let mut line = Line::new(0..1_000_000);
+        let mut line = CurveLine::new(0..1_000_000);
         for time in 0..1_000_000 {
             line.push(time, if time == 777_777 { 99 } else { time % 7 });
         }
-        let points: Vec<Point> = line.points().collect();
+        let points: Vec<LinePoint> = line.points().collect();
         assert!(points.len() <= 4000 && points.is_sorted_by_key(|point| point.time));
-        assert!(points.contains(&Point { time: 777_777, bytes: 99 }));
-        assert_eq!(points.last().copied(), Some(Point { time: 999_999, bytes: 999_999 % 7 }));
+        assert!(points.contains(&LinePoint { time: 777_777, bytes: 99 }));
+        assert_eq!(points.last().copied(), Some(LinePoint { time: 999_999, bytes: 999_999 % 7 }));
         assert_eq!((line.highest.map(|point| point.time), line.last), (Some(777_777), points.last().copied()));
     }
 }

@@ -6,17 +6,17 @@ use std::rc::Rc;
 use parquet::data_type::ByteArray;
 use stackweave_core::EventKind;
 
-use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent};
 use crate::error::ExportError;
-use crate::formats::parquet::functions::Frames;
+use crate::formats::parquet::functions::FrameNumbers;
 use crate::formats::parquet::history::History;
-use crate::formats::parquet::table::{Cell, Table};
+use crate::formats::parquet::table::{Cell, ParquetTable};
 use stackweave_recording::events::MemoryEvent;
 
 pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
-    frames: &'a mut Frames,
-    table: Table,
+    frames: &'a mut FrameNumbers,
+    table: ParquetTable,
     history: History<'a>,
     threads: HashMap<u32, OpenRows>,
     /// The number of spans so far.
@@ -82,7 +82,11 @@ struct OptionalColumns {
 }
 
 impl<'a> EventRows<'a> {
-    pub(super) fn new(process: &'a NamedProcess<'a>, frames: &'a mut Frames, [table, allocations]: [Table; 2]) -> Self {
+    pub(super) fn new(
+        process: &'a NamedProcess<'a>,
+        frames: &'a mut FrameNumbers,
+        [table, allocations]: [ParquetTable; 2],
+    ) -> Self {
         let history = History::new(process, allocations);
         Self { process, frames, table, history, threads: HashMap::new(), spans: 0 }
     }
@@ -203,7 +207,7 @@ impl<'a> EventRows<'a> {
     }
 
     /// Writes the rows of a span: one for each function of its frame.
-    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
         let ThreadEvent { thread, time, .. } = *event;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
@@ -222,7 +226,7 @@ impl<'a> EventRows<'a> {
                 self_time: Some(duration.saturating_sub(ended.inside)),
                 span: Some(ended.span),
                 is_outermost: Some(is_outermost),
-                is_unfinished: Some(ending == Ending::Unfinished),
+                is_unfinished: Some(ending == SpanEnd::Unfinished),
                 is_call: Some(span.is_call),
                 frame: ended.frame,
                 caller: if index == 0 { caller } else { 0 },

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use crate::activity::{LiveMemory, LiveRange, NamedProcess, ThreadEvent};
 use crate::error::ExportError;
-use crate::formats::parquet::table::{Cell, Table};
+use crate::formats::parquet::table::{Cell, ParquetTable};
 use stackweave_core::EventKind;
 use stackweave_recording::events::{MemoryEvent, Region};
 
 pub(super) struct History<'a> {
     process: &'a NamedProcess<'a>,
-    table: Table,
+    table: ParquetTable,
     live: LiveMemory<AllocationRow>,
     allocators: Vec<Rc<str>>,
     gone: Vec<LiveRange<AllocationRow>>,
@@ -38,7 +38,7 @@ struct AllocationRow {
 }
 
 impl<'a> History<'a> {
-    pub(super) fn new(process: &'a NamedProcess<'a>, table: Table) -> Self {
+    pub(super) fn new(process: &'a NamedProcess<'a>, table: ParquetTable) -> Self {
         let (live, allocators, gone, left, waiting) = Default::default();
         Self { process, table, live, allocators, gone, left, waiting }
     }
@@ -49,7 +49,7 @@ impl<'a> History<'a> {
         (memory, tag): (&MemoryEvent, u32),
         allocator: &Rc<str>,
     ) -> Result<(), ExportError> {
-        self.settle(event.thread)?;
+        self.write_last_free(event.thread)?;
         let known = self.allocators.iter().position(|known| known == allocator);
         let allocator = known.unwrap_or_else(|| {
             self.allocators.push(Rc::clone(allocator));
@@ -59,11 +59,11 @@ impl<'a> History<'a> {
         self.live.allocate(memory, born, &mut self.gone, &mut self.left);
         let gone = core::mem::take(&mut self.gone);
         self.left.clear();
-        gone.iter().try_for_each(|piece| self.row(piece, Some((event.time, event.thread))))
+        gone.iter().try_for_each(|range| self.row(range, Some((event.time, event.thread))))
     }
 
     pub(super) fn free(&mut self, event: &ThreadEvent<'_>, memory: &MemoryEvent) -> Result<(), ExportError> {
-        self.settle(event.thread)?;
+        self.write_last_free(event.thread)?;
         self.live.free(event.thread, memory, &mut self.gone, &mut self.left);
         self.left.clear();
         let gone = core::mem::take(&mut self.gone);
@@ -83,30 +83,30 @@ impl<'a> History<'a> {
     }
 
     /// Writes the rows of the last free of a thread, which did not fail.
-    fn settle(&mut self, thread: u32) -> Result<(), ExportError> {
+    fn write_last_free(&mut self, thread: u32) -> Result<(), ExportError> {
         let Some(PendingFree { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
-        gone.iter().try_for_each(|piece| self.row(piece, Some((time, thread))))
+        gone.iter().try_for_each(|range| self.row(range, Some((time, thread))))
     }
 
     pub(super) fn finish(mut self) -> Result<u64, ExportError> {
         for thread in self.waiting.keys().copied().collect::<Vec<_>>() {
-            self.settle(thread)?;
+            self.write_last_free(thread)?;
         }
-        let mut pieces: Vec<LiveRange<AllocationRow>> = self.live.pieces().copied().collect();
-        pieces.sort_by_key(|piece| (piece.value.time, piece.address));
-        for piece in pieces {
-            self.row(&piece, None)?;
+        let mut ranges: Vec<LiveRange<AllocationRow>> = self.live.iter().copied().collect();
+        ranges.sort_by_key(|range| (range.value.time, range.address));
+        for range in ranges {
+            self.row(&range, None)?;
         }
         self.table.finish()
     }
 
-    fn row(&mut self, piece: &LiveRange<AllocationRow>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
-        if matches!(piece.region, Region::Segment(_)) {
+    fn row(&mut self, range: &LiveRange<AllocationRow>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
+        if matches!(range.region, Region::Segment(_)) {
             return Ok(());
         }
-        let AllocationRow { time, thread, allocator, memory, tag } = piece.value;
+        let AllocationRow { time, thread, allocator, memory, tag } = range.value;
         let since_start = time.saturating_sub(self.process.began);
-        let is_host = piece.region.device() != EventKind::OWN_DEVICE;
+        let is_host = range.region.device() != EventKind::OWN_DEVICE;
         let host = |word: u64| if is_host { Cell::word(word) } else { Cell::Null };
         self.table.row([
             Cell::Integer(self.process.recording.timeline().wall_ns(since_start)),
@@ -115,9 +115,9 @@ impl<'a> History<'a> {
             Cell::Integer(thread.into()),
             Cell::some(freed, |(_, thread)| Cell::Integer(thread.into())),
             Cell::text(&self.allocators[allocator]),
-            Cell::word(piece.address),
-            Cell::word(piece.size),
-            Cell::Integer(piece.region.device()),
+            Cell::word(range.address),
+            Cell::word(range.size),
+            Cell::Integer(range.region.device()),
             host(memory.stream),
             host(memory.pool),
             Cell::number(tag),

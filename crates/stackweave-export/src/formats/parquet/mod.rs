@@ -20,8 +20,8 @@ use crate::activity::{NamedProcess, visit_process};
 use crate::budget::Budget;
 use crate::error::ExportError;
 use crate::formats::parquet::events::EventRows;
-use crate::formats::parquet::functions::Frames;
-use crate::formats::parquet::table::{Cell, Table};
+use crate::formats::parquet::functions::FrameNumbers;
+use crate::formats::parquet::table::{Cell, ParquetTable};
 use crate::source::Source;
 
 /// Writes the files to a folder, and returns their size in bytes.
@@ -36,7 +36,7 @@ pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u6
             taken.insert(name.clone());
         }
         let part = Partition { folder, name: &name, process, budget: source.budget() };
-        let mut frames = Frames::default();
+        let mut frames = FrameNumbers::default();
         let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
         let mut rows = EventRows::new(process, &mut frames, tables);
         visit_process(source, index, &mut |event| rows.add(event))?;
@@ -72,14 +72,14 @@ struct Partition<'a, 'folder> {
 }
 
 impl Partition<'_, '_> {
-    fn table(&self, name: &str, schema: &str) -> Result<Table, ExportError> {
+    fn table(&self, name: &str, schema: &str) -> Result<ParquetTable, ExportError> {
         let path = Path::new(name).join(self.name).join("part-0.parquet");
-        Table::create(self.folder.borrow_mut().file(&path)?, schema, self.budget)
+        ParquetTable::create(self.folder.borrow_mut().file(&path)?, schema, self.budget)
     }
 
     /// Writes the stacks: each is its innermost frame and the stack of its callers. If a frame stands for several
     /// functions, the outer ones are additional stacks, numbered after those of the recording.
-    fn stacks(&self, frames: &mut Frames) -> Result<u64, ExportError> {
+    fn stacks(&self, frames: &mut FrameNumbers) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("stacks", schemas::STACKS)?;
         let mut depths: NumberMap<i64> = NumberMap::default();
@@ -101,7 +101,7 @@ impl Partition<'_, '_> {
         table.finish()
     }
 
-    fn frames(&self, frames: &mut Frames) -> Result<u64, ExportError> {
+    fn frames(&self, frames: &mut FrameNumbers) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("frames", schemas::FRAMES)?;
         let line = |line: Option<u32>| Cell::some(line, |line| Cell::Integer(line.into()));

@@ -18,9 +18,9 @@ use crate::error::ExportError;
 const GROUP_ROWS: usize = 1 << 16;
 
 /// A file of one table.
-pub(super) struct Table {
+pub(super) struct ParquetTable {
     writer: SerializedFileWriter<BudgetedWriter<File>>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnValues>,
     rows: usize,
 }
 
@@ -57,7 +57,7 @@ impl Cell {
 
 /// The values of a column that are not written yet, and for each row whether it has one.
 #[derive(Debug)]
-struct Column {
+struct ColumnValues {
     values: Values,
     is_optional: bool,
     levels: Vec<i16>,
@@ -72,7 +72,7 @@ enum Values {
     Text(Vec<ByteArray>),
 }
 
-impl Table {
+impl ParquetTable {
     /// Creates a file with the columns of `schema`, in the schema language of Parquet.
     pub(super) fn create(file: File, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
         let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
@@ -82,7 +82,7 @@ impl Table {
             .build();
         let file = budget.writer(file);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(failed)?;
-        let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| Column {
+        let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| ColumnValues {
             values: match column.physical_type() {
                 PhysicalType::INT32 => Values::Small(Vec::new()),
                 PhysicalType::INT64 => Values::Large(Vec::new()),
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-impl Column {
+impl ColumnValues {
     #[expect(clippy::cast_possible_truncation, reason = "small columns hold numbers of 32 bits")]
     fn push(&mut self, cell: Cell) {
         self.levels.push(i16::from(cell != Cell::Null));

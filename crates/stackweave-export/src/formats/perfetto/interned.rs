@@ -18,7 +18,7 @@ pub(super) struct Interned {
     /// New data that is not written yet.
     pub(super) fresh: Message,
     /// For each frame of the recording its functions.
-    functions: HashMap<u32, Rc<[Function]>>,
+    functions: HashMap<u32, Rc<[InternedFunction]>>,
     /// The number of functions.
     count: u64,
     /// The frames of the recording that are frames of stacks.
@@ -32,7 +32,7 @@ pub(super) struct Interned {
 
 /// A function of a frame, as events refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Function {
+pub(super) struct InternedFunction {
     pub(super) iid: u64,
     pub(super) category: u64,
     pub(super) has_location: bool,
@@ -61,29 +61,29 @@ impl Interned {
     }
 
     /// Returns the functions of a frame, outermost first.
-    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Rc<[Function]> {
+    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Rc<[InternedFunction]> {
         if let Some(known) = self.functions.get(&number) {
             return Rc::clone(known);
         }
-        let mut found: Vec<Function> = process.chain(number).map(|frame| self.function(frame)).collect();
+        let mut found: Vec<InternedFunction> = process.chain(number).map(|frame| self.function(frame)).collect();
         if found.is_empty() {
             self.count += 1;
             self.write_text(interned::EVENT_NAMES, self.count, Frame::UNKNOWN.as_bytes());
             let category = self.text(interned::CATEGORIES, FrameKind::Label.as_str().as_bytes());
-            found.push(Function { iid: self.count, category, has_location: false });
+            found.push(InternedFunction { iid: self.count, category, has_location: false });
         }
-        let found: Rc<[Function]> = found.into();
+        let found: Rc<[InternedFunction]> = found.into();
         self.functions.insert(number, Rc::clone(&found));
         found
     }
 
-    fn function(&mut self, frame: &Frame) -> Function {
+    fn function(&mut self, frame: &Frame) -> InternedFunction {
         self.count += 1;
         let iid = self.count;
         let name = frame.qualname.as_ref().unwrap_or(&frame.name);
         self.write_text(interned::EVENT_NAMES, iid, name.as_bytes());
         let category = self.text(interned::CATEGORIES, frame.kind.as_str().as_bytes());
-        let Some(file) = &frame.filename else { return Function { iid, category, has_location: false } };
+        let Some(file) = &frame.filename else { return InternedFunction { iid, category, has_location: false } };
         self.fresh.message(interned::SOURCE_LOCATIONS, |location| {
             location.unsigned(interned::IID, iid);
             location.text(source_location::FILE, file);
@@ -92,7 +92,7 @@ impl Interned {
                 location.unsigned(source_location::LINE, line.into());
             }
         });
-        Function { iid, category, has_location: true }
+        InternedFunction { iid, category, has_location: true }
     }
 
     /// Returns the text of the line from which a frame calls, if it is known.

@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use stackweave_profile::Frame;
 use stackweave_recording::ProcessRecording;
 
-use crate::activity::{Ending, EventContent, NamedProcess, Span, ThreadEvent, visit};
+use crate::activity::{EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::perfetto::annotations::{annotate, annotate_interned};
 use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
-use crate::formats::perfetto::interned::{Function, Interned};
+use crate::formats::perfetto::interned::{Interned, InternedFunction};
 use crate::formats::perfetto::tracks::{CounterName, Tracks};
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::protobuf::Message;
@@ -26,7 +26,7 @@ use crate::source::Source;
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let first = processes.iter().min_by_key(|process| process.began);
-    let mut writer = Writer {
+    let mut writer = PerfettoWriter {
         sequences: processes.iter().map(Sequence::of).collect(),
         base: first.map_or(0, |process| process.recording.timeline().monotonic_ns(0)),
         processes: &processes,
@@ -57,7 +57,7 @@ impl Sequence {
     }
 }
 
-struct Writer<'a, 'o> {
+struct PerfettoWriter<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
     sequences: Vec<Sequence>,
     /// The monotonic clock when the first process began to record.
@@ -71,7 +71,7 @@ const FLUSH_AT: usize = 1 << 16;
 /// The annotation with the line of a call.
 const CALLED_FROM: &str = "called from";
 
-impl Writer<'_, '_> {
+impl PerfettoWriter<'_, '_> {
     /// Writes the clocks at the time when the first process began to record.
     fn clocks(&mut self, first: &ProcessRecording) -> Result<(), ExportError> {
         let wall = u64::try_from(first.timeline().wall_ns(0)).unwrap_or(0);
@@ -132,7 +132,7 @@ impl Writer<'_, '_> {
                 let category = interned.text(names::CATEGORIES, b"sample");
                 let mut attributes = details.object();
                 attributes.insert("weight".to_owned(), (*weight).into());
-                let function = Function { iid, category, has_location: false };
+                let function = InternedFunction { iid, category, has_location: false };
                 self.instant((process, track, time), Some(function), *stack, &attributes)?;
                 if *stack == 0 { Ok(()) } else { self.sample(event, *stack) }
             }
@@ -173,17 +173,17 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &ThreadEvent<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
+    fn end(&mut self, event: &ThreadEvent<'_>, track: u64, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
         let (process, time) = (event.process, event.time);
         let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
         let mut attributes = span.at_end.object();
-        if ending == Ending::Unfinished {
+        if ending == SpanEnd::Unfinished {
             attributes.insert("unfinished".to_owned(), Value::Bool(true));
         }
         for index in 0..count {
             self.event((process, track, time), event::SLICE_END, |message, interned| {
                 // The innermost function ends first, and has the attributes of the end.
-                if index == 0 || ending == Ending::Unfinished {
+                if index == 0 || ending == SpanEnd::Unfinished {
                     annotate(message, &attributes, interned);
                 }
             })?;
@@ -194,7 +194,7 @@ impl Writer<'_, '_> {
     fn instant(
         &mut self,
         (process, track, time): (usize, u64, u64),
-        function: Option<Function>,
+        function: Option<InternedFunction>,
         stack: u32,
         attributes: &Map<String, Value>,
     ) -> Result<(), ExportError> {
@@ -309,7 +309,7 @@ impl Writer<'_, '_> {
 }
 
 /// Writes the name, category and location of an event.
-fn refer(message: &mut Message, function: Function) {
+fn refer(message: &mut Message, function: InternedFunction) {
     message.unsigned(event::NAME_IID, function.iid);
     message.unsigned(event::CATEGORY_IIDS, function.category);
     if function.has_location {

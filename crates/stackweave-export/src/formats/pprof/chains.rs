@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use stackweave_profile::{RecordedCost, RecordedCosts, RecordedStack};
 
-use super::tables::Tables;
+use super::tables::ProfileTables;
 
 /// The outermost frames of a stack, up to this number, are always listed.
 const FULLY_LISTED: u32 = 1024;
@@ -17,7 +17,7 @@ const FULLY_LISTED: u32 = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     known: HashMap<RecordedStack, Chain>,
-    links: Vec<Link>,
+    links: Vec<ChainLink>,
     /// Frames that are not entered yet, with the stacks that end with them, innermost first.
     pending: Vec<(u32, RecordedStack)>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Chain {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct ChainLink {
     location: u64,
     /// The next link towards the outermost; 0 if there is none.
     callers: u32,
@@ -45,7 +45,7 @@ struct Link {
 
 impl Chains {
     /// Returns the ids of the locations of a chain, innermost first.
-    pub(super) fn locations(&self, chain: Chain, tables: &mut Tables<'_>) -> Vec<u64> {
+    pub(super) fn locations(&self, chain: Chain, tables: &mut ProfileTables<'_>) -> Vec<u64> {
         if chain.link == 0 {
             return vec![tables.unknown_location()];
         }
@@ -61,7 +61,7 @@ impl Chains {
     pub(super) fn chain(
         &mut self,
         (costs, cost): (&RecordedCosts<'_>, RecordedCost),
-        tables: &mut Tables<'_>,
+        tables: &mut ProfileTables<'_>,
     ) -> Chain {
         let mut chain = Chain::default();
         let mut next = cost.stack;
@@ -91,16 +91,16 @@ impl Chains {
         if length >= FULLY_LISTED && self.from(callers).any(|link| link.location == location) {
             return callers;
         }
-        self.links.push(Link { location, callers, length: length + 1 });
+        self.links.push(ChainLink { location, callers, length: length + 1 });
         u32::try_from(self.links.len()).unwrap_or(0)
     }
 
-    fn link(&self, link: u32) -> Option<&Link> {
+    fn link(&self, link: u32) -> Option<&ChainLink> {
         self.links.get(usize::try_from(link).ok()?.checked_sub(1)?)
     }
 
     /// Returns the links from this one to the outermost.
-    fn from(&self, link: u32) -> impl Iterator<Item = &Link> {
+    fn from(&self, link: u32) -> impl Iterator<Item = &ChainLink> {
         core::iter::successors(self.link(link), |link| self.link(link.callers))
     }
 }

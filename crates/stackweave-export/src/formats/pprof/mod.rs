@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCost, RecordedCosts};
 
 use self::samples::Samples;
-use self::tables::Tables;
+use self::tables::ProfileTables;
 use crate::error::ExportError;
 use crate::protobuf::Message;
 use crate::source::Source;
@@ -22,9 +22,9 @@ use crate::source::Source;
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut message = Message::default();
     let read = read(source)?;
-    let columns: Vec<Column> =
+    let columns: Vec<MeasureColumn> =
         read.iter().flat_map(|(_, measures)| measures).flat_map(|measure| columns(*measure)).collect();
-    let mut tables = Tables::new(source, &read);
+    let mut tables = ProfileTables::new(source, &read);
     write_head(source, &columns, &mut tables, &mut message);
     let mut first = 0;
     let mut failed = Ok(());
@@ -79,28 +79,31 @@ fn is_included(requested: Measure, measure: Measure) -> bool {
 
 /// One value of each sample: its name, its unit, and its part of a cost.
 #[derive(Clone, Copy)]
-struct Column {
+struct MeasureColumn {
     name: &'static str,
     unit: &'static str,
     value: fn(&RecordedCost) -> i64,
 }
 
-fn columns(measure: Measure) -> Vec<Column> {
-    let own = |name, unit| Column { name, unit, value: |cost| cost.self_cost };
-    let counted = |name| Column { name, unit: "count", value: |cost| i64::try_from(cost.calls).unwrap_or(i64::MAX) };
+fn columns(measure: Measure) -> Vec<MeasureColumn> {
+    let self_cost = |name, unit| MeasureColumn { name, unit, value: |cost| cost.self_cost };
+    let counted =
+        |name| MeasureColumn { name, unit: "count", value: |cost| i64::try_from(cost.calls).unwrap_or(i64::MAX) };
     match measure {
-        Measure::WallTime => vec![own("wall", "nanoseconds"), counted("calls")],
+        Measure::WallTime => vec![self_cost("wall", "nanoseconds"), counted("calls")],
         Measure::Calls => vec![counted("calls")],
-        Measure::Samples => vec![own("samples", "count")],
-        Measure::AllocatedBytes | Measure::Allocations => vec![own("alloc_space", "bytes"), counted("alloc_objects")],
-        Measure::LiveBytes => vec![own("inuse_space", "bytes"), counted("inuse_objects")],
-        Measure::PeakBytes => vec![own("peak_space", "bytes"), counted("peak_objects")],
-        Measure::TemporaryBytes => vec![own("temporary_space", "bytes"), counted("temporary_objects")],
+        Measure::Samples => vec![self_cost("samples", "count")],
+        Measure::AllocatedBytes | Measure::Allocations => {
+            vec![self_cost("alloc_space", "bytes"), counted("alloc_objects")]
+        }
+        Measure::LiveBytes => vec![self_cost("inuse_space", "bytes"), counted("inuse_objects")],
+        Measure::PeakBytes => vec![self_cost("peak_space", "bytes"), counted("peak_objects")],
+        Measure::TemporaryBytes => vec![self_cost("temporary_space", "bytes"), counted("temporary_objects")],
     }
 }
 
-fn write_head(source: &Source<'_>, columns: &[Column], tables: &mut Tables<'_>, out: &mut Message) {
-    let value_type = |column: &Column, tables: &mut Tables<'_>, out: &mut Message| {
+fn write_head(source: &Source<'_>, columns: &[MeasureColumn], tables: &mut ProfileTables<'_>, out: &mut Message) {
+    let value_type = |column: &MeasureColumn, tables: &mut ProfileTables<'_>, out: &mut Message| {
         out.unsigned(fields::value_type::TYPE, tables.text(column.name));
         out.unsigned(fields::value_type::UNIT, tables.text(column.unit));
     };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stackweave_profile::{RecordedCost, RecordedCosts};
 
 use super::chains::{Chain, Chains};
-use super::tables::Tables;
-use super::{Column, Label, fields};
+use super::tables::ProfileTables;
+use super::{Label, MeasureColumn, fields};
 use crate::protobuf::Message;
 
 /// The samples of one reading.
@@ -42,8 +42,8 @@ impl<'c, 'a> Samples<'c, 'a> {
     pub(super) fn cost(
         &mut self,
         cost: RecordedCost,
-        (columns, first): (&[Column], usize),
-        tables: &mut Tables<'_>,
+        (columns, first): (&[MeasureColumn], usize),
+        tables: &mut ProfileTables<'_>,
         out: &mut Message,
     ) {
         let mut values = vec![0; self.count];
@@ -70,7 +70,7 @@ impl<'c, 'a> Samples<'c, 'a> {
         core::mem::take(&mut self.cut).into_iter().map(|(key, values)| Sample { key, values }).collect()
     }
 
-    pub(super) fn write(&self, sample: Sample, tables: &mut Tables<'_>, out: &mut Message) {
+    pub(super) fn write(&self, sample: Sample, tables: &mut ProfileTables<'_>, out: &mut Message) {
         let SampleKey { process, thread, chain } = sample.key;
         let locations = self.chains.locations(chain, tables);
         let labels = tables.labels(process, thread);

@@ -15,14 +15,14 @@ use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
 /// Entries get ids from 1 when they are first used; the string 0 is the empty one.
-pub(super) struct Tables<'a> {
+pub(super) struct ProfileTables<'a> {
     processes: &'a [ProcessRecording],
     names: Vec<RecordedNames>,
     visible: Vec<VisibleFrames>,
     titles: Vec<String>,
     labels: HashMap<(usize, Option<u32>), Labels>,
     strings: IdTable<Arc<str>>,
-    functions: IdTable<Function>,
+    functions: IdTable<FunctionEntry>,
     locations: IdTable<Location>,
     /// Process and module.
     mappings: IdTable<(usize, u32)>,
@@ -37,7 +37,7 @@ enum Location {
     Frame {
         process: usize,
         frame: u32,
-        seen: u64,
+        visible_bits: u64,
     },
     /// A stack without frames.
     Unknown,
@@ -45,14 +45,14 @@ enum Location {
 
 /// A function. All fields but the first line are indexes of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Function {
+struct FunctionEntry {
     name: u64,
     system_name: u64,
     filename: u64,
     first_line: u32,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> ProfileTables<'a> {
     pub(super) fn new(source: &Source<'a>, read: &MeasuredCosts<'a>) -> Self {
         let processes = source.processes();
         let mut frames: Vec<Vec<u32>> = vec![Vec::new(); processes.len()];
@@ -79,8 +79,8 @@ impl<'a> Tables<'a> {
     /// Returns the id of a frame's location; `None` if no function of it is visible. `is_library` is the state of
     /// [`VisibleFrames::visible_bits`] between frames.
     pub(super) fn location(&mut self, process: usize, frame: u32, is_library: &mut bool) -> Option<u64> {
-        let seen = self.visible[process].visible_bits(frame, self.names[process].of(frame), is_library);
-        (seen != 0).then(|| self.locations.id(Location::Frame { process, frame, seen }))
+        let visible_bits = self.visible[process].visible_bits(frame, self.names[process].of(frame), is_library);
+        (visible_bits != 0).then(|| self.locations.id(Location::Frame { process, frame, visible_bits }))
     }
 
     /// Returns the id of the location for stacks without frames.
@@ -135,9 +135,9 @@ impl<'a> Tables<'a> {
     }
 
     fn write_location(&mut self, id: u64, location: Location, mapped: &mut Vec<MappingFlags>, out: &mut Message) {
-        let Location::Frame { process, frame, seen } = location else {
+        let Location::Frame { process, frame, visible_bits } = location else {
             let name = self.text("(unknown)");
-            let function = self.functions.id(Function { name, system_name: name, filename: 0, first_line: 0 });
+            let function = self.functions.id(FunctionEntry { name, system_name: name, filename: 0, first_line: 0 });
             return out.message(fields::profile::LOCATION, |out| {
                 out.unsigned(fields::location::ID, id);
                 out.message(fields::location::LINE, |out| out.unsigned(fields::line::FUNCTION_ID, function));
@@ -166,14 +166,14 @@ impl<'a> Tables<'a> {
             if let Some(RecordedFrame::Native { address, .. }) = recorded {
                 out.unsigned(fields::location::ADDRESS, address.lookup());
             }
-            for (_, frame) in frames.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1) {
+            for (_, frame) in frames.iter().enumerate().filter(|(index, _)| visible_bits >> index & 1 == 1) {
                 self.write_line(frame, out);
             }
         });
     }
 
     fn write_line(&mut self, frame: &Frame, out: &mut Message) {
-        let function = Function {
+        let function = FunctionEntry {
             name: self.text(frame.qualname.as_ref().unwrap_or(&frame.name)),
             system_name: self.text(&frame.name),
             filename: self.text(frame.filename.as_deref().unwrap_or_default()),
@@ -232,7 +232,7 @@ impl MappingFlags {
     }
 }
 
-fn write_function(id: u64, function: Function, out: &mut Message) {
+fn write_function(id: u64, function: FunctionEntry, out: &mut Message) {
     out.message(fields::profile::FUNCTION, |out| {
         out.unsigned(fields::function::ID, id);
         out.unsigned(fields::function::NAME, function.name);

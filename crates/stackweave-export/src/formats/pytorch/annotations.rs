@@ -1,4 +1,4 @@
-//! Spans and tags, as `PyTorch` has the names that a program gives to its parts.
+//! Spans and tags as `PyTorch`'s annotations, which are names that a program gives to its parts.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,17 @@ use stackweave_profile::FrameKind;
 
 use crate::activity::{EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
-use crate::formats::pytorch::Place;
+use crate::formats::pytorch::AnnotatedDevice;
 use crate::formats::pytorch::pickle::Pickle;
 use crate::source::Source;
 
-/// Writes a list of the labels of spans and of tags, when they begin and when they end. The events of a host say themselves
-/// which tag there was.
-pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'_>) -> Result<(), ExportError> {
+/// Writes the labels of spans and tags, with the times when they begin and end. Tags of processes without recorded
+/// process memory are left out: the events of their hosts have them.
+pub(super) fn write(
+    source: &Source<'_>,
+    devices: &[AnnotatedDevice],
+    pickle: &mut Pickle<'_>,
+) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let mut tags: HashMap<(usize, u32), u32> = HashMap::new();
     visit(source, &mut |event| {
@@ -28,7 +32,7 @@ pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'
             pickle.text("stage");
             pickle.text(stage);
             pickle.text("device");
-            pickle.unsigned(places[process].device as u64);
+            pickle.unsigned(devices[process].index as u64);
             pickle.text("time_us");
             pickle.integer(time_us);
             pickle.end_dictionary();
@@ -37,7 +41,7 @@ pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'
         match &event.content {
             EventContent::Begin(span) => put(span.frame, "START"),
             EventContent::End(span, _) => put(span.frame, "END"),
-            EventContent::Tag { frame } if places[process].is_own => {
+            EventContent::Tag { frame } if devices[process].is_process_memory => {
                 let before = tags.insert((process, thread), *frame).unwrap_or(0);
                 if before != 0 {
                     put(before, "END")?;

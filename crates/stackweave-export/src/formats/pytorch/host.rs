@@ -1,4 +1,4 @@
-//! What the allocator of a host does: an entry for each event, with what the event says.
+//! Writes an entry for each event of a host allocator, with the values of the event.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use stackweave_recording::events::{Event, HostAction, InstantSubject, MemoryEven
 
 use crate::activity::LiveRange;
 use crate::formats::pytorch::segments::is_large;
-use crate::formats::pytorch::trace::{Device, Entry, Origin, Trace};
+use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice, TraceEntry, TraceWriter};
 
 /// An event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostEvent {
     pub(super) kind: HostEventKind,
-    /// What it is about. The address of a request that there is no memory for is how much the device has free.
+    /// The memory that it is about. For a request that failed, the address is the number of free bytes of the device.
     pub(super) memory: MemoryEvent,
-    /// The label of what happens, or of what the program says about a block.
+    /// The label of the event, or the text of an annotation.
     frame: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum HostEventKind {
 }
 
 impl HostEventKind {
-    /// What `PyTorch` calls it; nothing for what was there before the recording.
+    /// Returns `PyTorch`'s names for its entries. Memory that existed before the recording has none.
     const fn actions(self) -> &'static [&'static str] {
         match self {
             Self::Memory(HostAction::Allocate) => &["alloc"],
@@ -45,7 +45,7 @@ impl HostEventKind {
         }
     }
 
-    /// Whether a host records it that knows no more than what is allocated and freed. Its events may be incomplete.
+    /// Returns whether hosts that report only allocations and frees record this kind. Their events may be incomplete.
     pub(super) const fn is_plain(self) -> bool {
         use HostAction::{Allocate, Free, Segment, SegmentFree};
         matches!(self, Self::Memory(Allocate | Free | Segment | SegmentFree))
@@ -53,7 +53,7 @@ impl HostEventKind {
 }
 
 impl HostEvent {
-    /// Returns the event of a host; `None` if it is none.
+    /// Returns the event if a host recorded it.
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
         match event {
             Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory) => {
@@ -78,7 +78,7 @@ impl HostEvent {
         }
     }
 
-    /// What it is to the host: where that allocates or frees memory.
+    /// Returns the region that it allocates or frees; `None` for other events.
     pub(super) const fn region(&self) -> Option<Region> {
         match self.kind {
             HostEventKind::Memory(_) => Some(self.memory.region),
@@ -86,10 +86,10 @@ impl HostEvent {
         }
     }
 
-    const fn origin(&self, tag: u32) -> Origin {
+    const fn info(&self, tag: u32) -> AllocationInfo {
         let MemoryEvent { stack, stream, pool, size, .. } = self.memory;
         let is_expandable = matches!(self.kind, HostEventKind::Memory(HostAction::SegmentMap));
-        Origin { stack, tag, stream, pool, asked: size, is_large: is_large(size), is_expandable }
+        AllocationInfo { stack, tag, stream, pool, requested: size, is_large: is_large(size), is_expandable }
     }
 }
 
@@ -97,55 +97,60 @@ const fn of_device(device: i64, address: u64, size: u64) -> MemoryEvent {
     MemoryEvent::new(Region::Block(device), address, size)
 }
 
-impl Device {
-    /// An event of a host that is about this device.
-    pub(super) fn host(&mut self, event: &HostEvent, tag: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
-        if let Some(account) = &mut self.account {
-            account.and_then(event, tag);
+impl SnapshotDevice {
+    /// Applies an event of a host that is about this device, and writes its entries.
+    pub(super) fn host_event(
+        &mut self,
+        event: &HostEvent,
+        tag: u32,
+        trace: &mut TraceWriter<'_, '_>,
+    ) -> io::Result<()> {
+        if let Some(listing) = &mut self.listing {
+            listing.add_later(event, tag);
         }
         let known = self.apply(event, tag);
-        let or_known = |said: u64, known: Option<u64>| if said == 0 { known.unwrap_or(0) } else { said };
+        let or_known = |given: u64, known: Option<u64>| if given == 0 { known.unwrap_or(0) } else { given };
         let MemoryEvent { address, size, stack, .. } = event.memory;
-        let size = or_known(size, known.map(|piece| piece.value.asked.min(piece.size)));
-        // What happens on a stack that was not recorded is shown where the memory comes from.
-        let stack = if stack == 0 { known.map_or(0, |piece| piece.value.stack) } else { stack };
+        let size = or_known(size, known.map(|range| range.value.requested.min(range.size)));
+        // An event without a stack has that of the allocation.
+        let stack = if stack == 0 { known.map_or(0, |range| range.value.stack) } else { stack };
         let tag = if event.kind == HostEventKind::Annotation { event.frame } else { tag };
-        let origin = Origin { stack, ..event.origin(tag) };
+        let info = AllocationInfo { stack, ..event.info(tag) };
         for action in event.kind.actions() {
-            trace.entry(&Entry { action, address, size, origin: &origin, stack: 0 })?;
+            trace.entry(&TraceEntry { action, address, size, info: &info, stack: 0 })?;
         }
         Ok(())
     }
 
-    /// Changes what is live. Gives what was known of memory that is freed.
-    pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<LiveRange<Origin>> {
+    /// Updates the live memory. Returns the known range if memory is freed.
+    pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<LiveRange<AllocationInfo>> {
         let HostEventKind::Memory(action) = event.kind else { return None };
-        let (memory, origin) = (&event.memory, event.origin(tag));
+        let (memory, info) = (&event.memory, event.info(tag));
         let MemoryEvent { region, address, size, .. } = *memory;
-        self.whole = None;
+        self.listed_segments = None;
         let known = match action {
             HostAction::Allocate | HostAction::Segment | HostAction::SegmentMap => {
                 if !region.is_range() {
                     self.pending.remove(&address);
                 }
-                self.live.allocate(memory, origin, &mut self.gone, &mut self.come);
+                self.live.allocate(memory, info, &mut self.gone, &mut self.come);
                 None
             }
             HostAction::Present | HostAction::SegmentPresent => {
-                // What has happened since then is newer.
+                // Later events may already have allocated it.
                 let is_known = match region {
                     Region::Block(device) => self.live.block_at(device, address).is_some(),
                     _ => self.live.range_at(region, address).is_some(),
                 };
                 if !is_known {
-                    self.live.allocate(memory, origin, &mut self.gone, &mut self.come);
+                    self.live.allocate(memory, info, &mut self.gone, &mut self.come);
                 }
                 None
             }
             HostAction::FreeCompleted => self.pending.remove(&address).or_else(|| self.free(memory)),
             HostAction::FreeRequested => {
                 let known = self.free(memory);
-                let unknown = || LiveRange { region, address, size, value: Origin { stack: 0, ..origin } };
+                let unknown = || LiveRange { region, address, size, value: AllocationInfo { stack: 0, ..info } };
                 self.pending.insert(address, known.unwrap_or_else(unknown));
                 known
             }
@@ -156,7 +161,7 @@ impl Device {
         known
     }
 
-    fn free(&mut self, memory: &MemoryEvent) -> Option<LiveRange<Origin>> {
+    fn free(&mut self, memory: &MemoryEvent) -> Option<LiveRange<AllocationInfo>> {
         self.live.free(0, memory, &mut self.gone, &mut self.come);
         self.gone.first().copied()
     }

@@ -1,32 +1,32 @@
-//! What Python's `pickle` writes: protocol 4, of the operations that `PyTorch`'s viewer reads too.
+//! Writes Python's `pickle` format: protocol 4, with only the operations that `PyTorch`'s viewer supports.
 //!
-//! Texts, and whatever else is said to be shared, are written once and referred to afterwards, by their numbers in the memo.
+//! Texts and other memoized values are written once. Later uses refer to them by their numbers in the memo.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Written in one go; a reader that puts the items of a list on its stack would not like more.
+/// The maximum number of items that a list appends at once: the reader keeps them on its stack.
 const BATCH: usize = 1000;
 const FLUSH_AT: usize = 1 << 16;
 
-/// The number of something that was written, to refer to it.
+/// The number of a value in the memo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shared(u32);
+pub(super) struct MemoId(u32);
 
 pub(super) struct Pickle<'o> {
     out: &'o mut dyn Write,
     bytes: Vec<u8>,
-    texts: HashMap<Box<str>, Shared>,
-    /// How many things can be referred to.
-    shared: u32,
-    /// How many items of each list that is open stand on the reader's stack.
+    texts: HashMap<Box<str>, MemoId>,
+    /// The number of values in the memo.
+    memo_size: u32,
+    /// For each open list, the number of its items on the reader's stack.
     lists: Vec<usize>,
 }
 
 impl<'o> Pickle<'o> {
     pub(super) fn new(out: &'o mut dyn Write) -> Self {
         let bytes = vec![0x80, 4];
-        Self { out, bytes, texts: HashMap::new(), shared: 0, lists: Vec::new() }
+        Self { out, bytes, texts: HashMap::new(), memo_size: 0, lists: Vec::new() }
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
@@ -34,14 +34,14 @@ impl<'o> Pickle<'o> {
         self.out.write_all(&self.bytes)
     }
 
-    /// What was written last can be referred to.
-    pub(super) fn share(&mut self) -> Shared {
+    /// Memoizes the value that was written last.
+    pub(super) fn memoize(&mut self) -> MemoId {
         self.bytes.push(0x94);
-        self.shared += 1;
-        Shared(self.shared - 1)
+        self.memo_size += 1;
+        MemoId(self.memo_size - 1)
     }
 
-    pub(super) fn refer(&mut self, to: Shared) {
+    pub(super) fn refer(&mut self, to: MemoId) {
         if let Ok(number) = u8::try_from(to.0) {
             self.bytes.extend([b'h', number]);
         } else {
@@ -63,8 +63,8 @@ impl<'o> Pickle<'o> {
             self.bytes.extend(len.to_le_bytes());
         }
         self.bytes.extend(text.as_bytes());
-        let shared = self.share();
-        self.texts.insert(text.into(), shared);
+        let id = self.memoize();
+        self.texts.insert(text.into(), id);
     }
 
     pub(super) fn integer(&mut self, number: i64) {
@@ -88,16 +88,16 @@ impl<'o> Pickle<'o> {
         }
     }
 
-    /// A number that is not negative. Python has no bounds; what does not fit is the highest that does.
+    /// Writes a number that is not negative, at most the greatest signed one.
     pub(super) fn unsigned(&mut self, number: u64) {
         self.integer(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    pub(super) fn boolean(&mut self, is: bool) {
-        self.bytes.push(if is { 0x88 } else { 0x89 });
+    pub(super) fn boolean(&mut self, value: bool) {
+        self.bytes.push(if value { 0x88 } else { 0x89 });
     }
 
-    /// A tuple of two numbers.
+    /// Writes a tuple of two numbers.
     pub(super) fn pair(&mut self, numbers: [u64; 2]) {
         for number in numbers {
             self.unsigned(number);
@@ -120,7 +120,7 @@ impl<'o> Pickle<'o> {
         self.lists.push(0);
     }
 
-    /// An item of the innermost list follows. What is complete goes out.
+    /// Begins an item of the innermost list. Writes the bytes so far if there are many.
     pub(super) fn item(&mut self) -> io::Result<()> {
         if let Some(count) = self.lists.last_mut() {
             if *count == BATCH {

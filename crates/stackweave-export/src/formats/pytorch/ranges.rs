@@ -1,35 +1,36 @@
-//! Where blocks lie that nobody told segments for: the viewer shows blocks in segments, and has no place for others.
+//! Infers segments for blocks outside recorded segments: the viewer shows only blocks in segments.
 
 use std::collections::BTreeMap;
 
-/// Blocks that are no further apart than this lie in one segment.
+/// Blocks with at most this distance are in one segment.
 const GAP: u64 = 64 << 10;
 
-/// Every address that was ever taken, as ranges that do not overlap: first address, and the first one behind.
+/// All addresses that were ever allocated.
 #[derive(Debug, Default)]
-pub(super) struct Touched {
-    blocks: Ranges,
-    /// Those that were told to be ranges.
-    told: Ranges,
+pub(super) struct UsedAddresses {
+    blocks: AddressRanges,
+    /// The mappings and segments.
+    ranges: AddressRanges,
 }
 
+/// Ranges that do not overlap: the first address of each, and the first address after it.
 #[derive(Debug, Default)]
-struct Ranges(BTreeMap<u64, u64>);
+struct AddressRanges(BTreeMap<u64, u64>);
 
-impl Touched {
-    pub(super) fn block(&mut self, address: u64, size: u64) {
+impl UsedAddresses {
+    pub(super) fn add_block(&mut self, address: u64, size: u64) {
         self.blocks.add(address, end(address, size), GAP);
     }
 
-    pub(super) fn range(&mut self, address: u64, size: u64) {
-        self.told.add(address, end(address, size), 0);
+    pub(super) fn add_range(&mut self, address: u64, size: u64) {
+        self.ranges.add(address, end(address, size), 0);
     }
 
-    /// Segments for the blocks. What was told and overlaps one becomes a part of it.
-    pub(super) fn segments(self) -> Clusters {
+    /// Returns segments for the blocks. A range that overlaps a segment becomes a part of it.
+    pub(super) fn into_segments(self) -> InferredSegments {
         let blocks = self.blocks.0.into_iter().map(|range| (range, true));
         let mut all: Vec<((u64, u64), bool)> =
-            blocks.chain(self.told.0.into_iter().map(|range| (range, false))).collect();
+            blocks.chain(self.ranges.0.into_iter().map(|range| (range, false))).collect();
         all.sort_unstable();
         let mut joined: Vec<((u64, u64), bool)> = Vec::new();
         for ((start, end), has_blocks) in all {
@@ -41,20 +42,21 @@ impl Touched {
                 _ => joined.push(((start, end), has_blocks)),
             }
         }
-        Clusters(joined.into_iter().filter(|(_, has_blocks)| *has_blocks).map(|(range, _)| range).collect())
+        InferredSegments(joined.into_iter().filter(|(_, has_blocks)| *has_blocks).map(|(range, _)| range).collect())
     }
 }
 
-impl Ranges {
-    /// Adds a range, and joins it with those that are at most `gap` away; if that is 0, with those that it overlaps.
+impl AddressRanges {
+    /// Adds a range, and joins it with the ranges at a distance of at most `gap`. If `gap` is 0, it joins only ranges
+    /// that overlap.
     fn add(&mut self, start: u64, end: u64, gap: u64) {
         let reach = end.saturating_add(gap);
-        let touches = |(of, to): (&u64, &u64)| {
-            let is_near = if gap == 0 { *to > start } else { to.saturating_add(gap) >= start };
-            is_near.then_some((*of, *to))
+        let if_near = |(near, near_end): (&u64, &u64)| {
+            let is_near = if gap == 0 { *near_end > start } else { near_end.saturating_add(gap) >= start };
+            is_near.then_some((*near, *near_end))
         };
         let (mut from, mut to) = (start, end);
-        while let Some((near, near_end)) = self.0.range(..reach).next_back().and_then(touches) {
+        while let Some((near, near_end)) = self.0.range(..reach).next_back().and_then(if_near) {
             if near <= from && to <= near_end {
                 return;
             }
@@ -65,22 +67,22 @@ impl Ranges {
     }
 }
 
-/// Segments that were there all the time.
+/// Segments that exist during the whole recording: the first address of each, and the first address after it.
 #[derive(Debug, Default)]
-pub(super) struct Clusters(BTreeMap<u64, u64>);
+pub(super) struct InferredSegments(BTreeMap<u64, u64>);
 
-impl Clusters {
-    pub(super) fn holds(&self, address: u64) -> bool {
+impl InferredSegments {
+    pub(super) fn contains(&self, address: u64) -> bool {
         self.0.range(..=address).next_back().is_some_and(|(_, end)| address < *end)
     }
 
-    /// First address and size of each.
+    /// Returns the first address and the size of each.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|(start, end)| (*start, end - start))
     }
 }
 
-/// What is empty has an address too.
+/// Returns the first address after a block. An empty block counts as one byte.
 fn end(address: u64, size: u64) -> u64 {
     address.saturating_add(size.max(1))
 }
@@ -90,25 +92,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_that_are_near_share_a_segment() {
-        let mut touched = Touched::default();
+    fn nearby_blocks_share_a_segment() {
+        let mut used = UsedAddresses::default();
         for address in [0x10_0000, 0x10_0100, 0x11_0000, 0x90_0000, 0x10_0100, 0x0f_ff00] {
-            touched.block(address, 0x80);
+            used.add_block(address, 0x80);
         }
-        touched.block(0x90_1000, 0);
-        let segments: Vec<_> = touched.segments().iter().collect();
+        used.add_block(0x90_1000, 0);
+        let segments: Vec<_> = used.into_segments().iter().collect();
         assert_eq!(segments, [(0x0f_ff00, 0x1_0180), (0x90_0000, 0x1001)]);
     }
 
     #[test]
-    fn ranges_are_apart_from_blocks_unless_they_overlap() {
-        let mut touched = Touched::default();
-        touched.range(0x1000, 0x1000);
-        touched.range(0x2000, 0x1000);
-        touched.range(0x100_0000, 0x1000);
-        touched.block(0x100_0800, 0x1000);
-        let clusters = touched.segments();
-        assert_eq!(clusters.iter().collect::<Vec<_>>(), [(0x100_0000, 0x1800)]);
-        assert!(clusters.holds(0x100_17ff) && !clusters.holds(0x100_1800) && !clusters.holds(0x1000));
+    fn only_ranges_that_overlap_blocks_become_segments() {
+        let mut used = UsedAddresses::default();
+        used.add_range(0x1000, 0x1000);
+        used.add_range(0x2000, 0x1000);
+        used.add_range(0x100_0000, 0x1000);
+        used.add_block(0x100_0800, 0x1000);
+        let segments = used.into_segments();
+        assert_eq!(segments.iter().collect::<Vec<_>>(), [(0x100_0000, 0x1800)]);
+        assert!(segments.contains(0x100_17ff) && !segments.contains(0x100_1800) && !segments.contains(0x1000));
     }
 }

@@ -1,39 +1,39 @@
-//! What happens to memory, from the begin of a recording on.
+//! Reads the changes of memory from the start of a recording.
 
 use std::collections::{BTreeMap, HashMap};
 
 use stackweave_recording::events::{Event, HostAction, HostState, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::{Kinds, LiveMemory, LiveRange, text_of};
+use crate::activity::{EventKinds, LiveMemory, LiveRange, label_text};
 use crate::error::ExportError;
-use crate::formats::pytorch::account::Step;
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
-use crate::formats::pytorch::ranges::Touched;
+use crate::formats::pytorch::listing::ListingEvent;
+use crate::formats::pytorch::ranges::UsedAddresses;
 use crate::source::Source;
 
-/// An instant of this name says that an allocation failed.
+/// The name of the instant for an allocation that failed.
 const OUT_OF_MEMORY: &str = "out of memory";
 
-/// Something that happens to memory.
+/// A change of memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Change {
-    /// Memory is allocated, by a thread with this tag.
+pub(super) enum MemoryChange {
+    /// A thread with this tag allocates memory.
     Allocate(MemoryEvent, u32),
     Free(MemoryEvent),
-    /// An event of a host, on a thread with this tag.
+    /// An event of a host on a thread with this tag.
     Host {
         event: HostEvent,
         tag: u32,
     },
-    /// Of the account with this number.
-    Account {
+    /// An event of the listing with this number.
+    Listing {
         number: u64,
-        step: Step,
+        event: ListingEvent,
     },
-    /// What the thread freed last is not freed after all.
+    /// The thread's last free, at this address, failed.
     Keep(u64),
-    /// So many bytes were requested, and are not there.
+    /// An allocation of this size failed.
     OutOfMemory {
         size: u64,
         stack: u32,
@@ -41,123 +41,125 @@ pub(super) enum Change {
     },
 }
 
-/// Events of one process to changes.
-pub(super) struct Changes {
-    kinds: Kinds,
+/// Converts the events of one process to changes.
+pub(super) struct ChangeReader {
+    kinds: EventKinds,
     /// The frame of each thread's tag.
     tags: HashMap<u32, u32>,
-    /// The number of the account that each thread has begun.
-    accounts: HashMap<u32, u64>,
-    /// How many have begun.
-    begun: u64,
+    /// The number of the listing that each thread has begun.
+    listings: HashMap<u32, u64>,
+    /// The number of listings so far.
+    listing_count: u64,
 }
 
-impl Changes {
+impl ChangeReader {
     pub(super) fn of(process: &ProcessRecording) -> Self {
-        let (tags, accounts) = Default::default();
-        Self { kinds: Kinds::of(process), tags, accounts, begun: 0 }
+        let (tags, listings) = Default::default();
+        Self { kinds: EventKinds::of(process), tags, listings, listing_count: 0 }
     }
 
-    pub(super) fn of_event(&mut self, timed: &TimedEvent<'_>) -> Option<Change> {
+    pub(super) fn read(&mut self, timed: &TimedEvent<'_>) -> Option<MemoryChange> {
         let event = self.kinds.decode(&timed.event);
-        self.of_decoded(timed, &event)
+        self.read_decoded(timed, &event)
     }
 
-    fn of_decoded(&mut self, timed: &TimedEvent<'_>, decoded: &Event<'_>) -> Option<Change> {
+    fn read_decoded(&mut self, timed: &TimedEvent<'_>, decoded: &Event<'_>) -> Option<MemoryChange> {
         let tag = || self.tags.get(&timed.thread).copied().unwrap_or(0);
         if let Some(event) = HostEvent::of(decoded) {
-            return Some(Change::Host { event, tag: tag() });
+            return Some(MemoryChange::Host { event, tag: tag() });
         }
         match *decoded {
-            Event::Allocate(memory) => Some(Change::Allocate(memory, tag())),
-            Event::Free(memory) => Some(Change::Free(memory)),
-            Event::Keep { address } => Some(Change::Keep(address)),
+            Event::Allocate(memory) => Some(MemoryChange::Allocate(memory, tag())),
+            Event::Free(memory) => Some(MemoryChange::Free(memory)),
+            Event::Keep { address } => Some(MemoryChange::Keep(address)),
             Event::Tag { frame } => {
                 self.tags.insert(timed.thread, frame);
                 None
             }
-            Event::State(state) => self.account(timed.thread, state),
-            Event::Instant(instant) if text_of(timed.process.dictionary(), instant.frame) == Some(OUT_OF_MEMORY) => {
-                let said = self.kinds.details(&timed.event, decoded, timed.process).object();
-                let size = said.get("size").and_then(serde_json::Value::as_u64).unwrap_or(0);
-                Some(Change::OutOfMemory { size, stack: instant.stack, tag: tag() })
+            Event::State(state) => self.listing(timed.thread, state),
+            Event::Instant(instant) if label_text(timed.process.dictionary(), instant.frame) == Some(OUT_OF_MEMORY) => {
+                let details = self.kinds.details(&timed.event, decoded, timed.process).object();
+                let size = details.get("size").and_then(serde_json::Value::as_u64).unwrap_or(0);
+                Some(MemoryChange::OutOfMemory { size, stack: instant.stack, tag: tag() })
             }
             _ => None,
         }
     }
 
-    fn account(&mut self, thread: u32, state: HostState) -> Option<Change> {
-        let (number, step) = match state {
+    fn listing(&mut self, thread: u32, state: HostState) -> Option<MemoryChange> {
+        let (number, event) = match state {
             HostState::Begin { .. } => {
-                self.begun += 1;
-                self.accounts.insert(thread, self.begun);
-                (self.begun, Step::Begin)
+                self.listing_count += 1;
+                self.listings.insert(thread, self.listing_count);
+                (self.listing_count, ListingEvent::Begin)
             }
-            HostState::End => (self.accounts.remove(&thread)?, Step::End),
-            HostState::Segment(row) => (*self.accounts.get(&thread)?, Step::Segment(row)),
-            HostState::Block(row) => (*self.accounts.get(&thread)?, Step::Block(row)),
+            HostState::End => (self.listings.remove(&thread)?, ListingEvent::End),
+            HostState::Segment(row) => (*self.listings.get(&thread)?, ListingEvent::Segment(row)),
+            HostState::Block(row) => (*self.listings.get(&thread)?, ListingEvent::Block(row)),
             HostState::Other => return None,
         };
-        Some(Change::Account { number, step })
+        Some(MemoryChange::Listing { number, event })
     }
 }
 
-/// What there is to show.
-pub(super) struct Found {
+/// The contents of a snapshot before its events are read.
+pub(super) struct SnapshotContents {
     /// The devices of each process.
     pub(super) devices: Vec<BTreeMap<i64, DeviceMemory>>,
-    /// The number of each process's last account that is whole.
-    pub(super) accounts: Vec<Option<u64>>,
-    /// Whether anything has a name that a person gave it.
+    /// The number of the last complete listing of each process.
+    pub(super) last_listings: Vec<Option<u64>>,
+    /// Whether there are spans or tags, which may have names from the program.
     pub(super) has_names: bool,
 }
 
-/// What there is to know of a device before its events are read.
+/// The data about a device that is needed before its events are read.
 #[derive(Debug, Default)]
 pub(super) struct DeviceMemory {
-    /// Its addresses.
-    pub(super) touched: Touched,
-    /// Whether its host records all that `PyTorch`'s allocator does.
+    /// The addresses that it ever used.
+    pub(super) used: UsedAddresses,
+    /// Whether its host records every event that `PyTorch`'s allocator has.
     pub(super) is_exact: bool,
 }
 
-/// Reads all once, to know which devices there are and where their blocks lie.
-pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
-    let mut readers: Vec<(Changes, LiveMemory<()>)> =
-        source.processes().iter().map(|process| (Changes::of(process), LiveMemory::default())).collect();
+/// Reads the recording once, to find the devices and the addresses of their blocks.
+pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError> {
+    let mut readers: Vec<(ChangeReader, LiveMemory<()>)> =
+        source.processes().iter().map(|process| (ChangeReader::of(process), LiveMemory::default())).collect();
     let devices = readers.iter().map(|_| BTreeMap::new()).collect();
-    let mut found = Found { devices, accounts: vec![None; readers.len()], has_names: false };
+    let mut found = SnapshotContents { devices, last_listings: vec![None; readers.len()], has_names: false };
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     source.visit_events_from_start(&mut |timed| {
-        let place = source.index_of(timed.process);
-        let (changes, segments) = &mut readers[place];
+        let process = source.index_of(timed.process);
+        let (changes, segments) = &mut readers[process];
         let event = changes.kinds.decode(&timed.event);
         found.has_names |= match event {
             Event::Begin(begin) => !begin.is_resumed,
             _ => matches!(event, Event::Tag { .. }),
         };
-        let devices = &mut found.devices[place];
-        let mut room = Room { segments, gone: &mut gone, left: &mut left };
-        match changes.of_decoded(&timed, &event) {
-            Some(Change::Allocate(memory, _)) => {
-                room.allocate(&memory, &mut devices.entry(memory.region.device()).or_default().touched);
+        let devices = &mut found.devices[process];
+        let mut known = KnownSegments { segments, gone: &mut gone, left: &mut left };
+        match changes.read_decoded(&timed, &event) {
+            Some(MemoryChange::Allocate(memory, _)) => {
+                known.allocate(&memory, &mut devices.entry(memory.region.device()).or_default().used);
             }
-            Some(Change::Free(memory)) => room.free(timed.thread, &memory),
-            Some(Change::Host { event, .. }) => {
+            Some(MemoryChange::Free(memory)) => known.free(timed.thread, &memory),
+            Some(MemoryChange::Host { event, .. }) => {
                 let device = devices.entry(event.memory.region.device()).or_default();
                 device.is_exact |= !event.kind.is_plain();
                 match event.kind {
                     HostEventKind::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
-                        room.free(timed.thread, &event.memory);
+                        known.free(timed.thread, &event.memory);
                     }
-                    HostEventKind::Memory(_) => room.allocate(&event.memory, &mut device.touched),
+                    HostEventKind::Memory(_) => known.allocate(&event.memory, &mut device.used),
                     _ => {}
                 }
             }
-            Some(Change::Account { step: Step::Segment(row) | Step::Block(row), .. }) => {
+            Some(MemoryChange::Listing { event: ListingEvent::Segment(row) | ListingEvent::Block(row), .. }) => {
                 devices.entry(row.device).or_default().is_exact = true;
             }
-            Some(Change::Account { step: Step::End, number }) => found.accounts[place] = Some(number),
+            Some(MemoryChange::Listing { event: ListingEvent::End, number }) => {
+                found.last_listings[process] = Some(number)
+            }
             _ => {}
         }
         gone.clear();
@@ -167,21 +169,21 @@ pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
     Ok(found)
 }
 
-/// The segments that there are, to know which blocks lie in none.
-struct Room<'r> {
+/// The live segments, to find the blocks outside of them.
+struct KnownSegments<'r> {
     segments: &'r mut LiveMemory<()>,
     gone: &'r mut Vec<LiveRange<()>>,
     left: &'r mut Vec<LiveRange<()>>,
 }
 
-impl Room<'_> {
-    fn allocate(&mut self, memory: &MemoryEvent, touched: &mut Touched) {
+impl KnownSegments<'_> {
+    fn allocate(&mut self, memory: &MemoryEvent, used: &mut UsedAddresses) {
         let MemoryEvent { region, address, size, .. } = *memory;
         if region.is_range() {
-            touched.range(address, size);
+            used.add_range(address, size);
             self.segments.allocate(memory, (), self.gone, self.left);
         } else if self.segments.range_at(Region::Segment(region.device()), address).is_none() {
-            touched.block(address, size);
+            used.add_block(address, size);
         }
     }
 

@@ -4,109 +4,114 @@ use std::collections::HashMap;
 use std::io;
 
 use crate::activity::{LiveMemory, LiveRange};
-use crate::formats::pytorch::account::Account;
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
-use crate::formats::pytorch::pickle::{Pickle, Shared};
-use crate::formats::pytorch::ranges::Clusters;
-use crate::formats::pytorch::read::{Change, DeviceMemory};
+use crate::formats::pytorch::listing::OpenListing;
+use crate::formats::pytorch::pickle::{MemoId, Pickle};
+use crate::formats::pytorch::ranges::InferredSegments;
+use crate::formats::pytorch::read::{DeviceMemory, MemoryChange};
 use crate::formats::pytorch::segments::{Segment, is_large};
-use crate::formats::pytorch::stacks::Stacks;
+use crate::formats::pytorch::stacks::StackWriter;
 use stackweave_recording::events::{self, HostAction, MemoryEvent, Region};
 
-/// What is remembered of memory that is live.
+/// How live memory was allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct AllocationInfo {
     pub(super) stack: u32,
     pub(super) tag: u32,
     pub(super) stream: u64,
     pub(super) pool: u64,
-    /// The bytes that were asked for: an allocator may have given more.
-    pub(super) asked: u64,
-    /// Of a segment: for large blocks.
+    /// The requested bytes: the allocator may have allocated more.
+    pub(super) requested: u64,
+    /// Whether it is a segment for large blocks.
     pub(super) is_large: bool,
-    /// Of a segment: it may grow.
+    /// Whether it is a segment that may grow.
     pub(super) is_expandable: bool,
 }
 
 /// The memory of one device of a process.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct SnapshotDevice {
     pub(super) number: i64,
-    /// The place of its process.
+    /// The index of its process.
     pub(super) process: usize,
-    pub(super) live: LiveMemory<Origin>,
-    /// The segments that were not recorded.
-    pub(super) clusters: Clusters,
-    /// What was freed and may not be allocated again yet, by address.
-    pub(super) pending: HashMap<u64, LiveRange<Origin>>,
-    /// The account that is being read.
-    pub(super) account: Option<Account>,
-    /// The segments of an account, if nothing has changed since.
-    pub(super) whole: Option<Vec<Segment>>,
-    /// The number of the account that counts.
-    counts: Option<u64>,
-    /// Whether its host records all that `PyTorch`'s allocator does.
+    pub(super) live: LiveMemory<AllocationInfo>,
+    /// The segments for blocks outside recorded segments.
+    pub(super) inferred: InferredSegments,
+    /// Memory that was freed but can't be allocated again yet, by address.
+    pub(super) pending: HashMap<u64, LiveRange<AllocationInfo>>,
+    /// The listing that is being read.
+    pub(super) listing: Option<OpenListing>,
+    /// The segments of the last listing, if nothing has changed since.
+    pub(super) listed_segments: Option<Vec<Segment>>,
+    /// The number of the listing that is used: the last one.
+    last_listing: Option<u64>,
+    /// Whether its host records every event that `PyTorch`'s allocator has.
     is_exact: bool,
-    pub(super) gone: Vec<LiveRange<Origin>>,
-    pub(super) come: Vec<LiveRange<Origin>>,
+    pub(super) gone: Vec<LiveRange<AllocationInfo>>,
+    pub(super) come: Vec<LiveRange<AllocationInfo>>,
 }
 
-/// An event with all that it says.
+/// An entry of the trace.
 #[derive(Debug)]
-pub(super) struct Entry<'e> {
+pub(super) struct TraceEntry<'e> {
     pub(super) action: &'static str,
     pub(super) address: u64,
     pub(super) size: u64,
-    pub(super) origin: &'e Origin,
-    /// The stack, if it is not that of the origin.
+    pub(super) info: &'e AllocationInfo,
+    /// The stack, if it is not that of the allocation.
     pub(super) stack: u32,
 }
 
-/// What entries are written with.
-pub(super) struct Trace<'t, 'o> {
+/// Writes entries.
+pub(super) struct TraceWriter<'t, 'o> {
     pub(super) pickle: &'t mut Pickle<'o>,
-    pub(super) stacks: &'t mut Stacks,
-    pub(super) pools: &'t mut HashMap<u64, Shared>,
-    /// Microseconds since 1970; `None` if what happens now was not asked for.
+    pub(super) stacks: &'t mut StackWriter,
+    pub(super) pools: &'t mut HashMap<u64, MemoId>,
+    /// Microseconds since 1970; `None` outside the selected time.
     pub(super) time_us: Option<i64>,
 }
 
-impl Device {
-    /// `counts`: the number of the account that counts.
-    pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, counts: Option<u64>) -> Self {
-        let (live, pending, account, whole, gone, come) = Default::default();
-        let (clusters, is_exact) = (memory.touched.segments(), memory.is_exact && number >= 0);
-        Self { number, process, live, clusters, pending, account, whole, counts, is_exact, gone, come }
+impl SnapshotDevice {
+    /// Creates a device. `last_listing` is the number of the listing that is used.
+    pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, last_listing: Option<u64>) -> Self {
+        let (live, pending, listing, listed_segments, gone, come) = Default::default();
+        let (inferred, is_exact) = (memory.used.into_segments(), memory.is_exact && number >= 0);
+        Self { number, process, live, inferred, pending, listing, listed_segments, last_listing, is_exact, gone, come }
     }
 
-    /// Something happens to memory, of this device or another.
-    pub(super) fn change(&mut self, thread: u32, change: &Change, trace: &mut Trace<'_, '_>) -> io::Result<()> {
+    /// Applies a change of memory if it is about this device, and writes its entries.
+    pub(super) fn change(
+        &mut self,
+        thread: u32,
+        change: &MemoryChange,
+        trace: &mut TraceWriter<'_, '_>,
+    ) -> io::Result<()> {
         let mut stack = 0;
         match change {
-            Change::Host { event, tag } if event.memory.region.device() == self.number => {
+            MemoryChange::Host { event, tag } if event.memory.region.device() == self.number => {
                 if self.is_exact || !event.kind.is_plain() {
-                    return self.host(event, *tag, trace);
+                    return self.host_event(event, *tag, trace);
                 }
-                stack = self.plain(thread, event, *tag);
+                stack = self.plain_host_event(thread, event, *tag);
             }
-            Change::Account { number, step } if Some(*number) == self.counts => self.step(step),
-            Change::Allocate(memory, tag) if memory.region.device() == self.number => self.allocate(memory, *tag),
-            Change::Free(memory) if memory.region.device() == self.number => {
+            MemoryChange::Listing { number, event } if Some(*number) == self.last_listing => self.listing_event(event),
+            MemoryChange::Allocate(memory, tag) if memory.region.device() == self.number => self.allocate(memory, *tag),
+            MemoryChange::Free(memory) if memory.region.device() == self.number => {
                 stack = memory.stack;
                 self.free_plain(thread, memory);
             }
-            Change::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
-            Change::OutOfMemory { size, stack, tag } if self.number < 0 => {
-                let origin = Origin { stack: *stack, tag: *tag, ..Origin::default() };
-                trace.entry(&Entry { action: "oom", address: 0, size: *size, origin: &origin, stack: 0 })?;
+            MemoryChange::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
+            MemoryChange::OutOfMemory { size, stack, tag } if self.number < 0 => {
+                let info = AllocationInfo { stack: *stack, tag: *tag, ..AllocationInfo::default() };
+                trace.entry(&TraceEntry { action: "oom", address: 0, size: *size, info: &info, stack: 0 })?;
             }
             _ => {}
         }
         self.write_changes(stack, trace)
     }
 
-    /// A host allocates or frees memory, of which not all may be recorded. Gives the stack if it frees.
-    fn plain(&mut self, thread: u32, event: &HostEvent, tag: u32) -> u32 {
+    /// Applies an event of a host whose events may be incomplete. Returns the stack of a free.
+    fn plain_host_event(&mut self, thread: u32, event: &HostEvent, tag: u32) -> u32 {
         match event.kind {
             HostEventKind::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
             HostEventKind::Memory(_) => {
@@ -120,8 +125,8 @@ impl Device {
 
     fn allocate(&mut self, memory: &MemoryEvent, tag: u32) {
         let MemoryEvent { region, address, size, stack, stream, pool, .. } = *memory;
-        let (asked, is_large, is_expandable) = (size, is_large(size), false);
-        let value = Origin { stack, tag, stream, pool, asked, is_large, is_expandable };
+        let (requested, is_large, is_expandable) = (size, is_large(size), false);
+        let value = AllocationInfo { stack, tag, stream, pool, requested, is_large, is_expandable };
         self.live.allocate(memory, value, &mut self.gone, &mut self.come);
         self.come.push(LiveRange { region, address, size, value });
     }
@@ -130,42 +135,42 @@ impl Device {
         self.live.free(thread, memory, &mut self.gone, &mut self.come);
     }
 
-    /// Entries for what has changed: what is gone first.
-    fn write_changes(&mut self, stack: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
-        for piece in core::mem::take(&mut self.gone) {
+    /// Writes entries for the changes: frees first.
+    fn write_changes(&mut self, stack: u32, trace: &mut TraceWriter<'_, '_>) -> io::Result<()> {
+        for range in core::mem::take(&mut self.gone) {
             let entry =
-                |action| Entry { action, address: piece.address, size: piece.size, origin: &piece.value, stack };
-            if !matches!(piece.region, Region::Segment(_)) {
+                |action| TraceEntry { action, address: range.address, size: range.size, info: &range.value, stack };
+            if !matches!(range.region, Region::Segment(_)) {
                 trace.entry(&entry("free_requested"))?;
                 trace.entry(&entry("free_completed"))?;
             }
-            if self.is_segment(&piece) {
+            if self.is_segment(&range) {
                 trace.entry(&entry("segment_free"))?;
             }
         }
-        for piece in core::mem::take(&mut self.come) {
+        for range in core::mem::take(&mut self.come) {
             let entry =
-                |action| Entry { action, address: piece.address, size: piece.size, origin: &piece.value, stack: 0 };
-            if self.is_segment(&piece) {
+                |action| TraceEntry { action, address: range.address, size: range.size, info: &range.value, stack: 0 };
+            if self.is_segment(&range) {
                 trace.entry(&entry("segment_alloc"))?;
             }
-            if !matches!(piece.region, Region::Segment(_)) {
+            if !matches!(range.region, Region::Segment(_)) {
                 trace.entry(&entry("alloc"))?;
             }
         }
         Ok(())
     }
 
-    /// Whether it is a segment of its own.
-    pub(super) fn is_segment(&self, piece: &LiveRange<Origin>) -> bool {
-        piece.region.is_range() && !self.clusters.holds(piece.address)
+    /// Returns whether a range is a segment of its own.
+    pub(super) fn is_segment(&self, range: &LiveRange<AllocationInfo>) -> bool {
+        range.region.is_range() && !self.inferred.contains(range.address)
     }
 }
 
-impl Trace<'_, '_> {
-    pub(super) fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+impl TraceWriter<'_, '_> {
+    pub(super) fn entry(&mut self, entry: &TraceEntry<'_>) -> io::Result<()> {
         let Some(time_us) = self.time_us else { return Ok(()) };
-        let Entry { action, address, size, origin, stack } = *entry;
+        let TraceEntry { action, address, size, info, stack } = *entry;
         self.pickle.item()?;
         let pickle = &mut *self.pickle;
         pickle.begin_dictionary();
@@ -176,16 +181,16 @@ impl Trace<'_, '_> {
         pickle.text("size");
         pickle.unsigned(size);
         pickle.text("stream");
-        pickle.unsigned(origin.stream);
+        pickle.unsigned(info.stream);
         pickle.text("time_us");
         pickle.integer(time_us);
         pickle.text("compile_context");
         pickle.text("N/A");
         pickle.text("user_metadata");
-        pickle.text(if origin.tag == 0 { "" } else { self.stacks.name(origin.tag) });
+        pickle.text(if info.tag == 0 { "" } else { self.stacks.name(info.tag) });
         pickle.text("pool_id");
-        write_pool(origin.pool, self.pools, pickle);
-        let stack = if stack == 0 { origin.stack } else { stack };
+        write_pool(info.pool, self.pools, pickle);
+        let stack = if stack == 0 { info.stack } else { stack };
         if stack != 0 {
             pickle.text("frames");
             self.stacks.write(stack, pickle)?;
@@ -195,13 +200,13 @@ impl Trace<'_, '_> {
     }
 }
 
-pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &mut Pickle<'_>) {
+pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, MemoId>, pickle: &mut Pickle<'_>) {
     if let Some(known) = known.get(&pool) {
         pickle.refer(*known);
     } else {
         // A pool of `PyTorch` has two numbers, of which one is 0.
         let graph = pool & !events::POOL_OF_GRAPH;
         pickle.pair(if graph == pool { [0, pool] } else { [graph, 0] });
-        known.insert(pool, pickle.share());
+        known.insert(pool, pickle.memoize());
     }
 }

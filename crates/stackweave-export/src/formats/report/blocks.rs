@@ -9,13 +9,13 @@ use flate2::write::ZlibEncoder;
 use serde_json::Value;
 
 /// The blocks of a page, written one after another.
-pub(super) struct Blocks<'o> {
+pub(super) struct PageBlocks<'o> {
     out: &'o mut dyn Write,
     next: u32,
     text: String,
 }
 
-impl<'o> Blocks<'o> {
+impl<'o> PageBlocks<'o> {
     pub(super) fn new(out: &'o mut dyn Write) -> Self {
         Self { out, next: 0, text: String::new() }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stackweave_profile::WordMap;
 
-use super::blocks::{Blocks, Columns};
+use super::blocks::{Columns, PageBlocks};
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use crate::activity::{EventContent, Span, ThreadEvent};
@@ -69,7 +69,7 @@ impl CallLines {
     }
 
     /// Writes the sums of the thread, which has this index in the report, and begins with the next thread.
-    pub(super) fn finish_thread(&mut self, thread: usize, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    pub(super) fn finish_thread(&mut self, thread: usize, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         let mut pairs = core::mem::take(&mut self.thread).pairs;
         pairs.sort_unstable_by_key(|pair| (pair.frame, pair.called));
         if pairs.is_empty() {

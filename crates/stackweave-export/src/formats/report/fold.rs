@@ -19,13 +19,13 @@ pub(super) struct FoldedNode {
 /// the others are added to the self cost of their nearest caller, so totals do not change.
 pub(super) fn folded(profile: &Profile, most: usize) -> Vec<FoldedNode> {
     let nodes = profile.tree().nodes();
-    let stays = staying(profile, most.max(1));
+    let is_kept = kept_nodes(profile, most.max(1));
     let moves_calls = !profile.measure().counts_calls();
     let mut indexes: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut kept: Vec<FoldedNode> = Vec::with_capacity(most.min(nodes.len()));
     for (id, node) in nodes.iter().enumerate() {
         let parent = indexes.get(node.parent.index()).copied().unwrap_or(0);
-        if stays(id) {
+        if is_kept(id) {
             indexes.push(kept.len());
             kept.push(FoldedNode {
                 parent,
@@ -44,7 +44,7 @@ pub(super) fn folded(profile: &Profile, most: usize) -> Vec<FoldedNode> {
 }
 
 /// Returns which nodes are kept: none whose caller is not.
-fn staying(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
+fn kept_nodes(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
     let nodes = profile.tree().nodes();
     let mut greatest: Vec<u64> = Vec::new();
     let mut last = (Reverse(0), usize::MAX);

@@ -21,7 +21,7 @@ pub(super) struct Threads<'a> {
 impl<'a> Threads<'a> {
     pub(super) fn of(source: &Source<'a>) -> Self {
         let processes = NamedProcess::all(source);
-        let indexes = shown(&processes).map(|(index, thread)| (index, thread.number)).zip(0..).collect();
+        let indexes = listed_threads(&processes).map(|(index, thread)| (index, thread.number)).zip(0..).collect();
         Self { processes, indexes }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Returns the same by the system's ids of the process and the thread.
-    pub(super) fn of_system(&self, pid: u32, tid: u32) -> Option<usize> {
+    pub(super) fn index_of_tid(&self, pid: u32, tid: u32) -> Option<usize> {
         let of_process = |(index, process): (usize, &NamedProcess<'_>)| {
             let mut threads = process.recording.dictionary().threads().filter(|thread| thread.tid == tid);
             threads.find_map(|thread| self.index(index, thread.number))
@@ -43,7 +43,7 @@ impl<'a> Threads<'a> {
 }
 
 /// Returns the threads in the report with the indexes of their processes: all but those of recorders.
-fn shown<'p>(processes: &'p [NamedProcess<'_>]) -> impl Iterator<Item = (usize, &'p NamedThread)> {
+fn listed_threads<'p>(processes: &'p [NamedProcess<'_>]) -> impl Iterator<Item = (usize, &'p NamedThread)> {
     let all = processes.iter().enumerate();
     let all = all.flat_map(|(index, process)| process.threads.iter().map(move |thread| (index, thread)));
     all.filter(|(_, thread)| !thread.is_recorders)
@@ -115,7 +115,7 @@ pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Va
             "events": process.recording.event_count(),
         })
     });
-    let thread_rows = shown(&threads.processes)
+    let thread_rows = listed_threads(&threads.processes)
         .map(|(index, thread)| json!({"process": index, "tid": thread.tid, "name": thread.name}));
     let fields = json!({
         "format": 1,

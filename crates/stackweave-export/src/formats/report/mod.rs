@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::error::ExportError;
 use crate::source::Source;
 
-use blocks::Blocks;
+use blocks::PageBlocks;
 use call_lines::CallLines;
 use head::Threads;
 use names::Names;
@@ -38,14 +38,14 @@ const PAGE: &str = include_str!("page.html");
 const DATA: &str = "<!--DATA-->\n";
 
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let (before, behind) = PAGE.split_once(DATA).unwrap_or((PAGE, ""));
+    let (before, after) = PAGE.split_once(DATA).unwrap_or((PAGE, ""));
     out.write_all(before.as_bytes())?;
-    write_data(source, &mut Blocks::new(out))?;
-    out.write_all(behind.as_bytes())?;
+    write_data(source, &mut PageBlocks::new(out))?;
+    out.write_all(after.as_bytes())?;
     Ok(())
 }
 
-fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
+fn write_data(source: &Source<'_>, blocks: &mut PageBlocks<'_>) -> Result<(), ExportError> {
     let mut names = Names::new(&source.options().texts);
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, blocks)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use stackweave_profile::{FrameIndex, Function, FunctionTable, Origin};
 
-use super::blocks::{Blocks, Columns};
+use super::blocks::{Columns, PageBlocks};
 use crate::options::SourceText;
 
 #[derive(Debug, Default)]
@@ -80,18 +80,18 @@ impl Names {
     }
 
     /// Writes all names, after the last one was added.
-    pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         let Self { table, strings, display_names } = &mut self;
         let functions = table.functions();
         let names: Vec<u64> = functions.iter().map(|function| strings.index(function.full_name())).collect();
         let file = |of: &'_ Function| {
             of.filename.as_deref().map(|file| display_names.get(file).map_or(file, |name| name).to_owned())
         };
-        let files: Vec<u64> = functions.iter().map(|of| strings.place_or_none(file(of).as_deref())).collect();
-        let modules = functions.iter().map(|of| strings.place_or_none(of.module_name().map(|name| &**name)));
+        let files: Vec<u64> = functions.iter().map(|of| strings.index_or_none(file(of).as_deref())).collect();
+        let modules = functions.iter().map(|of| strings.index_or_none(of.module_name().map(|name| &**name)));
         let modules: Vec<u64> = modules.collect();
         let path = |of: &Function| of.module.as_ref().map(|module| module.path.to_string_lossy().into_owned());
-        let paths: Vec<u64> = functions.iter().map(|of| strings.place_or_none(path(of).as_deref())).collect();
+        let paths: Vec<u64> = functions.iter().map(|of| strings.index_or_none(path(of).as_deref())).collect();
         let mut columns = Columns::default();
         columns.plain(names.into_iter());
         columns.plain(files.into_iter());
@@ -129,7 +129,7 @@ impl Strings {
         index
     }
 
-    fn place_or_none(&mut self, text: Option<&str>) -> u64 {
+    fn index_or_none(&mut self, text: Option<&str>) -> u64 {
         text.map_or(0, |text| self.index(text) + 1)
     }
 }

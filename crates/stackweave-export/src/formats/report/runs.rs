@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stackweave_profile::timing::{RunRow, TimingReport};
 use stackweave_recording::events;
 
-use super::blocks::Blocks;
+use super::blocks::PageBlocks;
 use super::head::Threads;
 use super::names::Names;
 use crate::error::ExportError;
@@ -24,7 +24,7 @@ pub(super) fn write(
     source: &Source<'_>,
     threads: &Threads<'_>,
     names: &mut Names,
-    blocks: &mut Blocks<'_>,
+    blocks: &mut PageBlocks<'_>,
 ) -> Result<Runs, ExportError> {
     let mut runs = Runs { block: Value::Null, problems: Vec::new() };
     if !source.processes().iter().any(|process| process.dictionary().declares(&events::BEGIN_RUN)) {
@@ -54,7 +54,7 @@ fn rows(report: &TimingReport, threads: &Threads<'_>, names: &mut Names) -> Valu
         json!({
             "number": run.number,
             "parent": run.parent,
-            "thread": threads.of_system(run.process, run.thread),
+            "thread": threads.index_of_tid(run.process, run.thread),
             "function": functions[run.function.index()],
             "beganNs": run.began_ns,
             "durationNs": run.duration_ns,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stackweave_profile::FrameKind;
 use stackweave_recording::Origin;
 
-use super::blocks::Blocks;
+use super::blocks::PageBlocks;
 use super::costs::FunctionCosts;
 use super::names::Names;
 use super::source_files::read;
@@ -26,6 +26,7 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits { files: 400, bytes: 8 << 20 };
+
 /// The cost of a file, and its expected length.
 #[derive(Clone, Debug, Default)]
 struct FileCost {
@@ -50,19 +51,19 @@ pub(super) fn write(
     source: &Source<'_>,
     names: &mut Names,
     costs: &FunctionCosts,
-    blocks: &mut Blocks<'_>,
+    blocks: &mut PageBlocks<'_>,
 ) -> io::Result<Value> {
     let user = Origin::here();
     // Given texts are not files on this machine.
     let before = source.options().before.map_or(&[][..], |before| before.processes());
     let is_own = || source.processes().iter().chain(before).all(|process| process.is_made_by(&user));
     let may_read = source.options().sources.unwrap_or_else(is_own);
-    let wanted = wanted(names, costs);
+    let wanted = files_by_cost(names, costs);
     let texts = if source.options().sources == Some(false) { &[] } else { source.options().texts.as_slice() };
     let (mut descriptions, mut folders) = (Vec::new(), BTreeMap::new());
     let reader = may_read.then_some(user.uid);
     let is_any_left_out = !may_read && wanted.iter().any(|(name, _)| Path::new(name).is_absolute());
-    for file in chosen(wanted, texts, (source.wall_ns(0), reader), LIMITS) {
+    for file in select_files(wanted, texts, (source.wall_ns(0), reader), LIMITS) {
         descriptions.push(json!({
             "file": names.file(&file.name),
             "changed": file.is_changed,
@@ -77,16 +78,17 @@ pub(super) fn write(
     Ok(Value::Array(descriptions))
 }
 
-/// Returns the files that can be read, within the limits. `reader` is the user who reads files, if that is allowed.
-fn chosen(
+/// Returns the files that can be read, within the limits. `reader` is the id of this user; `None` if files must not be
+/// read.
+fn select_files(
     wanted: Vec<(String, FileCost)>,
     texts: &[SourceText],
     (began_wall_ns, reader): (i64, Option<u32>),
     limits: Limits,
 ) -> Vec<SourceFile> {
-    let (mut chosen, mut bytes) = (Vec::new(), 0);
+    let (mut selected, mut bytes) = (Vec::new(), 0);
     for (name, wanted) in wanted {
-        if chosen.len() == limits.files {
+        if selected.len() == limits.files {
             break;
         }
         let given = texts.iter().find(|given| given.file == name).map(|given| (given.text.clone(), false, None));
@@ -98,13 +100,13 @@ fn chosen(
         let Some((text, is_later, folder)) = found else { continue };
         bytes += text.len();
         let is_changed = is_later || text.lines().count() < wanted.last_line as usize;
-        chosen.push(SourceFile { name, text, is_changed, folder });
+        selected.push(SourceFile { name, text, is_changed, folder });
     }
-    chosen
+    selected
 }
 
 /// Returns the files of functions with costs, those with the highest cost first.
-fn wanted(names: &Names, costs: &FunctionCosts) -> Vec<(String, FileCost)> {
+fn files_by_cost(names: &Names, costs: &FunctionCosts) -> Vec<(String, FileCost)> {
     let mut files: HashMap<&str, FileCost> = HashMap::new();
     let functions = names.functions();
     for (function, share) in functions.iter().zip(costs.shares()).filter(|(_, share)| *share > 0.0) {
@@ -143,14 +145,15 @@ mod tests {
         let folder = Folder::new();
         let write = |number: u32| folder.write(&format!("{number}.py"), b"0123456789").display().to_string();
         let files: Vec<String> = (0..6).map(write).chain(["/no/such.py".to_owned()]).rev().collect();
-        let chosen = |files_limit, bytes| {
+        let selected = |files_limit, bytes| {
             let wanted = files.iter().map(|file| (file.clone(), FileCost::default())).collect();
-            let all = chosen(wanted, &[], (i64::MAX, Some(Origin::here().uid)), Limits { files: files_limit, bytes });
+            let all =
+                select_files(wanted, &[], (i64::MAX, Some(Origin::here().uid)), Limits { files: files_limit, bytes });
             all.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
-        assert_eq!(chosen(4, 1000), files[1..5]);
-        assert_eq!(chosen(100, 39), files[1..4]);
-        assert_eq!(chosen(100, 60), files[1..]);
+        assert_eq!(selected(4, 1000), files[1..5]);
+        assert_eq!(selected(100, 39), files[1..4]);
+        assert_eq!(selected(100, 60), files[1..]);
     }
 
     #[test]
@@ -160,7 +163,7 @@ mod tests {
         let given = SourceText { file: file.clone(), name: "In [1]".to_owned(), text: "given".to_owned() };
         let cell = SourceText { file: "<ipython-input-2>".to_owned(), ..given.clone() };
         let wanted = [&file, &cell.file, &"<string>".to_owned()].map(|name| (name.clone(), FileCost::default()));
-        let all = chosen(wanted.to_vec(), &[given, cell], (i64::MIN, None), LIMITS);
+        let all = select_files(wanted.to_vec(), &[given, cell], (i64::MIN, None), LIMITS);
         let texts: Vec<_> = all.iter().map(|file| (&*file.text, file.is_changed)).collect();
         assert_eq!(texts, [("given", false), ("given", false)]);
     }

@@ -6,7 +6,7 @@ const RECORDERS: [&str; 4] = ["trace", "memory", "record", "dynamo"];
 pub(super) fn short_title(words: &[String]) -> Option<String> {
     let (first, rest) = words.split_first()?;
     let rest = match recorded_command(rest) {
-        Some(behind) => &behind[behind.iter().position(|word| is_program(word))?..],
+        Some(after) => &after[after.iter().position(|word| is_program(word))?..],
         None if file_name(first).starts_with("python") => &rest[rest.iter().position(|word| is_program(word))?..],
         None => words,
     };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stackweave_profile::{FrameIndex, Measure, MeasuredProfile};
 
-use super::blocks::{Blocks, Columns};
+use super::blocks::{Columns, PageBlocks};
 use super::costs::FunctionCosts;
 use super::fold::{FoldedNode, folded};
 use super::head::Threads;
@@ -30,7 +30,7 @@ pub(super) fn write(
     source: &Source<'_>,
     threads: &Threads<'_>,
     names: &mut Names,
-    blocks: &mut Blocks<'_>,
+    blocks: &mut PageBlocks<'_>,
 ) -> Result<Trees, ExportError> {
     let mut trees = Trees::default();
     let all = source.every_measure()?;
@@ -54,7 +54,7 @@ impl Trees {
         parts: impl Iterator<Item = MeasuredProfile>,
         (side, thread): (&str, &dyn Fn(Option<u32>) -> Option<usize>),
         names: &mut Names,
-        blocks: &mut Blocks<'_>,
+        blocks: &mut PageBlocks<'_>,
     ) -> Result<(), ExportError> {
         for part in parts {
             let functions = part.profile.functions();

@@ -10,19 +10,19 @@ use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
 /// Functions, or their lines if lines are separate.
-pub(super) struct Frames {
+pub(super) struct FrameTable {
     functions: FunctionTable,
-    processes: Vec<ProcessFrames>,
+    processes: Vec<ProcessFrameTable>,
 }
 
-struct ProcessFrames {
+struct ProcessFrameTable {
     names: RecordedNames,
     visible: VisibleFrames,
     /// The functions of each frame of the recording, innermost first.
     indices: HashMap<u32, Box<[usize]>>,
 }
 
-impl Frames {
+impl FrameTable {
     /// Collects the frames of these costs.
     pub(super) fn of(source: &Source<'_>, costs: &RecordedCosts<'_>, measures: &[Measure]) -> Self {
         let mut functions = FunctionTable::default();
@@ -41,7 +41,7 @@ impl Frames {
                 };
                 indices.insert(number, functions_of.iter().zip(lines).map(intern).collect());
             }
-            processes.push(ProcessFrames { names, visible, indices });
+            processes.push(ProcessFrameTable { names, visible, indices });
         }
         Self { functions, processes }
     }
@@ -64,29 +64,29 @@ impl Frames {
     }
 
     /// Starts a stack of a process, which is built from its outermost frame.
-    pub(super) fn path(&mut self, process: usize) -> Path<'_> {
-        Path { frames: &mut self.processes[process], pushed: Vec::new(), indices: Vec::new(), popped: Vec::new() }
+    pub(super) fn path(&mut self, process: usize) -> FramePath<'_> {
+        FramePath { frames: &mut self.processes[process], pushed: Vec::new(), indices: Vec::new(), popped: Vec::new() }
     }
 }
 
 /// A stack that grows and shrinks at its inner end.
-pub(super) struct Path<'a> {
-    frames: &'a mut ProcessFrames,
+pub(super) struct FramePath<'a> {
+    frames: &'a mut ProcessFrameTable,
     /// For each frame that was pushed: how many indices there were before it, and whether a library called it.
     pushed: Vec<(usize, bool)>,
     indices: Vec<usize>,
     popped: Vec<usize>,
 }
 
-impl Path<'_> {
+impl FramePath<'_> {
     /// Adds a frame, and returns its visible functions, outermost first.
     pub(super) fn push(&mut self, frame: u32) -> &[usize] {
-        let ProcessFrames { names, visible, indices } = &mut *self.frames;
+        let ProcessFrameTable { names, visible, indices } = &mut *self.frames;
         let mut is_library = self.pushed.last().is_some_and(|(_, is_library)| *is_library);
-        let seen = visible.visible_bits(frame, names.of(frame), &mut is_library);
+        let visible_bits = visible.visible_bits(frame, names.of(frame), &mut is_library);
         let length = self.indices.len();
         let of_frame = indices.get(&frame).map(AsRef::as_ref).unwrap_or_default();
-        let innermost_first = of_frame.iter().enumerate().filter(|(index, _)| seen >> index & 1 == 1);
+        let innermost_first = of_frame.iter().enumerate().filter(|(index, _)| visible_bits >> index & 1 == 1);
         self.indices.extend(innermost_first.rev().map(|(_, index)| *index));
         self.pushed.push((length, is_library));
         &self.indices[length..]

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
 
-use self::frames::Frames;
+use self::frames::FrameTable;
 use crate::activity::{EventContent, Span, ThreadEvent, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -24,7 +24,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         Some(measure) => vec![measure],
         None => costs.measures().into_iter().filter(|measure| *measure != Measure::Allocations).collect(),
     };
-    let mut frames = Frames::of(source, &costs, &measures);
+    let mut frames = FrameTable::of(source, &costs, &measures);
     write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"stackweave@{}\",\"name\":", env!("CARGO_PKG_VERSION"))?;
     write_text(out, &source.title())?;
     out.write_all(b",\"shared\":{\"frames\":[")?;
@@ -50,26 +50,26 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 /// A thread with its total cost.
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct ThreadCost {
     process: usize,
     number: u32,
     total: i64,
 }
 
-impl Thread {
+impl ThreadCost {
     fn index(self) -> (usize, u32) {
         (self.process, self.number)
     }
 }
 
 /// Returns the threads with events of this measure.
-fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<Thread> {
-    let mut threads: Vec<Thread> = Vec::new();
+fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<ThreadCost> {
+    let mut threads: Vec<ThreadCost> = Vec::new();
     costs.visit(measure, |cost| {
         let number = cost.thread.unwrap_or(0);
         match threads.iter_mut().rfind(|thread| thread.process == cost.process && thread.number == number) {
             Some(known) => known.total = known.total.saturating_add(cost.self_cost),
-            None => threads.push(Thread { process: cost.process, number, total: cost.self_cost }),
+            None => threads.push(ThreadCost { process: cost.process, number, total: cost.self_cost }),
         }
     });
     threads.sort_by_key(|thread| (thread.process, thread.number));
@@ -79,8 +79,8 @@ fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<Thread> {
 /// A profile that is being written.
 struct ThreadProfile<'s, 'a> {
     source: &'s Source<'a>,
-    frames: &'s mut Frames,
-    thread: Thread,
+    frames: &'s mut FrameTable,
+    thread: ThreadCost,
     measure: Measure,
 }
 
@@ -199,7 +199,7 @@ impl ThreadProfile<'_, '_> {
     }
 }
 
-type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Result<(), ExportError> + 'v;
+type ShowValue<'v> = dyn FnMut(&mut frames::FramePath<'_>, &[Span], u32, i64) -> Result<(), ExportError> + 'v;
 
 /// Returns the stack and the value of an event.
 fn value_of(event: &ThreadEvent<'_>, measure: Measure) -> Option<(u32, i64)> {
@@ -214,7 +214,11 @@ fn value_of(event: &ThreadEvent<'_>, measure: Measure) -> Option<(u32, i64)> {
     }
 }
 
-fn write_stack(path: &mut frames::Path<'_>, outermost_first: &[u32], out: &mut dyn Write) -> Result<(), ExportError> {
+fn write_stack(
+    path: &mut frames::FramePath<'_>,
+    outermost_first: &[u32],
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
     out.write_all(b"[")?;
     let mut separator = "";
     for frame in outermost_first {

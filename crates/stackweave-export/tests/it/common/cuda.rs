@@ -95,14 +95,14 @@ impl CudaTape {
     }
 
     /// Records the state of the allocator after [`cuda_events`].
-    pub fn account(&mut self, at: EventTime) {
+    pub fn record_state(&mut self, at: EventTime) {
         self.state(at, 1);
-        self.account_of_first(at);
-        self.account_of_second(at);
+        self.record_state_of_first(at);
+        self.record_state_of_second(at);
         self.state(at, 2);
     }
 
-    pub fn account_of_first(&mut self, at: EventTime) {
+    pub fn record_state_of_first(&mut self, at: EventTime) {
         let stacks = self.stacks();
         let Stacks { before, load, .. } = &stacks;
         self.segment(at, (0x10_0000, 2 * MIB), (before, FIRST), 0);
@@ -115,7 +115,7 @@ impl CudaTape {
         self.block(at, (0x110_0000, 19 * MIB, 0), (&[], OF_GRAPH), 0);
     }
 
-    fn account_of_second(&mut self, at: EventTime) {
+    fn record_state_of_second(&mut self, at: EventTime) {
         let stacks = self.stacks();
         let Stacks { step, load, .. } = &stacks;
         self.segment(at, (0x200_0000, 38 * MIB), (step, SECOND), 3);

@@ -48,7 +48,7 @@ impl Host {
     }
 
     /// Begins (1) or ends (2) an allocator state.
-    fn account(&mut self, at: u64, state: u64, reason: u64) {
+    fn state_event(&mut self, at: u64, state: u64, reason: u64) {
         self.event(at, &events::HOST_STATE, &[state, reason]);
     }
 
@@ -82,7 +82,7 @@ pub fn devices(pid: u32) -> Tape {
     host.record(300, &events::HOST_ALLOCATE, (base + 42 * MIB, 5 * MIB, 0), &[step, main]);
     host.record(400, &events::HOST_FREE_REQUESTED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.out_of_memory(500, (30 * MIB, 4 * MIB, 0), &[step, main]);
-    host.account(510, 1, 1);
+    host.state_event(510, 1, 1);
     host.segment_state(510, (base, 20 * MIB, 0), 1);
     host.block_state(510, (base, 12 * MIB, 12 * MIB), 3, &before);
     host.block_state(510, (base + 12 * MIB, 8 * MIB, 0), 0, &[]);
@@ -91,7 +91,7 @@ pub fn devices(pid: u32) -> Tape {
     host.block_state(510, (base + 32 * MIB, 10 * MIB, 10 * MIB - 100), 2, &[]);
     host.block_state(510, (base + 42 * MIB, 5 * MIB, 5 * MIB), 3, &[step, main]);
     host.block_state(510, (base + 47 * MIB, 5 * MIB, 0), 0, &[]);
-    host.account(510, 2, 1);
+    host.state_event(510, 2, 1);
     host.record(600, &events::HOST_FREE_COMPLETED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.device(1);
     host.record(700, &events::HOST_ALLOCATE, (base, 512, 0), &[load, main]);

@@ -9,15 +9,15 @@ pub fn read_json_lines(text: &str) -> Vec<Value> {
     let mut frames: HashMap<u64, Value> = HashMap::new();
     let mut stacks: HashMap<u64, (Option<u64>, u64)> = HashMap::new();
     let mut events = Vec::new();
-    for (place, line) in text.lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         let mut line: Map<String, Value> = serde_json::from_str(line).unwrap();
-        let Some(what) = line.remove("define") else {
+        let Some(definition) = line.remove("define") else {
             events.push(expanded(line, &frames, &stacks));
             continue;
         };
         let number = |line: &mut Map<String, Value>, key: &str| line.remove(key).unwrap().as_u64();
-        match what.as_str().unwrap() {
-            "file" => assert_eq!((place, line["version"].as_u64()), (0, Some(2))),
+        match definition.as_str().unwrap() {
+            "file" => assert_eq!((index, line["version"].as_u64()), (0, Some(2))),
             "frame" => {
                 let id = number(&mut line, "frame").unwrap();
                 assert!(frames.insert(id, line.into()).is_none(), "a frame is defined once");
@@ -25,7 +25,7 @@ pub fn read_json_lines(text: &str) -> Vec<Value> {
             "stack" => {
                 let id = number(&mut line, "stack").unwrap();
                 let (callers, frame) = (number(&mut line, "callers"), number(&mut line, "frame").unwrap());
-                assert!(line.is_empty() && frames.contains_key(&frame), "what is referred to is defined before");
+                assert!(line.is_empty() && frames.contains_key(&frame), "a line refers only to earlier lines");
                 assert!(callers.is_none_or(|callers| stacks.contains_key(&callers)));
                 assert!(stacks.insert(id, (callers, frame)).is_none(), "a stack is defined once");
             }

@@ -58,9 +58,9 @@ pub fn system_program(program: &str, probe: &str) -> Option<Command> {
 /// Runs a command that must succeed, and returns its output.
 pub fn run(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{command:?}: {status}\n{said}\n{complained}");
-    said.into_owned()
+    let (output, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{output}\n{errors}");
+    output.into_owned()
 }
 
 /// Returns a snapshot for `PyTorch`'s memory viewer, as Python reads it.

@@ -41,14 +41,15 @@ impl Page {
         let mut blocks = HashMap::new();
         for part in parts {
             let (id, rest) = part.split_once("\">").unwrap();
-            let (data, behind) = rest.split_once(END).unwrap();
+            let (data, after) = rest.split_once(END).unwrap();
             assert!(blocks.insert(id.to_owned(), inflated(data)).is_none(), "two blocks {id}");
-            bare.push_str(behind);
+            bare.push_str(after);
         }
         let mut head: Value = serde_json::from_slice(&blocks["head"]).unwrap();
         let remarks = head["remarks"].as_array_mut().unwrap();
-        let left_out = remarks.iter().position(|said| said.as_str().unwrap().starts_with("Source files are left out"));
-        let left_out = left_out.map(|place| remarks.remove(place).as_str().unwrap().to_owned());
+        let left_out =
+            remarks.iter().position(|remark| remark.as_str().unwrap().starts_with("Source files are left out"));
+        let left_out = left_out.map(|index| remarks.remove(index).as_str().unwrap().to_owned());
         Self { head, bare, left_out, blocks }
     }
 
@@ -73,7 +74,7 @@ impl Page {
     pub fn functions(&self) -> Vec<String> {
         let strings = self.strings();
         let names = self.columns(&self.head["functions"]).plain();
-        names.into_iter().map(|name| strings[place(name)].clone()).collect()
+        names.into_iter().map(|name| strings[index(name)].clone()).collect()
     }
 
     /// Returns the texts of sources, by file, and whether they were changed.
@@ -81,7 +82,7 @@ impl Page {
         let strings = self.strings();
         let source = |source: &Value| {
             let text = String::from_utf8(self.bytes(&source["block"]).to_vec()).unwrap();
-            let file = strings[place(source["file"].as_u64().unwrap())].clone();
+            let file = strings[index(source["file"].as_u64().unwrap())].clone();
             (file, (text, source["changed"].as_bool().unwrap()))
         };
         self.head["sources"].as_array().unwrap().iter().map(source).collect()
@@ -91,13 +92,13 @@ impl Page {
         self.head["trees"].as_array().unwrap()
     }
 
-    /// Returns the sum of all trees that `takes` accepts.
-    pub fn tree(&self, takes: impl Fn(&Value) -> bool) -> LineTree {
+    /// Returns the sum of all trees that `is_wanted` accepts.
+    pub fn tree(&self, is_wanted: impl Fn(&Value) -> bool) -> LineTree {
         let mut sum = LineTree::new();
-        for tree in self.trees().iter().filter(|tree| takes(tree)) {
-            for (path, (calls, own, total)) in self.paths(tree) {
+        for tree in self.trees().iter().filter(|tree| is_wanted(tree)) {
+            for (path, (calls, self_cost, total)) in self.paths(tree) {
                 let known = sum.entry(path).or_default();
-                *known = (known.0 + calls, known.1 + own, known.2 + total);
+                *known = (known.0 + calls, known.1 + self_cost, known.2 + total);
             }
         }
         sum
@@ -113,16 +114,16 @@ impl Page {
         assert!(columns.0.is_empty() && tree["nodes"] == self_cost.len() && back[0] == 0);
         let mut total = self_cost.clone();
         for node in (1..self_cost.len()).rev() {
-            total[node - place(back[node])] += total[node];
+            total[node - index(back[node])] += total[node];
         }
         assert_eq!(tree["total"], total[0]);
         let mut paths: Vec<Vec<String>> = vec![Vec::new()];
         let mut found = LineTree::from([(Vec::new(), (calls[0], self_cost[0], total[0]))]);
         for node in 1..self_cost.len() {
             assert!(back[node] > 0);
-            let mut path = paths[node - place(back[node])].clone();
-            let at = place(frame[node]);
-            path.push(step(&names[place(functions[at])], lines[at]));
+            let mut path = paths[node - index(back[node])].clone();
+            let at = index(frame[node]);
+            path.push(step(&names[index(functions[at])], lines[at]));
             let known = found.entry(path.clone()).or_default();
             *known = (known.0 + calls[node], known.1 + self_cost[node], known.2 + total[node]);
             paths.push(path);
@@ -172,7 +173,7 @@ impl Columns<'_> {
 
     /// Reads a text after the columns: its length, and its bytes.
     pub fn text(&mut self) -> String {
-        let length = place(self.number());
+        let length = index(self.number());
         let (text, rest) = self.0.split_at(length);
         self.0 = rest;
         String::from_utf8(text.to_vec()).unwrap()
@@ -196,7 +197,7 @@ impl Columns<'_> {
     }
 }
 
-fn place(number: u64) -> usize {
+fn index(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }
 

@@ -78,13 +78,13 @@ pub fn costs(document: &Document<'_>) -> BTreeMap<String, (u64, u64, i64, i64)> 
 }
 
 /// Asserts that no boxes or labels of a call graph overlap.
-pub fn check_overlaps(document: &Document<'_>, what: &str) {
+pub fn check_overlaps(document: &Document<'_>, name: &str) {
     let boxes = of_class(document, "box").into_iter().chain(of_class(document, "label"));
     let rects: Vec<Rect> = boxes.map(|of| rect(child(of, "rect").unwrap())).collect();
     for (index, a) in rects.iter().enumerate() {
         for b in &rects[index + 1..] {
             let apart = a[0] + a[2] <= b[0] || b[0] + b[2] <= a[0] || a[1] + a[3] <= b[1] || b[1] + b[3] <= a[1];
-            assert!(apart, "{what}: {a:?} and {b:?}");
+            assert!(apart, "{name}: {a:?} and {b:?}");
         }
     }
 }

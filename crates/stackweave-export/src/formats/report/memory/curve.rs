@@ -1,4 +1,4 @@
-//! How much was taken over time.
+//! The memory over time as columns.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use stackweave_profile::memory::{DevicePoint, MemoryTimeline};
 
 use crate::formats::report::blocks::Columns;
 
-/// Time, bytes taken, bytes in memory + 1. `None` if there are no points.
+/// Returns columns of times, allocated bytes, and resident bytes + 1. `None` if there are no points.
 pub(super) fn columns(curve: &MemoryTimeline) -> Option<Columns> {
     if curve.points.is_empty() {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn columns(curve: &MemoryTimeline) -> Option<Columns> {
     Some(columns)
 }
 
-/// Time, bytes taken, bytes that are given back but not free yet, bytes of segments.
+/// Returns columns of times, allocated bytes, bytes of pending frees, and reserved bytes.
 pub(super) fn host_columns(points: &[DevicePoint]) -> Columns {
     let mut columns = Columns::default();
     columns.differences(points.iter().map(|point| point.time_ns), 0);
@@ -28,13 +28,14 @@ pub(super) fn host_columns(points: &[DevicePoint]) -> Columns {
     columns
 }
 
-/// The sum of the curves of several processes: each is moved by the start of its process, and counts until the end of that.
+/// Returns the sum of the curves of several processes. Each is moved by the start of its process, and counts until the
+/// end of its process.
 pub(super) fn sum(curves: &[(Range<u64>, &[DevicePoint])]) -> Vec<DevicePoint> {
-    let last = curves.iter().map(|(life, _)| life.end).max();
+    let last = curves.iter().map(|(lifetime, _)| lifetime.end).max();
     let mut steps: Vec<(u64, usize, DevicePoint)> = Vec::new();
-    for (number, (life, points)) in curves.iter().enumerate() {
-        steps.extend(points.iter().map(|point| (point.time_ns.saturating_add(life.start), number, *point)));
-        steps.extend((Some(life.end) != last).then_some((life.end, number, DevicePoint::default())));
+    for (number, (lifetime, points)) in curves.iter().enumerate() {
+        steps.extend(points.iter().map(|point| (point.time_ns.saturating_add(lifetime.start), number, *point)));
+        steps.extend((Some(lifetime.end) != last).then_some((lifetime.end, number, DevicePoint::default())));
     }
     steps.sort_by_key(|(time, number, _)| (*time, *number));
     let mut now = vec![DevicePoint::default(); curves.len()];
@@ -52,11 +53,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_summed_up_while_they_live() {
+    fn processes_are_added_up_during_their_lifetimes() {
         let point = |time_ns, allocated, reserved| DevicePoint { time_ns, allocated, pending: 1, reserved };
         let (first, second) = ([point(0, 5, 8), point(10, 7, 8)], [point(2, 100, 200)]);
         let points = sum(&[(0..12, &first), (3..20, &second)]);
-        let told: Vec<_> = points.iter().map(|of| (of.time_ns, of.allocated, of.pending, of.reserved)).collect();
-        assert_eq!(told, [(0, 5, 1, 8), (5, 105, 2, 208), (10, 107, 2, 208), (12, 100, 1, 200)]);
+        let sums: Vec<_> = points.iter().map(|sum| (sum.time_ns, sum.allocated, sum.pending, sum.reserved)).collect();
+        assert_eq!(sums, [(0, 5, 1, 8), (5, 105, 2, 208), (10, 107, 2, 208), (12, 100, 1, 200)]);
     }
 }

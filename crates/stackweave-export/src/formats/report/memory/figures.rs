@@ -1,10 +1,10 @@
-//! How much memory was used, in the terms of `stackweave heap`.
+//! The figures of `stackweave heap` for a device.
 
 use serde_json::{Map, Value, json};
 use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures};
 
-/// The fields of a device that are figures.
-pub(super) fn told(report: &MemoryReport) -> Map<String, Value> {
+/// Returns the fields of a device that are figures.
+pub(super) fn fields(report: &MemoryReport) -> Map<String, Value> {
     let mut fields = amounts(&report.totals.figures);
     let named =
         |all: &[NamedFigures]| -> Value { all.iter().map(|of| row(&of.name, of.number, &of.figures)).collect() };

@@ -1,6 +1,6 @@
-//! Goes through the events about memory once, and finds out what was live at the moments.
+//! Reads the events of memory once, and determines the live memory at each moment.
 //!
-//! Kept are the blocks that are live, and the rows.
+//! Only the live blocks and the rows are kept in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -10,55 +10,60 @@ use stackweave_profile::memory::{MemoryHeader, MemoryMode};
 use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use super::accounts::{AccountReader, Accounts};
-use super::live::{Block, Live, Now};
+use super::listings::{ListingReader, Listings};
+use super::live::{EventContext, LiveBlock, LiveBlocks};
 use super::moments::Moments;
 use super::rows::Rows;
 use super::scale::Scale;
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// When the highest peak of a device was.
+/// The highest peak of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peak {
-    /// The place of the process that had it.
+    /// The index of the process with this peak.
     pub(super) process: usize,
     pub(super) ticks: u64,
     pub(super) bytes: u64,
 }
 
-/// What is found out of a device.
+/// The live memory of a device at each moment.
 #[derive(Debug)]
-pub(super) struct DeviceHistory {
+pub(super) struct LiveHistory {
     pub(super) moments: Moments,
     pub(super) rows: Rows,
-    /// How the process that is read counts.
+    /// The scale of the process that is being read.
     scale: Scale,
     peak: Option<Peak>,
-    live: Live,
+    live: LiveBlocks,
 }
 
-impl DeviceHistory {
+impl LiveHistory {
     pub(super) fn new(moments: Moments, peak: Option<Peak>) -> Self {
-        Self { moments, rows: Rows::default(), scale: Scale::default(), peak, live: Live::default() }
+        Self { moments, rows: Rows::default(), scale: Scale::default(), peak, live: LiveBlocks::default() }
     }
 
-    fn now(&mut self, process: usize) -> (&mut Live, Now<'_>) {
+    fn context(&mut self, process: usize) -> (&mut LiveBlocks, EventContext<'_>) {
         let passed = u8::try_from(self.moments.passed()).unwrap_or(u8::MAX);
         let process = u32::try_from(process).unwrap_or(u32::MAX);
-        (&mut self.live, Now { process, passed, scale: self.scale, rows: &mut self.rows })
+        (&mut self.live, EventContext { process, passed, scale: self.scale, rows: &mut self.rows })
     }
 
-    /// An event of the process at this place is told by `tell`.
-    fn event(&mut self, process: usize, (ticks, time): (u64, u64), tell: impl FnOnce(&mut Live, &mut Now<'_>)) {
+    /// Applies an event of the process with this index, by `apply`.
+    fn event(
+        &mut self,
+        process: usize,
+        (ticks, time): (u64, u64),
+        apply: impl FnOnce(&mut LiveBlocks, &mut EventContext<'_>),
+    ) {
         let peak = self.peak.filter(|peak| peak.process == process && peak.ticks <= ticks);
         let peak = peak.filter(|_| self.moments.waits_for_peak());
         if peak.is_some_and(|peak| peak.ticks < ticks || self.live_bytes() == peak.bytes) {
             self.moments.pass_peak();
         }
         self.moments.pass_before(time);
-        let (live, mut now) = self.now(process);
-        tell(live, &mut now);
+        let (live, mut context) = self.context(process);
+        apply(live, &mut context);
         if peak.is_some_and(|peak| peak.ticks == ticks && self.live_bytes() == peak.bytes) {
             self.moments.pass_peak();
         }
@@ -71,34 +76,34 @@ impl DeviceHistory {
         self.scale.whole(self.live.bytes())
     }
 
-    /// Half as many moments, if there are more than few. Whether there were.
+    /// Halves the number of moments. Returns whether there were enough of them.
     fn halve(&mut self) -> bool {
-        let Some(places) = self.moments.halve() else { return false };
-        let places: Vec<u8> = places.into_iter().map(|place| u8::try_from(place).unwrap_or(u8::MAX)).collect();
-        self.rows.move_to(&places);
-        self.live.move_to(&places);
+        let Some(indexes) = self.moments.halve() else { return false };
+        let indexes: Vec<u8> = indexes.into_iter().map(|index| u8::try_from(index).unwrap_or(u8::MAX)).collect();
+        self.rows.renumber(&indexes);
+        self.live.renumber(&indexes);
         true
     }
 
-    /// The events of a process are over.
+    /// Finishes a process after its last event.
     fn finish(&mut self, process: usize) {
         self.moments.pass_all();
         let left = core::mem::take(&mut self.live);
-        let (_, mut now) = self.now(process);
-        left.finish(&mut now);
+        let (_, mut context) = self.context(process);
+        left.finish(&mut context);
         while self.rows.are_too_many() && self.halve() {}
         self.moments.restart();
     }
 }
 
-/// Reads the events of all processes that have a history. Whether any has.
+/// Reads the events of all processes that have a history. Returns whether any has.
 pub(super) fn read(
     source: &Source<'_>,
-    devices: &mut BTreeMap<i64, DeviceHistory>,
-    accounts: &mut Accounts,
+    devices: &mut BTreeMap<i64, LiveHistory>,
+    listings: &mut Listings,
 ) -> Result<bool, ExportError> {
     let mut has_any = false;
-    for (place, process) in source.processes().iter().enumerate() {
+    for (index, process) in source.processes().iter().enumerate() {
         let decoder = Decoder::of(process.dictionary());
         let header = MemoryHeader::of(process.start());
         if !decoder.has_memory() || header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
@@ -111,32 +116,33 @@ pub(super) fn read(
         }
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
-        let mut reading = Reading { source, place, process, began, wanted: HashMap::new() };
-        let mut account = AccountReader::new(place);
+        let mut reader = ProcessReader { source, index, process, began, selected: HashMap::new() };
+        let mut listing_reader = ListingReader::new(index);
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
             let event = decoder.decode(&timed.event);
-            account.add((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &event, accounts);
-            reading.event(&timed, &event, devices);
+            listing_reader.add((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &event, listings);
+            reader.event(&timed, &event, devices);
             ControlFlow::Continue(())
         })?;
         for device in devices.values_mut() {
-            device.finish(place);
+            device.finish(index);
         }
     }
     Ok(has_any)
 }
 
-struct Reading<'s, 'a> {
+struct ProcessReader<'s, 'a> {
     source: &'s Source<'a>,
-    place: usize,
+    /// The index of the process.
+    index: usize,
     process: &'s ProcessRecording,
     began: u64,
-    /// Whether a thread is asked for.
-    wanted: HashMap<u32, bool>,
+    /// Whether each thread is selected, by its number.
+    selected: HashMap<u32, bool>,
 }
 
-impl Reading<'_, '_> {
-    fn event(&mut self, timed: &TimedEvent<'_>, event: &Event<'_>, devices: &mut BTreeMap<i64, DeviceHistory>) {
+impl ProcessReader<'_, '_> {
+    fn event(&mut self, timed: &TimedEvent<'_>, event: &Event<'_>, devices: &mut BTreeMap<i64, LiveHistory>) {
         let device = match event {
             Event::Allocate(memory) | Event::Free(memory) => match memory.region {
                 Region::Segment(_) => return,
@@ -148,28 +154,30 @@ impl Reading<'_, '_> {
         let Some(device) = devices.get_mut(&device) else { return };
         let time = u64::try_from(timed.time_ns).unwrap_or(0).saturating_add(self.began);
         let thread = timed.thread;
-        let is_wanted = self.is_wanted(thread);
-        device.event(self.place, (timed.event.ticks, time), |live, now| match event {
+        let is_selected = self.is_selected(thread);
+        device.event(self.index, (timed.event.ticks, time), |live, context| match event {
             Event::Allocate(memory) if memory.region.is_range() => {
-                live.map(memory.address, block(memory, is_wanted, now), now);
+                live.map(memory.address, block(memory, is_selected, context), context);
             }
-            Event::Allocate(memory) => live.allocate(memory.address, block(memory, is_wanted, now), now),
-            Event::Free(memory) if memory.region.is_range() => live.unmap(thread, (memory.address, memory.size), now),
-            Event::Free(memory) => live.free(thread, memory.address, now),
-            Event::Keep { address } => live.keep(thread, *address, now),
+            Event::Allocate(memory) => live.allocate(memory.address, block(memory, is_selected, context), context),
+            Event::Free(memory) if memory.region.is_range() => {
+                live.unmap(thread, (memory.address, memory.size), context)
+            }
+            Event::Free(memory) => live.free(thread, memory.address, context),
+            Event::Keep { address } => live.keep(thread, *address, context),
             _ => {}
         });
     }
 
-    fn is_wanted(&mut self, thread: u32) -> bool {
+    fn is_selected(&mut self, thread: u32) -> bool {
         let part = &self.source.options().part;
-        let takes = || part.selects(self.process.dictionary().thread(thread));
-        part.threads.is_empty() || *self.wanted.entry(thread).or_insert_with(takes)
+        let is_selected = || part.selects(self.process.dictionary().thread(thread));
+        part.threads.is_empty() || *self.selected.entry(thread).or_insert_with(is_selected)
     }
 }
 
-fn block(memory: &MemoryEvent, is_wanted: bool, now: &Now<'_>) -> Block {
-    Block { size: memory.size, stack: memory.stack, first: now.passed, is_wanted }
+fn block(memory: &MemoryEvent, is_selected: bool, context: &EventContext<'_>) -> LiveBlock {
+    LiveBlock { size: memory.size, stack: memory.stack, first: context.passed, is_selected }
 }
 
 #[cfg(test)]
@@ -180,21 +188,25 @@ mod tests {
 
     const STEPS: usize = 1_000;
 
-    /// Tells of blocks that are there for some steps: what is live of each of 5 stacks at each step.
-    fn tell(device: &mut DeviceHistory, random: &mut Random) -> Vec<[u64; 5]> {
+    /// Adds blocks that are live for some steps. Returns the live bytes of each of 5 stacks at each step.
+    fn add_blocks(device: &mut LiveHistory, random: &mut Random) -> Vec<[u64; 5]> {
         let mut live = vec![[0; 5]; STEPS + 1];
         let mut ends: Vec<Vec<u64>> = vec![Vec::new(); STEPS + 1];
         for step in 1..=STEPS {
             let time = step as u64;
             for address in core::mem::take(&mut ends[step]) {
-                device.event(0, (time, time), |live, now| live.free(1, address, now));
+                device.event(0, (time, time), |live, context| live.free(1, address, context));
             }
-            for place in 0..20 {
+            for number in 0..20 {
                 let (stack, end) = (random.below(5), step + 1 + random.below(STEPS));
-                let address = time << 16 | place << 4 | 1;
-                device.event(0, (time, time), |live, now| {
+                let address = time << 16 | number << 4 | 1;
+                device.event(0, (time, time), |live, context| {
                     let stack = u32::try_from(stack).unwrap_or(0);
-                    live.allocate(address, Block { size: 8, stack, first: now.passed, is_wanted: true }, now);
+                    live.allocate(
+                        address,
+                        LiveBlock { size: 8, stack, first: context.passed, is_selected: true },
+                        context,
+                    );
                 });
                 if let Some(ends) = ends.get_mut(end) {
                     ends.push(address);
@@ -206,20 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rows_become_fewer_moments_that_are_as_true() {
+    fn with_too_many_rows_there_are_fewer_correct_moments() {
         let seed = 7;
-        let mut device = DeviceHistory::new(Moments::new(0, STEPS as u64, Some(434), &[]), None);
+        let mut device = LiveHistory::new(Moments::new(0, STEPS as u64, Some(434), &[]), None);
         device.rows = Rows::at_most(3_000);
-        let expected = tell(&mut device, &mut Random::new(seed));
+        let expected = add_blocks(&mut device, &mut Random::new(seed));
         device.finish(0);
         let times = device.moments.times().to_vec();
         assert!((2..=60).contains(&times.len()), "{times:?}");
         assert!(times.contains(&434) && times.last() == Some(&(STEPS as u64)), "{times:?}");
-        for (place, time) in times.iter().enumerate() {
+        for (index, time) in times.iter().enumerate() {
             let mut live = [0; 5];
-            for (stay, weight) in device.rows.iter() {
-                if (usize::from(stay.first)..usize::from(stay.behind)).contains(&place) {
-                    live[stay.stack as usize] += weight.bytes;
+            for (interval, weight) in device.rows.iter() {
+                if (usize::from(interval.first)..usize::from(interval.end)).contains(&index) {
+                    live[interval.stack as usize] += weight.bytes;
                 }
             }
             assert_eq!(live, expected[usize::try_from(*time).unwrap_or(0)], "at {time}, seed {seed}");

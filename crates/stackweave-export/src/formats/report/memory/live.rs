@@ -1,164 +1,167 @@
-//! What is live of a device, block by block, by the rules of the ledger that recorders and reports count with.
+//! The live blocks of a device, by the rules of the ledger that recorders and reports use.
 //!
-//! `activity::LiveMemory` has what formats of single events need, in three times the memory for each block; the ledger counts
-//! by place, and does not know when a block was taken. The tests hold this to the ledger, moment by moment.
+//! `activity::LiveMemory`, for formats of events, needs three times the memory for each block. The ledger has only sums
+//! by stack, without the times of allocations. The tests compare the moments with the ledger.
 
 use stackweave_profile::WordMap;
 
-use super::addresses::Blocks;
-use super::ranges::{Mapped, Ranges};
-use super::rows::{Rows, Stay};
+use super::addresses::BlocksByAddress;
+use super::mappings::{FreedPart, Mappings};
+use super::rows::{LiveInterval, Rows};
 use super::scale::{Scale, Weight};
 
-/// A block that is live.
+/// A live block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct LiveBlock {
     pub(super) size: u64,
     pub(super) stack: u32,
-    /// The place of the first moment at which it is there.
+    /// The index of the first moment at which it is live.
     pub(super) first: u8,
-    /// Whether its thread is asked for.
-    pub(super) is_wanted: bool,
+    /// Whether its thread is selected.
+    pub(super) is_selected: bool,
 }
 
-/// What an event is told with: whose it is, how many moments have passed, and where rows go.
+/// The context of an event: its process, the number of moments before it, and the rows.
 #[derive(Debug)]
-pub(super) struct Now<'r> {
+pub(super) struct EventContext<'r> {
     pub(super) process: u32,
     pub(super) passed: u8,
     pub(super) scale: Scale,
     pub(super) rows: &'r mut Rows,
 }
 
-impl Now<'_> {
-    /// From a moment on until now.
-    pub(super) fn stay(&self, stack: u32, first: u8) -> Stay {
-        Stay { process: self.process, stack, first, behind: self.passed }
+impl EventContext<'_> {
+    /// Returns the interval from a moment until this event.
+    pub(super) fn interval(&self, stack: u32, first: u8) -> LiveInterval {
+        LiveInterval { process: self.process, stack, first, end: self.passed }
     }
 
-    fn lose(&mut self, block: &Block) -> u64 {
+    /// Adds the row of a block that is not live any more, and returns its bytes.
+    fn remove(&mut self, block: &LiveBlock) -> u64 {
         let weight = self.scale.weight(block.size, block.size);
-        if block.is_wanted {
-            self.rows.add(self.stay(block.stack, block.first), weight);
+        if block.is_selected {
+            self.rows.add(self.interval(block.stack, block.first), weight);
         }
         weight.bytes
     }
 }
 
-/// The memory of one device that one process has taken.
+/// The live memory of one process on one device.
 #[derive(Debug, Default)]
-pub(super) struct Live {
-    blocks: Blocks,
-    ranges: Ranges,
-    /// What each thread gave back last, and where: it may say that it did not.
-    given: WordMap<u64, (u64, Given)>,
-    /// The bytes of all, as a sum of weights.
+pub(super) struct LiveBlocks {
+    blocks: BlocksByAddress,
+    mappings: Mappings,
+    /// The address and the memory of each thread's last free, which may have failed.
+    last_freed: WordMap<u64, (u64, LastFree)>,
+    /// The sum of the weights of all bytes.
     bytes: u64,
 }
 
 #[derive(Debug)]
-enum Given {
-    Block(Block, Stay),
-    Ranges(Vec<Mapped>),
+enum LastFree {
+    Block(LiveBlock, LiveInterval),
+    Mappings(Vec<FreedPart>),
 }
 
-impl Live {
-    /// The sum of the weights of all bytes.
+impl LiveBlocks {
+    /// Returns the sum of the weights of all bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn allocate(&mut self, address: u64, block: Block, now: &mut Now<'_>) {
+    pub(super) fn allocate(&mut self, address: u64, block: LiveBlock, context: &mut EventContext<'_>) {
         if let Some(replaced) = self.blocks.insert(address, block) {
-            self.bytes = self.bytes.saturating_sub(now.lose(&replaced));
+            self.bytes = self.bytes.saturating_sub(context.remove(&replaced));
         }
-        self.bytes = self.bytes.saturating_add(now.scale.weight(block.size, block.size).bytes);
+        self.bytes = self.bytes.saturating_add(context.scale.weight(block.size, block.size).bytes);
     }
 
-    pub(super) fn free(&mut self, thread: u32, address: u64, now: &mut Now<'_>) {
+    pub(super) fn free(&mut self, thread: u32, address: u64, context: &mut EventContext<'_>) {
         let Some(block) = self.blocks.remove(address).filter(|_| address != 0) else {
             if address != 0 {
-                self.given.remove(&thread.into());
+                self.last_freed.remove(&thread.into());
             }
             return;
         };
-        self.bytes = self.bytes.saturating_sub(now.lose(&block));
-        let stay = now.stay(block.stack, block.first);
-        self.given.insert(thread.into(), (address, Given::Block(block, stay)));
+        self.bytes = self.bytes.saturating_sub(context.remove(&block));
+        let interval = context.interval(block.stack, block.first);
+        self.last_freed.insert(thread.into(), (address, LastFree::Block(block, interval)));
     }
 
-    pub(super) fn map(&mut self, address: u64, block: Block, now: &mut Now<'_>) {
-        let (gone, _) = self.ranges.cut(address, block.size, now);
+    pub(super) fn map(&mut self, address: u64, block: LiveBlock, context: &mut EventContext<'_>) {
+        let (gone, _) = self.mappings.cut(address, block.size, context);
         self.bytes = self.bytes.saturating_sub(gone);
         if block.size > 0 {
-            self.ranges.insert(address, block);
-            self.bytes = self.bytes.saturating_add(now.scale.weight(block.size, block.size).bytes);
+            self.mappings.insert(address, block);
+            self.bytes = self.bytes.saturating_add(context.scale.weight(block.size, block.size).bytes);
         }
     }
 
-    pub(super) fn unmap(&mut self, thread: u32, (address, size): (u64, u64), now: &mut Now<'_>) {
-        let (gone, pieces) = self.ranges.cut(address, size, now);
+    pub(super) fn unmap(&mut self, thread: u32, (address, size): (u64, u64), context: &mut EventContext<'_>) {
+        let (gone, parts) = self.mappings.cut(address, size, context);
         self.bytes = self.bytes.saturating_sub(gone);
-        if pieces.is_empty() {
-            self.given.remove(&thread.into());
+        if parts.is_empty() {
+            self.last_freed.remove(&thread.into());
         } else {
-            self.given.insert(thread.into(), (address, Given::Ranges(pieces)));
+            self.last_freed.insert(thread.into(), (address, LastFree::Mappings(parts)));
         }
     }
 
-    /// What the thread gave back last, at this address, was not given back after all.
-    pub(super) fn keep(&mut self, thread: u32, address: u64, now: &mut Now<'_>) {
-        let Some((_, given)) = self.given.remove(&thread.into()).filter(|(of, _)| *of == address) else { return };
-        match given {
-            Given::Block(block, stay) => {
+    /// Undoes the last free of a thread, at this address, which failed.
+    pub(super) fn keep(&mut self, thread: u32, address: u64, context: &mut EventContext<'_>) {
+        let last_free = self.last_freed.remove(&thread.into()).filter(|(freed, _)| *freed == address);
+        let Some((_, last_free)) = last_free else { return };
+        match last_free {
+            LastFree::Block(block, interval) => {
                 if self.blocks.contains(address) {
                     return;
                 }
                 self.blocks.insert(address, block);
-                let weight = now.scale.weight(block.size, block.size);
-                if block.is_wanted {
-                    now.rows.take_back(stay, weight);
+                let weight = context.scale.weight(block.size, block.size);
+                if block.is_selected {
+                    context.rows.undo(interval, weight);
                 }
                 self.bytes = self.bytes.saturating_add(weight.bytes);
             }
-            Given::Ranges(pieces) => {
-                for piece in pieces {
-                    self.bytes = self.bytes.saturating_add(self.ranges.restore(&piece, now));
+            LastFree::Mappings(parts) => {
+                for part in parts {
+                    self.bytes = self.bytes.saturating_add(self.mappings.restore(&part, context));
                 }
             }
         }
     }
 
-    /// Nothing happens any more: all that is live has been there until now.
-    pub(super) fn finish(self, now: &mut Now<'_>) {
+    /// Adds the rows of all blocks that are live at the end.
+    pub(super) fn finish(self, context: &mut EventContext<'_>) {
         for block in self.blocks.values() {
-            now.lose(&block);
+            context.remove(&block);
         }
-        self.ranges.finish(now);
+        self.mappings.finish(context);
     }
 
-    /// Moments have these places now.
-    pub(super) fn move_to(&mut self, places: &[u8]) {
-        let place = |of: &mut u8| *of = places.get(usize::from(*of)).copied().unwrap_or(*of);
-        self.blocks.move_to(places);
-        self.ranges.move_to(places);
-        for (_, given) in self.given.values_mut() {
-            match given {
-                Given::Block(block, stay) => {
-                    place(&mut block.first);
-                    *stay = stay.moved_to(places);
+    /// Changes the indexes of moments to these.
+    pub(super) fn renumber(&mut self, indexes: &[u8]) {
+        let renumber = |index: &mut u8| *index = indexes.get(usize::from(*index)).copied().unwrap_or(*index);
+        self.blocks.renumber(indexes);
+        self.mappings.renumber(indexes);
+        for (_, last_free) in self.last_freed.values_mut() {
+            match last_free {
+                LastFree::Block(block, interval) => {
+                    renumber(&mut block.first);
+                    *interval = interval.renumbered(indexes);
                 }
-                Given::Ranges(pieces) => pieces.iter_mut().for_each(|piece| piece.move_to(places)),
+                LastFree::Mappings(parts) => parts.iter_mut().for_each(|part| part.renumber(indexes)),
             }
         }
     }
 }
 
-/// A weight of bytes only, or of blocks only.
+/// Returns the bytes of a weight, without its blocks.
 pub(super) const fn of_bytes(weight: Weight) -> Weight {
     Weight { blocks: 0, ..weight }
 }
 
+/// Returns the blocks of a weight, without its bytes.
 pub(super) const fn of_blocks(weight: Weight) -> Weight {
     Weight { bytes: 0, ..weight }
 }

@@ -1,98 +1,100 @@
-//! The moments at which a report tells what is live.
+//! The moments at which a report has the live memory.
 
-/// So many moments at most: each is a step of a slider, and costs rows. Their places fit into a byte.
-const MOST: u64 = 200;
+/// The maximum number of moments, without requested ones: each is a step of a slider, and needs rows. Their indexes fit
+/// into a byte.
+const MAX_MOMENTS: u64 = 200;
 
 /// The moments of a device, and how many of them have passed while events are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moments {
-    /// The latest last. What happens at the time of a moment is before it, but for the peak.
+    /// In the order of time. An event at the time of a moment is before the moment, except for the peak.
     times: Vec<u64>,
-    /// Which of them is that of the peak.
+    /// The index of the moment of the peak.
     peak: Option<usize>,
-    /// Which of them were asked for.
-    asked: Vec<usize>,
+    /// The indexes of requested moments.
+    requested: Vec<usize>,
     passed: usize,
 }
 
 impl Moments {
-    /// Equal steps from one time to another, the time of the peak, and others that are asked for: some at most.
-    pub(super) fn new(from: u64, to: u64, peak: Option<u64>, asked: &[u64]) -> Self {
-        let (duration, steps) = (to.saturating_sub(from), MOST - u64::from(peak.is_some()));
+    /// Returns moments at equal steps between two times, at the peak, and at requested times. These must be few.
+    pub(super) fn new(from: u64, to: u64, peak: Option<u64>, requested: &[u64]) -> Self {
+        let (duration, steps) = (to.saturating_sub(from), MAX_MOMENTS - u64::from(peak.is_some()));
         let step = |number: u64| {
             from + u64::try_from(u128::from(duration) * u128::from(number) / u128::from(steps)).unwrap_or(0)
         };
         let mut times: Vec<u64> = (1..=steps).map(step).collect();
-        times.extend(asked.iter().filter(|time| (from..=to).contains(time) && Some(**time) != peak));
+        times.extend(requested.iter().filter(|time| (from..=to).contains(time) && Some(**time) != peak));
         times.sort_unstable();
         times.dedup();
-        let place = peak.map(|peak| times.partition_point(|time| *time < peak));
-        if let Some((place, peak)) = place.zip(peak) {
-            times.insert(place, peak);
+        let peak_index = peak.map(|peak| times.partition_point(|time| *time < peak));
+        if let Some((index, peak)) = peak_index.zip(peak) {
+            times.insert(index, peak);
         }
-        let of_asked = times.iter().enumerate().filter(|(_, time)| asked.contains(time)).map(|(place, _)| place);
-        let asked = of_asked.collect();
-        Self { times, peak: place, asked, passed: 0 }
+        let is_requested = |(_, time): &(usize, &u64)| requested.contains(time);
+        let requested = times.iter().enumerate().filter(is_requested).map(|(index, _)| index).collect();
+        Self { times, peak: peak_index, requested, passed: 0 }
     }
 
     pub(super) fn times(&self) -> &[u64] {
         &self.times
     }
 
-    /// How many have passed: the place of the first at which something that is taken now is there.
+    /// Returns how many have passed, which is the index of the first moment after the current event.
     pub(super) const fn passed(&self) -> usize {
         self.passed
     }
 
-    /// An event of this time comes next: all moments before it have passed.
+    /// Passes all moments before this time, which is that of the next event.
     pub(super) fn pass_before(&mut self, time: u64) {
         while self.times.get(self.passed).is_some_and(|moment| *moment < time) {
             self.passed += 1;
         }
     }
 
-    /// The peak is now.
+    /// Passes the peak.
     pub(super) fn pass_peak(&mut self) {
         if let Some(peak) = self.peak {
             self.passed = self.passed.max(peak + 1);
         }
     }
 
-    /// Whether the peak is still to come.
+    /// Returns whether the peak has not passed.
     pub(super) fn waits_for_peak(&self) -> bool {
         self.peak.is_some_and(|peak| self.passed <= peak)
     }
 
-    /// Nothing happens any more.
+    /// Passes all moments after the last event.
     pub(super) const fn pass_all(&mut self) {
         self.passed = self.times.len();
     }
 
-    /// The events of another process are read.
+    /// Starts again, for the events of the next process.
     pub(super) const fn restart(&mut self) {
         self.passed = 0;
     }
 
-    /// Drops every other moment, but for the last, the peak and those that were asked for: for each place, and the one behind all, that which it has
-    /// now. `None` if there is nothing to drop.
+    /// Drops every other moment, except for the last, the peak and requested ones. Returns the new index of each moment
+    /// and of the end; `None` if no moment was dropped.
     pub(super) fn halve(&mut self) -> Option<Vec<usize>> {
         let last = self.times.len().checked_sub(1)?;
-        let is_kept = |place: usize| place % 2 == last % 2 || Some(place) == self.peak || self.asked.contains(&place);
-        let mut places = Vec::with_capacity(last + 2);
+        let is_kept =
+            |index: usize| index % 2 == last % 2 || Some(index) == self.peak || self.requested.contains(&index);
+        let mut indexes = Vec::with_capacity(last + 2);
         let mut kept = 0;
-        for place in 0..=last {
-            places.push(kept);
-            kept += usize::from(is_kept(place));
+        for index in 0..=last {
+            indexes.push(kept);
+            kept += usize::from(is_kept(index));
         }
-        places.push(kept);
+        indexes.push(kept);
         if kept > last {
             return None;
         }
-        self.times = (0..=last).filter(|place| is_kept(*place)).map(|place| self.times[place]).collect();
-        self.peak = self.peak.map(|peak| places[peak]);
-        self.asked.iter_mut().for_each(|place| *place = places[*place]);
-        self.passed = places[self.passed];
-        Some(places)
+        self.times = (0..=last).filter(|index| is_kept(*index)).map(|index| self.times[index]).collect();
+        self.peak = self.peak.map(|peak| indexes[peak]);
+        self.requested.iter_mut().for_each(|index| *index = indexes[*index]);
+        self.passed = indexes[self.passed];
+        Some(indexes)
     }
 }
 
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_at_a_moment_is_before_it() {
+    fn an_event_at_the_time_of_a_moment_is_before_it() {
         let mut moments = Moments::new(0, 200, None, &[]);
         moments.pass_before(1);
         assert_eq!(moments.passed(), 0);
@@ -124,9 +126,9 @@ mod tests {
     fn half_of_the_moments_keep_the_last_and_the_peak() {
         let mut moments = Moments::new(0, 199, Some(51), &[]);
         moments.pass_before(100);
-        let places = moments.halve().unwrap_or_default();
+        let indexes = moments.halve().unwrap_or_default();
         assert!(moments.times.contains(&51) && moments.times.last() == Some(&199));
-        assert_eq!((moments.times.len(), places.len(), places[200]), (101, 201, 101));
+        assert_eq!((moments.times.len(), indexes.len(), indexes[200]), (101, 201, 101));
         assert_eq!(moments.peak.map(|peak| moments.times[peak]), Some(51));
         assert!(moments.times[moments.passed] >= 100 && moments.times[moments.passed - 1] < 100);
         while moments.halve().is_some() {}
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_that_are_asked_for_are_kept() {
+    fn requested_moments_are_kept() {
         let mut moments = Moments::new(0, 1_990, Some(515), &[44, 515, 50, 2_000]);
         assert_eq!((moments.times.len(), moments.peak.map(|peak| moments.times[peak])), (201, Some(515)));
         moments.pass_before(44);

@@ -1,78 +1,78 @@
-//! What was live at the moments, as few rows: blocks of one stack that came and went together are one.
+//! The live memory at the moments, in few rows: blocks of one stack that are live at the same moments have one row.
 
 use std::collections::HashMap;
 
 use super::scale::Weight;
 
-/// More rows than this and there are half as many moments.
-const MOST: usize = 300_000;
+/// With more rows, the number of moments is halved.
+const MAX_ROWS: usize = 300_000;
 
-/// Blocks that one stack has taken.
+/// The moments at which blocks of a stack are live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Stay {
+pub(super) struct LiveInterval {
     pub(super) process: u32,
     pub(super) stack: u32,
-    /// The places of the first moment at which they were there, and of the first at which they were not any more.
+    /// The index of the first moment at which they are live, and that of the first one after.
     pub(super) first: u8,
-    pub(super) behind: u8,
+    pub(super) end: u8,
 }
 
 /// The rows of one device.
 #[derive(Debug)]
 pub(super) struct Rows {
-    all: HashMap<Stay, Weight>,
-    most: usize,
+    all: HashMap<LiveInterval, Weight>,
+    max: usize,
 }
 
 impl Default for Rows {
     fn default() -> Self {
-        Self::at_most(MOST)
+        Self::at_most(MAX_ROWS)
     }
 }
 
 impl Rows {
-    pub(super) fn at_most(most: usize) -> Self {
-        Self { all: HashMap::new(), most }
+    pub(super) fn at_most(max: usize) -> Self {
+        Self { all: HashMap::new(), max }
     }
 
-    /// Something is not there any more. Nothing is kept of what no moment has seen.
-    pub(super) fn add(&mut self, stay: Stay, weight: Weight) {
-        if stay.first < stay.behind {
-            let sum = self.all.entry(stay).or_default();
+    /// Adds blocks that are not live any more, unless they were live at no moment.
+    pub(super) fn add(&mut self, interval: LiveInterval, weight: Weight) {
+        if interval.first < interval.end {
+            let sum = self.all.entry(interval).or_default();
             sum.bytes = sum.bytes.saturating_add(weight.bytes);
             sum.blocks = sum.blocks.saturating_add(weight.blocks);
         }
     }
 
-    /// It is there after all.
-    pub(super) fn take_back(&mut self, stay: Stay, weight: Weight) {
-        let Some(sum) = self.all.get_mut(&stay) else { return };
+    /// Removes blocks that were added, because their free failed.
+    pub(super) fn undo(&mut self, interval: LiveInterval, weight: Weight) {
+        let Some(sum) = self.all.get_mut(&interval) else { return };
         sum.bytes = sum.bytes.saturating_sub(weight.bytes);
         sum.blocks = sum.blocks.saturating_sub(weight.blocks);
         if *sum == Weight::default() {
-            self.all.remove(&stay);
+            self.all.remove(&interval);
         }
     }
 
     pub(super) fn are_too_many(&self) -> bool {
-        self.all.len() > self.most
+        self.all.len() > self.max
     }
 
-    /// Moments have these places now.
-    pub(super) fn move_to(&mut self, places: &[u8]) {
-        for (stay, weight) in core::mem::take(&mut self.all) {
-            self.add(stay.moved_to(places), weight);
+    /// Changes the indexes of moments to these.
+    pub(super) fn renumber(&mut self, indexes: &[u8]) {
+        for (interval, weight) in core::mem::take(&mut self.all) {
+            self.add(interval.renumbered(indexes), weight);
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Stay, &Weight)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&LiveInterval, &Weight)> {
         self.all.iter()
     }
 }
 
-impl Stay {
-    pub(super) fn moved_to(self, places: &[u8]) -> Self {
-        let place = |of: u8| places.get(usize::from(of)).copied().unwrap_or(of);
-        Self { first: place(self.first), behind: place(self.behind), ..self }
+impl LiveInterval {
+    pub(super) fn renumbered(self, indexes: &[u8]) -> Self {
+        let index = |old: u8| indexes.get(usize::from(old)).copied().unwrap_or(old);
+        Self { first: index(self.first), end: index(self.end), ..self }
     }
 }

@@ -1,4 +1,4 @@
-//! The stacks that have taken memory, as a tree of frames.
+//! The stacks of allocations, as a tree of frames.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::formats::report::blocks::Columns;
 use crate::formats::report::frames::RecordedFrames;
 use crate::formats::report::head::Threads;
 
-/// Nodes, each behind its parent. The first is the root.
+/// A tree of frames. Each node comes after its parent, and the first is the root.
 #[derive(Debug)]
 pub(super) struct StackTree {
     /// Parent and frame.
@@ -25,10 +25,10 @@ impl StackTree {
         Self { nodes: vec![(0, 0)], children, stacks }
     }
 
-    /// The node of a stack, below those of its callers; the root for none.
+    /// Returns the node of a stack, below those of its callers; the root for the empty stack.
     pub(super) fn node(
         &mut self,
-        (place, stack): (u32, u32),
+        (process_index, stack): (u32, u32),
         process: &ProcessRecording,
         frames: &mut RecordedFrames<'_>,
         threads: &Threads<'_>,
@@ -36,7 +36,7 @@ impl StackTree {
         let mut path = Vec::new();
         let mut next = stack;
         let mut node = loop {
-            if let Some(known) = self.stacks.get(&(place, next)) {
+            if let Some(known) = self.stacks.get(&(process_index, next)) {
                 break *known;
             }
             let Some((callers, frame)) = process.dictionary().stack(next) else { break 0 };
@@ -44,14 +44,14 @@ impl StackTree {
             next = callers;
         };
         for (stack, frame) in path.into_iter().rev() {
-            if threads.processes[place as usize].chain(frame).any(Frame::is_boundary) {
+            if threads.processes[process_index as usize].chain(frame).any(Frame::is_boundary) {
                 node = 0;
             } else {
-                for frame in frames.chain(threads, place as usize, frame) {
+                for frame in frames.chain(threads, process_index as usize, frame) {
                     node = self.child(node, *frame);
                 }
             }
-            self.stacks.insert((place, stack), node);
+            self.stacks.insert((process_index, stack), node);
         }
         node
     }
@@ -68,7 +68,7 @@ impl StackTree {
         self.nodes.len()
     }
 
-    /// How far back the parent of each node is, and its frame.
+    /// Returns columns of the distance of each node from its parent, and of its frame.
     pub(super) fn columns(&self) -> Columns {
         let mut columns = Columns::default();
         columns.plain(self.nodes.iter().enumerate().map(|(node, (parent, _))| node as u64 - u64::from(*parent)));

@@ -9,12 +9,12 @@ const MAX_POINTS: usize = 4_000;
 #[derive(Debug)]
 pub(super) struct Counter {
     part_ns: u64,
-    points: Vec<Point>,
+    points: Vec<CounterPoint>,
     /// By the number of the interval, once there are too many points: first, lowest, highest, last.
-    parts: BTreeMap<u64, [Point; 4]>,
+    parts: BTreeMap<u64, [CounterPoint; 4]>,
 }
 
-type Point = (u64, f64);
+type CounterPoint = (u64, f64);
 
 impl Counter {
     /// Creates the curve for a recording of this length.
@@ -38,7 +38,7 @@ impl Counter {
         }
     }
 
-    fn put(&mut self, point: Point) {
+    fn put(&mut self, point: CounterPoint) {
         let [first, lowest, highest, last] = self.parts.entry(point.0 / self.part_ns).or_insert([point; 4]);
         if point.0 < first.0 {
             *first = point;
@@ -55,7 +55,7 @@ impl Counter {
     }
 
     /// Returns the points in the order of time.
-    pub(super) fn into_points(mut self) -> Vec<Point> {
+    pub(super) fn into_points(mut self) -> Vec<CounterPoint> {
         self.points.sort_by_key(|point| point.0);
         for mut part in self.parts.into_values() {
             part[1..3].sort_by_key(|point| point.0);

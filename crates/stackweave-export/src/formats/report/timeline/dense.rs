@@ -8,14 +8,14 @@ use std::io;
 use super::levels::Levels;
 use super::spans::TimelineSpan;
 use super::tiles::{ROWS, Tiles};
-use crate::formats::report::blocks::{Blocks, Columns};
+use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// The maximum length of a segment, in multiples of the shortest span of its level: a few pixels.
 const MAX_LENGTH: u64 = 4;
 
 /// Adjacent spans of one depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Segment {
+struct DenseSegment {
     began: u64,
     ended: u64,
     calls: u64,
@@ -27,7 +27,7 @@ struct Segment {
     surplus: u64,
 }
 
-impl Segment {
+impl DenseSegment {
     fn of(span: &TimelineSpan) -> Self {
         let TimelineSpan { began, duration, frame, .. } = *span;
         Self { began, ended: span.ended(), calls: 1, busy: duration, frame, surplus: duration.max(1) }
@@ -54,7 +54,7 @@ impl Segment {
 
     /// Returns the index of the frame that is drawn, plus 1; 0 for none. It took at least a quarter of the time, and is
     /// the majority frame if there is one.
-    fn shown(&self) -> u64 {
+    fn drawn_frame(&self) -> u64 {
         if self.surplus > 0 && self.surplus >= self.busy.max(self.calls) / 4 { u64::from(self.frame) + 1 } else { 0 }
     }
 }
@@ -70,9 +70,9 @@ struct DenseLevel {
     least: u64,
     tiles: Tiles,
     /// The segment of each depth that may still grow.
-    growing: Vec<Option<Segment>>,
+    growing: Vec<Option<DenseSegment>>,
     /// Segments with their depths that are not written yet.
-    done: Vec<(Segment, u32)>,
+    done: Vec<(DenseSegment, u32)>,
 }
 
 impl DenseTiles {
@@ -85,18 +85,23 @@ impl DenseTiles {
     }
 
     /// Adds an ended span of this level.
-    pub(super) fn add(&mut self, span: &TimelineSpan, level: usize, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    pub(super) fn add(&mut self, span: &TimelineSpan, level: usize, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         // Shorter spans inside it have ended before; the span separates segments of shorter spans.
         for shorter in 1..=level {
             if let Some(segment) = self.all[shorter].growing.get_mut(span.depth as usize).and_then(Option::take) {
                 self.close(shorter, (segment, span.depth), blocks)?;
             }
         }
-        self.grow(level + 1, (Segment::of(span), span.depth), blocks)
+        self.grow(level + 1, (DenseSegment::of(span), span.depth), blocks)
     }
 
     /// Adds a segment or a span of the level below to the segments of this level.
-    fn grow(&mut self, level: usize, (next, depth): (Segment, u32), blocks: &mut Blocks<'_>) -> io::Result<()> {
+    fn grow(
+        &mut self,
+        level: usize,
+        (next, depth): (DenseSegment, u32),
+        blocks: &mut PageBlocks<'_>,
+    ) -> io::Result<()> {
         let Some(DenseLevel { least, growing, .. }) = self.all.get_mut(level) else { return Ok(()) };
         if growing.len() <= depth as usize {
             growing.resize(depth as usize + 1, None);
@@ -111,7 +116,7 @@ impl DenseTiles {
         }
     }
 
-    fn close(&mut self, level: usize, segment: (Segment, u32), blocks: &mut Blocks<'_>) -> io::Result<()> {
+    fn close(&mut self, level: usize, segment: (DenseSegment, u32), blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         self.all[level].done.push(segment);
         self.grow(level + 1, segment, blocks)?;
         if self.all[level].done.len() < ROWS {
@@ -122,7 +127,7 @@ impl DenseTiles {
     }
 
     /// Closes segments that can't grow at this time, so that they are in a tile with other events of their time.
-    fn close_all(&mut self, level: usize, time: u64, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    fn close_all(&mut self, level: usize, time: u64, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         for depth in 0..self.all[level].growing.len() {
             let DenseLevel { least, growing, done, .. } = &mut self.all[level];
             let old = growing[depth].take_if(|segment| time.saturating_sub(segment.ended) >= *least);
@@ -135,7 +140,7 @@ impl DenseTiles {
     }
 
     /// Returns the head entries of each level, after the last span was added.
-    pub(super) fn finish(mut self, blocks: &mut Blocks<'_>) -> io::Result<Vec<Vec<u64>>> {
+    pub(super) fn finish(mut self, blocks: &mut PageBlocks<'_>) -> io::Result<Vec<Vec<u64>>> {
         for level in 0..self.all.len() {
             self.close_all(level, u64::MAX, blocks)?;
             self.all[level].write(blocks)?;
@@ -145,7 +150,7 @@ impl DenseTiles {
 }
 
 impl DenseLevel {
-    fn write(&mut self, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    fn write(&mut self, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         self.done.sort_by_key(|(segment, depth)| (segment.began, *depth));
         let Some((first, _)) = self.done.first() else { return Ok(()) };
         let from = first.began;
@@ -154,7 +159,7 @@ impl DenseLevel {
         columns.differences(self.done.iter().map(|(segment, _)| segment.began), from);
         columns.plain(self.done.iter().map(|(segment, _)| segment.ended - segment.began));
         columns.plain(self.done.iter().map(|(_, depth)| (*depth).into()));
-        columns.plain(self.done.iter().map(|(segment, _)| segment.shown()));
+        columns.plain(self.done.iter().map(|(segment, _)| segment.drawn_frame()));
         columns.plain(self.done.iter().map(|(segment, _)| segment.calls));
         columns.plain(self.done.iter().map(|(segment, _)| segment.busy));
         self.tiles.write(&columns, (from, to), self.done.len(), blocks)?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::formats::report::blocks::{Blocks, Columns};
+use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// The maximum number of instants that can be distinguished in a row of a picture.
 const MAX_INSTANTS: usize = 4_000;
@@ -40,7 +40,7 @@ impl Instants {
     }
 
     /// Writes the instants, if there are any.
-    pub(super) fn write(&self, blocks: &mut Blocks<'_>) -> io::Result<Option<u32>> {
+    pub(super) fn write(&self, blocks: &mut PageBlocks<'_>) -> io::Result<Option<u32>> {
         if self.is_empty() {
             return Ok(None);
         }

@@ -22,12 +22,12 @@ use self::levels::Levels;
 use self::samples::{Intervals, SampledStack};
 use self::spans::TimelineSpan;
 use self::track::Track;
-use super::blocks::Blocks;
+use super::blocks::PageBlocks;
 use super::call_lines::CallLines;
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
-use crate::activity::{Details, Ending, EventContent, NamedProcess, Span, ThreadEvent, visit_thread};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -37,7 +37,7 @@ pub(super) fn write(
     threads: &Threads<'_>,
     names: &mut Names,
     call_lines: &mut CallLines,
-    blocks: &mut Blocks<'_>,
+    blocks: &mut PageBlocks<'_>,
 ) -> Result<Value, ExportError> {
     let duration = source.time_range().end;
     let levels = Levels::of(duration);
@@ -83,7 +83,12 @@ struct Timeline<'t, 'n> {
 }
 
 impl Timeline<'_, '_> {
-    fn add(&mut self, track: &mut Track, event: &ThreadEvent<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
+    fn add(
+        &mut self,
+        track: &mut Track,
+        event: &ThreadEvent<'_>,
+        blocks: &mut PageBlocks<'_>,
+    ) -> Result<(), ExportError> {
         match &event.content {
             EventContent::End(span, ending) => {
                 let frame = self.frames.innermost(self.threads, event.process, span.frame);
@@ -121,7 +126,7 @@ impl Timeline<'_, '_> {
         source: &Source<'_>,
         (process, thread): (usize, u32),
         track: &mut Track,
-        blocks: &mut Blocks<'_>,
+        blocks: &mut PageBlocks<'_>,
     ) -> Result<(), ExportError> {
         let dictionary = source.processes()[process].dictionary();
         let mut sampled = SampledStack::new(self.intervals.median());
@@ -147,7 +152,7 @@ impl Timeline<'_, '_> {
         add(&mut over)
     }
 
-    fn write_counters(self, blocks: &mut Blocks<'_>) -> Result<Vec<Value>, ExportError> {
+    fn write_counters(self, blocks: &mut PageBlocks<'_>) -> Result<Vec<Value>, ExportError> {
         let mut entries = Vec::new();
         for ((process, frame), counter) in self.counters {
             let (times, values): (Vec<u64>, Vec<f64>) = counter.into_points().into_iter().unzip();
@@ -160,9 +165,9 @@ impl Timeline<'_, '_> {
     }
 }
 
-fn flags(span: &Span, ending: Ending) -> u8 {
+fn flags(span: &Span, ending: SpanEnd) -> u8 {
     [
-        (ending == Ending::Unfinished, TimelineSpan::HAS_NO_END),
+        (ending == SpanEnd::Unfinished, TimelineSpan::HAS_NO_END),
         (span.has_failed(), TimelineSpan::HAS_FAILED),
         (!span.is_call, TimelineSpan::WAS_OPEN),
     ]

@@ -6,7 +6,7 @@ use std::io;
 use super::levels::Levels;
 use super::tiles::{ROWS, Tiles};
 use crate::activity::Details;
-use crate::formats::report::blocks::{Blocks, Columns};
+use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// A span on the timeline. Its frame is an index in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ struct OpenTile {
     tiles: Tiles,
     /// With the position of its details among all details, 0 if it has none.
     spans: Vec<(TimelineSpan, u32)>,
-    details: Texts,
+    details: DetailTexts,
 }
 
 /// JSON texts without duplicates.
 #[derive(Debug, Default)]
-struct Texts {
+struct DetailTexts {
     all: Vec<u8>,
     indexes: HashMap<String, u32>,
 }
@@ -63,7 +63,12 @@ impl SpanTiles {
     }
 
     /// Adds an ended span, and returns its level.
-    pub(super) fn add(&mut self, span: TimelineSpan, details: &Details, blocks: &mut Blocks<'_>) -> io::Result<usize> {
+    pub(super) fn add(
+        &mut self,
+        span: TimelineSpan,
+        details: &Details,
+        blocks: &mut PageBlocks<'_>,
+    ) -> io::Result<usize> {
         let level = self.levels.level(span.duration);
         let open = &mut self.all[level];
         open.spans.push((span, open.details.index(details)));
@@ -74,7 +79,7 @@ impl SpanTiles {
     }
 
     /// Returns the head entries of each level, after the last span was added.
-    pub(super) fn finish(self, blocks: &mut Blocks<'_>) -> io::Result<Vec<Vec<u64>>> {
+    pub(super) fn finish(self, blocks: &mut PageBlocks<'_>) -> io::Result<Vec<Vec<u64>>> {
         let finished = self.all.into_iter().map(|mut open| {
             open.write(blocks)?;
             Ok(open.tiles.into_entries())
@@ -84,7 +89,7 @@ impl SpanTiles {
 }
 
 impl OpenTile {
-    fn write(&mut self, blocks: &mut Blocks<'_>) -> io::Result<()> {
+    fn write(&mut self, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         self.spans.sort_by_key(|(span, _)| (span.began, span.depth));
         let Some((first, _)) = self.spans.first() else { return Ok(()) };
         let from = first.began;
@@ -93,12 +98,12 @@ impl OpenTile {
         let columns = columns(&self.spans, from, &self.details);
         self.tiles.write(&columns, (from, to), rows, blocks)?;
         self.spans.clear();
-        self.details = Texts::default();
+        self.details = DetailTexts::default();
         Ok(())
     }
 }
 
-fn columns(spans: &[(TimelineSpan, u32)], from: u64, details: &Texts) -> Columns {
+fn columns(spans: &[(TimelineSpan, u32)], from: u64, details: &DetailTexts) -> Columns {
     let mut columns = Columns::default();
     columns.differences(spans.iter().map(|(span, _)| span.began), from);
     columns.plain(spans.iter().map(|(span, _)| span.duration));
@@ -113,7 +118,7 @@ fn columns(spans: &[(TimelineSpan, u32)], from: u64, details: &Texts) -> Columns
     columns
 }
 
-impl Texts {
+impl DetailTexts {
     fn index(&mut self, details: &Details) -> u32 {
         let Some(text) = details.as_str() else { return 0 };
         if let Some(index) = self.indexes.get(text) {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::formats::report::blocks::{Blocks, Columns};
+use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// The number of rows in a tile: few enough to be decoded quickly, many enough to be compressed well.
 pub(super) const ROWS: usize = 16_384;
@@ -28,7 +28,7 @@ impl Tiles {
         columns: &Columns,
         (from, to): (u64, u64),
         rows: usize,
-        blocks: &mut Blocks<'_>,
+        blocks: &mut PageBlocks<'_>,
     ) -> io::Result<()> {
         let block = blocks.many_columns(columns)?;
         self.written.push(Tile { block, from, to, rows });

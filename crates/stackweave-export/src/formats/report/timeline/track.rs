@@ -8,7 +8,7 @@ use super::levels::Levels;
 use super::spans::{SpanTiles, TimelineSpan};
 use crate::activity::Details;
 use crate::error::ExportError;
-use crate::formats::report::blocks::Blocks;
+use crate::formats::report::blocks::PageBlocks;
 
 /// The timeline of a thread. Spans are added in the order of their ends.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Track {
         &mut self,
         span: TimelineSpan,
         details: &Details,
-        blocks: &mut Blocks<'_>,
+        blocks: &mut PageBlocks<'_>,
     ) -> Result<(), ExportError> {
         self.extend_to(span.began);
         self.extend_to(span.ended());
@@ -60,7 +60,7 @@ impl Track {
     }
 
     /// Returns the head entry; `None` if there is nothing to show.
-    pub(super) fn finish(self, thread: usize, blocks: &mut Blocks<'_>) -> Result<Option<Value>, ExportError> {
+    pub(super) fn finish(self, thread: usize, blocks: &mut PageBlocks<'_>) -> Result<Option<Value>, ExportError> {
         if !self.has_spans() && self.instants.is_empty() {
             return Ok(None);
         }

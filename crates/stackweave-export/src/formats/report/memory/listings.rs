@@ -1,67 +1,67 @@
-//! The rows of the accounts that allocators give of themselves: each segment, and the blocks that it is cut into.
+//! The listings of host allocators: each segment with its blocks.
 
 use std::collections::{BTreeMap, HashMap};
 
 use stackweave_recording::events::{Event, HostAction, HostState, HostStateRow, Region};
 
-/// The last account of each device, by the place of the process.
+/// The last listing of each device, by the index of the process.
 #[derive(Debug, Default)]
-pub(super) struct Accounts {
-    last: BTreeMap<(usize, i64), Account>,
+pub(super) struct Listings {
+    last: BTreeMap<(usize, i64), Listing>,
 }
 
-/// What an allocator had of a device at a moment.
+/// The segments of an allocator on one device at a time.
 #[derive(Debug, Default)]
-pub(super) struct Account {
-    /// When, in nanoseconds since the process began to record.
+pub(super) struct Listing {
+    /// The time in nanoseconds since the process began to record.
     time_ns: u64,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<ListedSegment>,
 }
 
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct ListedSegment {
     pub(super) address: u64,
     pub(super) size: u64,
     pub(super) stream: u64,
     pub(super) pool: u64,
     pub(super) flags: u64,
-    /// By address.
-    pub(super) blocks: Vec<Block>,
+    /// Sorted by address.
+    pub(super) blocks: Vec<ListedBlock>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct ListedBlock {
     pub(super) address: u64,
     pub(super) size: u64,
-    pub(super) asked: u64,
+    pub(super) requested: u64,
     pub(super) flags: u64,
     pub(super) stack: u32,
 }
 
-impl Accounts {
-    /// The account of this time, if it has rows.
-    pub(super) fn of(&self, process: usize, device: i64, time_ns: u64) -> Option<&Account> {
-        self.last.get(&(process, device)).filter(|account| account.time_ns == time_ns)
+impl Listings {
+    /// Returns the listing of this time, if it has rows.
+    pub(super) fn of(&self, process: usize, device: i64, time_ns: u64) -> Option<&Listing> {
+        self.last.get(&(process, device)).filter(|listing| listing.time_ns == time_ns)
     }
 }
 
-/// Collects the accounts of one process.
+/// Reads the listings of one process.
 #[derive(Debug)]
-pub(super) struct AccountReader {
+pub(super) struct ListingReader {
     process: usize,
-    /// Those that have begun, by thread.
-    open: HashMap<u32, (u64, BTreeMap<i64, Account>)>,
-    /// The stacks of all blocks that are not free, by device and address: an account has none for what was given back.
+    /// The listings that have begun, by thread.
+    open: HashMap<u32, (u64, BTreeMap<i64, Listing>)>,
+    /// The stacks of all blocks that are not free, by device and address: a listing has none for pending frees.
     stacks: HashMap<(i64, u64), u32>,
 }
 
-impl AccountReader {
+impl ListingReader {
     pub(super) fn new(process: usize) -> Self {
         Self { process, open: HashMap::new(), stacks: HashMap::new() }
     }
 
-    /// An event of the process.
-    pub(super) fn add(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, accounts: &mut Accounts) {
+    /// Adds an event of the process.
+    pub(super) fn add(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, listings: &mut Listings) {
         match event {
             Event::Allocate(memory) => {
                 if let (Some(_), Region::Block(device)) = (memory.host, memory.region) {
@@ -80,12 +80,12 @@ impl AccountReader {
             }
             Event::State(HostState::End) => {
                 let (_, ended) = self.open.remove(&thread).unwrap_or_default();
-                accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
+                listings.last.extend(ended.into_iter().map(|(device, listing)| ((self.process, device), listing)));
             }
             Event::State(HostState::Segment(row)) => {
-                if let Some(account) = self.account(thread, row.device) {
+                if let Some(listing) = self.listing(thread, row.device) {
                     let HostStateRow { address, size, stream, pool, flags, .. } = *row;
-                    account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
+                    listing.segments.push(ListedSegment { address, size, stream, pool, flags, blocks: Vec::new() });
                 }
             }
             Event::State(HostState::Block(row)) => self.block(thread, row),
@@ -93,21 +93,21 @@ impl AccountReader {
         }
     }
 
-    /// The account of a device that a thread has begun.
-    fn account(&mut self, thread: u32, device: i64) -> Option<&mut Account> {
+    /// Returns the listing of a device that a thread has begun.
+    fn listing(&mut self, thread: u32, device: i64) -> Option<&mut Listing> {
         let (began, devices) = self.open.get_mut(&thread)?;
-        let account = devices.entry(device).or_default();
-        account.time_ns = *began;
-        Some(account)
+        let listing = devices.entry(device).or_default();
+        listing.time_ns = *began;
+        Some(listing)
     }
 
     fn block(&mut self, thread: u32, row: &HostStateRow) {
-        let HostStateRow { device, address, size, requested: asked, flags, .. } = *row;
+        let HostStateRow { device, address, size, requested, flags, .. } = *row;
         let known = self.stacks.get(&(device, address)).copied().unwrap_or(0);
         let is_free = !row.is_allocated() && !row.is_active();
         let stack = if row.stack != 0 || is_free { row.stack } else { known };
-        if let Some(segment) = self.account(thread, device).and_then(|account| account.segments.last_mut()) {
-            segment.blocks.push(Block { address, size, asked, flags, stack });
+        if let Some(segment) = self.listing(thread, device).and_then(|listing| listing.segments.last_mut()) {
+            segment.blocks.push(ListedBlock { address, size, requested, flags, stack });
         }
     }
 }

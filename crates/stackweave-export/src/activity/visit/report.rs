@@ -1,0 +1,144 @@
+//! Reports begins, ends and other events to the visitor.
+
+use std::ops::Range;
+
+use stackweave_recording::TimedEvent;
+use stackweave_recording::events::Event;
+
+use super::{Visit, VisitedThread};
+use crate::activity::kinds::EventKinds;
+use crate::activity::{EventContent, Span, SpanEnd, ThreadEvent};
+use crate::error::ExportError;
+use crate::source::Source;
+
+impl Visit<'_, '_> {
+    /// Begins the selected time, and the open spans with it.
+    pub(super) fn enter_range(&mut self) -> Result<(), ExportError> {
+        self.is_inside = true;
+        let mut threads = core::mem::take(&mut self.threads);
+        for thread in &mut threads {
+            for depth in 0..thread.open.len() {
+                thread.open[depth].began = thread.open[depth].began.max(self.range.start);
+                thread.open[depth].is_reported = true;
+                if let Some(object) = &mut thread.open[depth].object {
+                    self.objects.set_reported(thread.process, object);
+                }
+                self.report_begin(thread, depth)?;
+            }
+        }
+        self.threads = threads;
+        Ok(())
+    }
+
+    pub(super) fn report_begin(&mut self, thread: &VisitedThread, depth: usize) -> Result<(), ExportError> {
+        let span = &thread.open[depth];
+        let around = &thread.open[..depth];
+        let (process, number, time) = (thread.process, thread.number, span.began);
+        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content: EventContent::Begin(span) })
+    }
+
+    pub(super) fn report_end(
+        &mut self,
+        thread: &VisitedThread,
+        mut span: Span,
+        time: u64,
+        ending: SpanEnd,
+    ) -> Result<(), ExportError> {
+        let Range { start, end } = self.range;
+        if span.began >= end || (time <= start && span.began < start) {
+            return Ok(());
+        }
+        let time = time.min(end);
+        let (process, number, around) = (thread.process, thread.number, &*thread.open);
+        if !span.is_reported {
+            span.is_reported = true;
+            if let Some(object) = &mut span.object {
+                self.objects.set_reported(process, object);
+            }
+            let content = EventContent::Begin(&span);
+            (self.visitor)(&ThreadEvent { process, thread: number, time: span.began, around, content })?;
+        }
+        let content = EventContent::End(&span, ending);
+        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content })
+    }
+
+    pub(super) fn report(
+        &mut self,
+        thread: &VisitedThread,
+        time: u64,
+        content: EventContent<'_>,
+    ) -> Result<(), ExportError> {
+        let (process, number, around) = (thread.process, thread.number, &*thread.open);
+        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content })
+    }
+
+    /// Ends the spans that the opens did not repeat. Their ends were not recorded: they were open at the last event
+    /// before the opens.
+    pub(super) fn end_beyond(&mut self, thread: &mut VisitedThread) -> Result<(), ExportError> {
+        while let Some(span) = thread.open.take_beyond() {
+            let ended = thread.last_seen.max(span.began);
+            self.report_end(thread, span, ended, SpanEnd::Unfinished)?;
+        }
+        Ok(())
+    }
+
+    /// Ends all open spans at the time of the thread's last event, or at `until` if they are known to be open until
+    /// then.
+    pub(super) fn end_all(&mut self, thread: &mut VisitedThread, until: Option<u64>) -> Result<(), ExportError> {
+        let ended = until.map_or(thread.now, |until| until.max(thread.now));
+        let ending = if until.is_some() { SpanEnd::Ended } else { SpanEnd::Unfinished };
+        while let Some(span) = thread.open.take_innermost() {
+            self.report_end(thread, span, ended, ending)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the spans that are open at the end of the selected time or of the recording.
+    pub(super) fn finish(mut self, source: &Source<'_>) -> Result<(), ExportError> {
+        let end = self.range.end;
+        let last_time = |thread: &VisitedThread| {
+            let process = &source.processes()[thread.process];
+            let ticks = process.last_ticks(thread.number).unwrap_or(0);
+            source.began(process).saturating_add(process.timeline().nanoseconds(ticks))
+        };
+        for mut thread in core::mem::take(&mut self.threads) {
+            let goes_on = last_time(&thread) >= end;
+            self.end_all(&mut thread, goes_on.then_some(end))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the content of an event that is not about spans; `None` for the others.
+pub(super) fn content<'e>(
+    kinds: &EventKinds,
+    timed: &TimedEvent<'_>,
+    event: &Event<'_>,
+    tag: u32,
+) -> Option<EventContent<'e>> {
+    let name = || kinds.name(timed.event.kind);
+    let details = || kinds.details(&timed.event, event, timed.process);
+    Some(match *event {
+        Event::Counter(counter) => EventContent::Counter { frame: counter.frame, value: counter.value },
+        Event::Sample(sample) => {
+            EventContent::Sample { stack: sample.stack, weight: sample.weight, details: details() }
+        }
+        Event::Allocate(memory) => EventContent::Allocate { memory, tag, allocator: name(), details: details() },
+        Event::Free(memory) => EventContent::Free { memory, name: name() },
+        Event::Keep { address } => EventContent::Keep { address },
+        Event::Tag { frame } => EventContent::Tag { frame },
+        Event::Usage(usage) => {
+            EventContent::Usage { name: name(), frame: usage.allocator, stack: usage.stack, details: details() }
+        }
+        Event::Instant(instant) => {
+            EventContent::Instant { frame: instant.frame, stack: instant.stack, details: details() }
+        }
+        Event::Begin(_)
+        | Event::Open(_)
+        | Event::End(_)
+        | Event::Name(_)
+        | Event::Complete(_)
+        | Event::State(_)
+        | Event::Other => return None,
+    })
+}
