@@ -272,7 +272,7 @@ class WatchedPrograms(LiveCase):
             self.command("trace", "--live", "prog.py"), cwd=self.folder, capture_output=True, text=True, timeout=60
         )
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r"^stackweave trace: --live draws on a terminal, .*leave it away\n$")
+        self.assertRegex(done.stderr, r"^stackweave trace: --live draws on a terminal, .*: omit it\n$")
 
 
 class SameFigures(LiveCase):

@@ -136,7 +136,7 @@ class ExportTest(RecordingCase):
         self.assertEqual(sorted(os.listdir(self.folder)), [os.path.basename(self.path), "precious"])
 
     def test_a_recording_is_not_replaced_by_its_export(self):
-        with self.assertRaisesRegex(stackweave.ExportError, "is a recording that is read"):
+        with self.assertRaisesRegex(stackweave.ExportError, "is a recording that this export reads"):
             self.recording.export(self.path, format="json", overwrite=True)
         self.assertEqual(len(list(stackweave.open(self.path).events())), 1)
 

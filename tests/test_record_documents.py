@@ -64,7 +64,7 @@ class Page(RecordingCase):
     def test_the_python_runs(self):
         shown = self.run_here("-c", self.code).stdout.splitlines()
         self.assertRegex(shown[0], r"\A60\d\d calls\Z")
-        self.assertEqual(shown[2:], ["loads", "True"], shown)
+        self.assertEqual(shown[2:], ["2000 calls of loads", "True"], shown)
         self.assertTrue(os.path.exists(os.path.join(self.folder, "load.html")))
 
 

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Show how much memory a program allocated, where, and what it did not free
     #[command(after_help = examples::HEAP)]
     Heap(Heap),
-    /// Show how long phases took, in total and in each run: of a compiler, a planner, a build
+    /// Show how long phases took, in total and in each run
     #[command(after_help = examples::PHASES)]
     Phases(Phases),
     /// Show the call tree with the cost of each path

@@ -32,7 +32,7 @@ Returns the number of the stack that capture() would capture. Equal stacks have 
 
 Returns 0 if there is no memory for a new stack. traceback_of() returns the traceback of a number.
 
->>> len({stackweave.current_stack_id() for _ in range(3)})
+>>> len({stackweave.current_stack_id(native=False) for _ in range(3)})
 1";
 
 /// Adds both functions to the module.
