@@ -5,8 +5,7 @@
 //! queried at the right time, which can't be detected here:
 //!
 //! - a library that was loaded and unloaded between two queries was never seen: its addresses have no module, or that
-//! of
-//!   a library that was seen there before;
+//!   of a library that was seen there before;
 //! - an address that was captured in one library, and first resolved when another one was loaded at its place, gets the
 //!   other's name; so does one whose library was unloaded and replaced by generated code;
 //! - a library without a build id that was rebuilt and loaded again at the same place looks unchanged.

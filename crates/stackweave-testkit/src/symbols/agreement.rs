@@ -27,8 +27,9 @@ pub struct Agreement {
 impl Agreement {
     /// Compares `ours` with the truth. Without `lines`, compares only the outermost names.
     ///
-    /// When there is not one result for each address.
-    /// When there is not one answer for each address.
+    /// # Panics
+    ///
+    /// Panics if there is not one result for each address.
     pub fn of(name: &str, ours: &[Vec<ResolvedFrame>], truth: &Truth, lines: bool) -> Self {
         assert_eq!(ours.len(), truth.addresses.len(), "one answer for each address");
         let mut agreement = Self { name: name.to_owned(), total: ours.len(), ..Self::default() };
