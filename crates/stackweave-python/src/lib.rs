@@ -1,7 +1,11 @@
 //! `stackweave._native`: the native module of the Python package. It converts values, manages the GIL and maps errors; the other
 //! crates do the work.
 
-#![allow(clippy::doc_markdown, reason = "the comments of Python's classes and functions are their docstrings")]
+#![allow(
+    clippy::doc_markdown,
+    clippy::doc_link_with_quotes,
+    reason = "the comments of Python's classes and functions are their docstrings"
+)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

@@ -153,8 +153,8 @@ unsafe fn intern_label(label: LabelArguments, line: u32) -> PyResult<RawFrame> {
         let filename = filename.map_or(ptr::null_mut(), Bound::into_ptr);
         // SAFETY: the GIL is held, and the slot takes over both references.
         unsafe {
-            replace_slot(slot, CachedLabel { name: name.into_ptr(), filename, line, frame, span: ptr::null_mut() })
-        };
+            replace_slot(slot, CachedLabel { name: name.into_ptr(), filename, line, frame, span: ptr::null_mut() });
+        }
     }
     Ok(frame)
 }

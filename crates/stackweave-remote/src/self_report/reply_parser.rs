@@ -59,7 +59,7 @@ fn add(reply: &mut SelfReport, line: ReplyLine, rest: &str) -> Option<ParsedLine
         }
         ReplyLine::Cut => reply.threads.last_mut()?.problem = Some(printable(rest)),
         ReplyLine::Silent => {
-            reply.threads.last_mut()?.problem = Some(format!("it has not answered: {}", printable(rest)))
+            reply.threads.last_mut()?.problem = Some(format!("it has not answered: {}", printable(rest)));
         }
         ReplyLine::More => reply.more = rest.parse().ok()?,
         ReplyLine::Refused => return Some(ParsedLine::Refusal),

@@ -158,7 +158,7 @@ pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError>
                 devices.entry(row.device).or_default().is_exact = true;
             }
             Some(MemoryChange::Listing { event: ListingEvent::End, number }) => {
-                found.last_listings[process] = Some(number)
+                found.last_listings[process] = Some(number);
             }
             _ => {}
         }

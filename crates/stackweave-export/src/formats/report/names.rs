@@ -14,20 +14,20 @@ use crate::options::SourceText;
 pub(super) struct Names {
     table: FunctionTable,
     strings: Strings,
-    /// Display names of files.
-    display_names: HashMap<String, String>,
+    /// The name under which each file is shown.
+    shown_files: HashMap<String, String>,
 }
 
 impl Names {
     /// Creates the table, with source texts that have display names.
     pub(super) fn new(texts: &[SourceText]) -> Self {
-        let display_names = texts.iter().map(|source| (source.file.clone(), source.name.clone())).collect();
-        Self { display_names, ..Self::default() }
+        let shown_files = texts.iter().map(|source| (source.file.clone(), source.name.clone())).collect();
+        Self { shown_files, ..Self::default() }
     }
 
     /// Returns the index of a file's display name.
     pub(super) fn file(&mut self, file: &str) -> u64 {
-        let name = self.display_names.get(file).map_or(file, |name| name);
+        let name = self.shown_files.get(file).map_or(file, |name| name);
         self.strings.index(name)
     }
 
@@ -81,11 +81,11 @@ impl Names {
 
     /// Writes all names, after the last one was added.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
-        let Self { table, strings, display_names } = &mut self;
+        let Self { table, strings, shown_files } = &mut self;
         let functions = table.functions();
         let names: Vec<u64> = functions.iter().map(|function| strings.index(function.full_name())).collect();
         let file = |of: &'_ Function| {
-            of.filename.as_deref().map(|file| display_names.get(file).map_or(file, |name| name).to_owned())
+            of.filename.as_deref().map(|file| shown_files.get(file).map_or(file, |name| name).to_owned())
         };
         let files: Vec<u64> = functions.iter().map(|of| strings.index_or_none(file(of).as_deref())).collect();
         let modules = functions.iter().map(|of| strings.index_or_none(of.module_name().map(|name| &**name)));

@@ -161,7 +161,7 @@ impl ProcessReader<'_, '_> {
             }
             Event::Allocate(memory) => live.allocate(memory.address, block(memory, is_selected, context), context),
             Event::Free(memory) if memory.region.is_range() => {
-                live.unmap(thread, (memory.address, memory.size), context)
+                live.unmap(thread, (memory.address, memory.size), context);
             }
             Event::Free(memory) => live.free(thread, memory.address, context),
             Event::Keep { address } => live.keep(thread, *address, context),
