@@ -179,7 +179,9 @@ class Export(RecordingCase):
             self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
         with open(self.out("mine.html"), "w") as file:
             file.write("mine")
-        self.assertEqual(command("-o", "mine.html"), (1, "stackweave: mine.html already exists; --overwrite replaces it\n"))
+        self.assertEqual(
+            command("-o", "mine.html"), (1, "stackweave: mine.html already exists; --overwrite replaces it\n")
+        )
         self.assertEqual(command("-o", "mine.html", "--overwrite")[0], 0)
         head, _ = report(self.out("mine.html"))
         self.assertEqual([tree["nodes"] for tree in head["trees"]], [3])

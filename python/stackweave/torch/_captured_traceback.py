@@ -9,7 +9,7 @@ import operator
 from traceback import FrameSummary, StackSummary, format_list
 from typing import TYPE_CHECKING, Any
 
-from .._native import Traceback, capture, torch_address_frames, torch_frames, register_frame_source
+from .._native import Traceback, capture, register_frame_source, torch_address_frames, torch_frames
 from ._torchscript_frames import RUNS_IN, TorchScriptFrames
 
 if TYPE_CHECKING:

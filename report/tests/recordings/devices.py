@@ -108,7 +108,15 @@ class Device:
             record(SEGMENT_STATE, address=address, bytes=size, device=self.number, pool=pool, flags=1)
             for at, length, requested, state in pieces:
                 flags = {"free": 0, "pending": 2, "taken": 3}[state]
-                record(BLOCK_STATE, address=at, bytes=length, device=self.number, pool=pool, requested=requested, flags=flags)
+                record(
+                    BLOCK_STATE,
+                    address=at,
+                    bytes=length,
+                    device=self.number,
+                    pool=pool,
+                    requested=requested,
+                    flags=flags,
+                )
         record(STATE_END)
 
     def figures(self):
