@@ -1,9 +1,9 @@
-// What lines took by the calls that were made from them, where a recording says which line each call is made from.
+// The costs of lines by the calls that were made from them, for recordings with the line of each call.
 
 import { type FunctionIndex, ORIGINS, type StringIndex, type ThreadIndex } from "../shared/format";
 import type { Names } from "../shared/names";
 import type { Selection } from "../shared/selection";
-import { seenFunctions } from "./filter";
+import { visibleFunctions } from "./filter";
 import type { Report } from "./report";
 import { statisticsOf } from "./statistics";
 import type { CallTree } from "./tree";
@@ -12,25 +12,25 @@ import type { CallTree } from "./tree";
 export interface Called {
   function: FunctionIndex;
   calls: number;
-  /** What these calls took; a call inside another one of them is not counted again. */
+  /** The time of these calls; a call inside another one of them is not counted again. */
   total: number;
 }
 
-/** What was called from a line of a file. */
+/** The calls from a line of a file. */
 export interface LineCalls {
   line: number;
-  /** What the calls took together: what is inside of two of them counts once. */
+  /** The time of all calls; time inside two of them counts once. */
   total: number;
-  /** The costliest first. */
+  /** The functions, those with the highest cost first. */
   called: Called[];
-  /** How many functions more were called. */
+  /** The number of further functions. */
   others: number;
 }
 
-/** How many functions are listed for a line. */
+/** The maximum number of functions in the list of a line. */
 const MOST_CALLED = 8;
 
-/** The calls that were made from the lines of a file, by line, on the threads that are selected. `tree` is of functions. */
+/** The calls from the lines of a file, by line, on the selected threads. `tree` is a tree of functions. */
 export async function callsFrom(
   report: Report,
   selection: Selection,
@@ -66,11 +66,11 @@ function lineCalls(line: number, total: number, called: Map<FunctionIndex, Calle
 }
 
 /**
- * Which functions are seen. Those of libraries may be seen in one place and not in another: all that are in the tree. A
- * function of the program may call others and not be in the tree itself, if it was not traced.
+ * The visible functions: all in the tree, because a library's function may be visible in one place and not in another. A
+ * function of the program that was not traced may call others without being in the tree.
  */
 function seenIn(names: Names, { filter }: Selection, tree: CallTree): (of: FunctionIndex) => boolean {
-  const seen = seenFunctions(names, filter);
+  const seen = visibleFunctions(names, filter);
   const { origin, name } = names.functions;
   const { calls, total } = statisticsOf(tree, name.length).functions;
   const isInTree = (of: FunctionIndex) => calls[of] !== 0 || total[of] !== 0;

@@ -7,7 +7,7 @@ for (const [value, digit] of [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 
 type FromBase64 = { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
 
-/** The bytes that base64 text stands for. */
+/** Decodes base64. */
 export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
   const builtIn = (Uint8Array as unknown as FromBase64).fromBase64;
   if (builtIn) return builtIn.call(Uint8Array, text);
@@ -26,13 +26,13 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** What zlib has compressed. */
+/** Decompresses zlib data. */
 export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Reads columns, one after the other. Numbers are exact up to 2^53. */
+/** Reads columns in order. Numbers are exact up to 2^53. */
 export class Columns {
   private at = 0;
 
@@ -54,7 +54,7 @@ export class Columns {
     }
   }
 
-  /** Numbers that are small: up to 2^32. */
+  /** Small numbers, up to 2^32. */
   small(): Uint32Array {
     const column = new Uint32Array(this.varint());
     for (let row = 0; row < column.length; row++) column[row] = this.varint();
@@ -87,7 +87,7 @@ export class Columns {
     return column;
   }
 
-  /** As many bytes as a varint says. */
+  /** Bytes, with their number as a varint before them. */
   rest(): Uint8Array {
     const length = this.varint();
     this.at += length;

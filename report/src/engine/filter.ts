@@ -1,4 +1,4 @@
-// Which functions a filter shows.
+// The functions that a filter shows.
 
 import { KINDS, ORIGINS } from "../shared/format";
 import { fileOf, functionName, moduleOf, type Names } from "../shared/names";
@@ -9,12 +9,12 @@ const NATIVE = KINDS.indexOf("native");
 const LIBRARY = ORIGINS.indexOf("library");
 const INTERPRETER = ORIGINS.indexOf("interpreter");
 
-/** The words of a search. */
+/** Splits a search into words. */
 export function searchWords(text: string): string[] {
   return text.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
-/** Whether all words of a search are in the name, the file or the module of a function. */
+/** Returns a function that says whether all words of a search are in a function's name, file or module. */
 export function matcher(names: Names, text: string): (of: number) => boolean {
   const words = searchWords(text);
   return (of) => {
@@ -24,8 +24,8 @@ export function matcher(names: Names, text: string): (of: number) => boolean {
   };
 }
 
-/** What a filter says of functions by themselves, by function: 1 if it is seen. */
-export function seenFunctions(names: Names, filter: Filter): Uint8Array {
+/** By function: 1 if the filter shows it, apart from its caller. */
+export function visibleFunctions(names: Names, filter: Filter): Uint8Array {
   const { kind, origin } = names.functions;
   const matches = matcher(names, filter.only);
   const seen = new Uint8Array(kind.length);
@@ -41,10 +41,10 @@ export function seenFunctions(names: Names, filter: Filter): Uint8Array {
 }
 
 /**
- * Whether a function is seen as far as it depends on whose code it is. `isLibrary` says whether the nearest caller that is
- * not the interpreter is a library's; the second of the pair says that for what the function calls.
+ * Returns whether a function is visible by its origin, and the `isLibrary` of its callees. `isLibrary` is whether the nearest
+ * caller outside the interpreter is a library's.
  */
-export function seenByOrigin(origin: number, isLibrary: boolean, internals: boolean): [boolean, boolean] {
+export function visibleByOrigin(origin: number, isLibrary: boolean, internals: boolean): [boolean, boolean] {
   if (origin === INTERPRETER) return [internals, isLibrary];
   if (origin === LIBRARY) return [internals || !isLibrary, true];
   return [true, false];

@@ -1,4 +1,4 @@
-// All queries of the page to the engine. Each view has a file with its own methods.
+// All methods that the page can call in the engine. Each view has a file with its own methods.
 
 import type { Head } from "../shared/format";
 import type { Names } from "../shared/names";
@@ -14,7 +14,7 @@ import { sourceMethods } from "./source";
 import { tableMethods } from "./table";
 import { timelineMethods } from "./timeline/methods";
 
-/** What methods work on. */
+/** What the methods work with. */
 export interface Context {
   report: Report;
   trees: SelectedTrees;
@@ -23,7 +23,7 @@ export interface Context {
 export function methodsOf(report: Report) {
   const context: Context = { report, trees: new SelectedTrees(report) };
   return {
-    /** What the page needs at first. */
+    /** The data that the page needs first. */
     open: (): { head: Head; names: Names } => ({ head: report.head, names: report.names }),
     ...diffMethods(context),
     ...flameMethods(context),

@@ -1,4 +1,4 @@
-// What there is to see first: what costs most, and whose code it is.
+// The overview: the functions with the highest cost, and the cost by origin of the code.
 
 import { type FunctionIndex, KINDS, ORIGINS, type RunInfo } from "../shared/format";
 import type { Names } from "../shared/names";
@@ -13,20 +13,20 @@ export interface Top {
   total: number;
 }
 
-/** Whose code a cost is: self costs of all frames, whether they are shown or not. */
+/** The cost by origin of the code: self costs of all frames, visible or not. */
 export interface Division {
   program: number;
   libraries: number;
   native: number;
   interpreter: number;
   labels: number;
-  /** What no frame has. */
+  /** The cost without a frame. */
   unknown: number;
 }
 
 export interface Overview {
   total: number;
-  /** How many functions cost something or were called. */
+  /** The number of functions with a cost or with calls. */
   functions: number;
   bySelf: Top[];
   byTotal: Top[];
@@ -64,7 +64,7 @@ export function overviewMethods({ report, trees }: Context) {
   };
 }
 
-/** Divides the self costs of a tree of functions. Native code of a library is native; the interpreter's is its own. */
+/** Divides the self costs of a tree of functions. Native code of a library counts as native, that of the interpreter does not. */
 export function divisionOf(tree: CallTree, names: Names): Division {
   const { kind, origin } = names.functions;
   const parts = Array.from(kind, (of, at): keyof Division => {

@@ -1,4 +1,4 @@
-// The report as the engine has it: the head, names, and blocks when they are requested.
+// The report in the engine: the head, the names, and blocks on request.
 
 import type { Block, Head, TreeInfo } from "../shared/format";
 import { type Names, namesOf } from "../shared/names";
@@ -6,7 +6,7 @@ import { bytesOfBase64, Columns, inflate } from "./decode";
 import { TileStore } from "./timeline/tiles";
 import { CallTree } from "./tree";
 
-/** The text of a block, from the side that has the document. */
+/** Returns the text of a block from the page, which has the document. */
 export type BlockText = (block: Block | "head") => Promise<string>;
 
 export class Report {
@@ -40,7 +40,7 @@ export class Report {
     return jsonOf(this.text, block);
   }
 
-  /** A tree of the recording, which is decoded once. */
+  /** A tree of the recording, decoded once. */
   tree(info: TreeInfo): Promise<CallTree> {
     let tree = this.trees.get(info.block);
     if (!tree) {

@@ -1,4 +1,4 @@
-// Which functions a search finds: those of which all words are in the name, the file or the module.
+// The functions that a search finds: those with all words in their name, file or module.
 
 import type { Names } from "../shared/names";
 import type { Selection } from "../shared/selection";
@@ -7,17 +7,17 @@ import type { Context } from "./methods";
 import type { CallTree } from "./tree";
 
 export interface Found {
-  /** How many functions were found. */
+  /** The number of functions that were found. */
   functions: number;
   /** By function: 1 if it was found. */
   foundColumns: { found: Uint8Array };
 }
 
-/** What the found functions cost. */
+/** The cost of the functions that were found. */
 export interface FoundCost {
   all: number;
   self: number;
-  /** With all that they called: what is inside of two of them counts once. */
+  /** The total with callees; cost inside two of them counts once. */
   total: number;
 }
 
@@ -37,7 +37,7 @@ export function searchMethods({ report, trees }: Context) {
   };
 }
 
-/** What functions cost that `found` has a 1 for, in a tree of functions. */
+/** The cost of the functions for which `found` has a 1, in a tree of functions. */
 export function costOf(tree: CallTree, found: Uint8Array): FoundCost {
   const cost = { all: tree.total[0]!, self: 0, total: 0 };
   const isInside = new Uint8Array(tree.length);
@@ -51,7 +51,7 @@ export function costOf(tree: CallTree, found: Uint8Array): FoundCost {
   return cost;
 }
 
-/** Looks at each text once, however many functions have it. */
+/** Checks each text once, however many functions have it. */
 export class Search {
   private lowered: string[] | undefined;
 

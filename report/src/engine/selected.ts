@@ -1,15 +1,15 @@
-// Trees of what is selected: threads together, lines of a function as one, and only the frames that are seen.
+// Trees of the selection: threads merged, lines of a function merged, and only the visible frames.
 
 import type { Head, MeasureName, TreeInfo } from "../shared/format";
 import type { Selection } from "../shared/selection";
-import { seenByOrigin, seenFunctions } from "./filter";
+import { visibleByOrigin, visibleFunctions } from "./filter";
 import type { Report } from "./report";
 import { RangeTrees } from "./timeline/range-tree";
 import { type CallTree, TreeBuilder } from "./tree";
 
 export type Side = "after" | "before";
 
-/** Makes trees of what is selected, and keeps the newest ones. */
+/** Builds trees of selections, and keeps the newest ones. */
 export class SelectedTrees {
   private readonly kept = new Map<string, Promise<CallTree>>();
   private readonly ranges: RangeTrees | null;
@@ -19,7 +19,7 @@ export class SelectedTrees {
     this.ranges = timeline ? new RangeTrees(timeline, report.tiles) : null;
   }
 
-  /** The tree of what is selected: of functions, or of frames if `lines` are distinguished. */
+  /** The tree of a selection: of functions, or of frames if `lines` are distinguished. */
   get(selection: Selection, { lines = false, side = "after" as Side } = {}): Promise<CallTree> {
     const key = JSON.stringify([selection, lines, side]);
     let tree = this.kept.get(key);
@@ -44,10 +44,10 @@ export class SelectedTrees {
   }
 }
 
-/** The trees of a head that a selection takes. */
+/** The trees of a report that belong to a selection. */
 export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[] {
   const measure = storedMeasure(selection.measure);
-  // Threads before a change are others: they can't be chosen.
+  // The recording before a change has other threads, which can't be selected.
   const takes = (info: TreeInfo) =>
     selection.threads === null ||
     side === "before" ||
@@ -57,23 +57,23 @@ export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[
   );
 }
 
-/** The time to count, if it is not all of it. What is not time is counted as a whole; so is what was before a change. */
+/** The selected range, if it applies: it applies only to times, and not to the recording before a change. */
 export function chosenRange(head: Head, { measure, range }: Selection, side: Side): Selection["range"] {
   if (range === null || measure !== "time" || side !== "after" || !head.timeline) return null;
   return range[0] <= 0 && range[1] > head.durationNs ? null : range;
 }
 
-/** Allocations are the calls of the tree of bytes. */
+/** The number of allocations is the number of calls in the tree of bytes. */
 export function storedMeasure(measure: MeasureName): MeasureName {
   return measure === "allocations" ? "bytes" : measure;
 }
 
-/** Trees of frames as one, as a selection shows it. */
+/** Merges trees of frames into one, as a selection shows it. */
 export function viewed(report: Report, trees: CallTree[], selection: Selection, lines: boolean): CallTree {
   const { filter, measure } = selection;
   const { function: functionOf } = report.names.frames;
   const { origin } = report.names.functions;
-  const seen = seenFunctions(report.names, filter);
+  const seen = visibleFunctions(report.names, filter);
   const builder = new TreeBuilder(lines);
   const movesCalls = measure !== "time";
   for (const tree of trees) {
@@ -86,7 +86,7 @@ export function viewed(report: Report, trees: CallTree[], selection: Selection, 
         const above = parent[node]!;
         const frame = item[node]!;
         const of = functionOf[frame]!;
-        const [shows, below] = seenByOrigin(origin[of]!, isLibrary[above] === 1, filter.internals);
+        const [shows, below] = visibleByOrigin(origin[of]!, isLibrary[above] === 1, filter.internals);
         isLibrary[node] = below ? 1 : 0;
         const isSeen = shows && seen[of] === 1;
         place[node] = isSeen ? builder.child(place[above]!, lines ? frame : of) : place[above]!;

@@ -1,4 +1,4 @@
-// What files and lines cost.
+// The costs of files and lines.
 
 import { type FunctionIndex, KINDS, type StringIndex } from "../shared/format";
 import type { Names } from "../shared/names";
@@ -13,15 +13,15 @@ import type { CallTree } from "./tree";
 export interface FileCost {
   file: StringIndex;
   self: number;
-  /** With what was called from it; a call inside of another one from this file is not counted again. */
+  /** Includes the functions that were called from it; a call inside another one from this file is not counted again. */
   total: number;
   hasText: boolean;
 }
 
 export interface SourceFiles {
-  /** What all of it cost. */
+  /** The total cost. */
   all: number;
-  /** All that cost something or have a text, those that cost most first. */
+  /** All files with a cost or a text, those with the highest cost first. */
   files: FileCost[];
 }
 
@@ -34,20 +34,20 @@ export interface FunctionCost {
 
 export interface SourceText {
   all: number;
-  /** `null` if the text was not at hand when the report was made. */
+  /** `null` if the text was not available when the report was made. */
   text: string | null;
-  /** Whether the file was written to after the recording. */
+  /** Whether the file was modified after the recording. */
   changed: boolean;
   /** By line. */
   functions: FunctionCost[];
   /**
-   * Where the totals of lines are from: from lines that the trees have, or from the calls that were made from each line.
+   * The origin of the totals of lines: lines in the trees, or the calls that were made from each line.
    * `part`: these are known, but not for a part of the time.
    */
   totals: "trees" | "calls" | "part";
-  /** What was called from which line, by line. */
+  /** The functions that were called from each line. */
   calls: LineCalls[];
-  /** Lines that cost something, from the top to the bottom. */
+  /** Lines with a cost, from top to bottom. */
   linesColumns: LineColumns;
 }
 
@@ -55,7 +55,7 @@ export interface LineColumns {
   line: Uint32Array;
   self: Float64Array;
   total: Float64Array;
-  /** 1: costs of which only the function is known are in it; they stand at the function's first line. */
+  /** 1: includes costs for which only the function is known; they are assigned to the function's first line. */
   isWhole: Uint8Array;
 }
 
@@ -91,7 +91,7 @@ function totalsOf({ head }: Report, selection: Selection): SourceText["totals"] 
   return chosenRange(head, selection, "after") === null ? "calls" : "part";
 }
 
-/** Totals by the calls from lines. What is known of a whole function only is no total of its first line. */
+/** Totals by the calls from lines. The cost of a whole function is not added to the total of its first line. */
 function withCalls(lines: LineColumns, calls: LineCalls[]): LineColumns {
   const rows = new Map(Array.from(lines.line, (line, row) => [line, row]));
   const totals = new Map(calls.map((of) => [of.line, of.total]));
@@ -135,7 +135,7 @@ function functionCosts({ names }: Report, tree: CallTree, file: StringIndex): Fu
   return costs.sort((a, b) => a.line - b.line || b.total - a.total);
 }
 
-/** What the lines of a file cost, in a tree of frames. */
+/** The costs of the lines of a file, in a tree of frames. */
 export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex): LineColumns {
   const { frames, functions } = names;
   const isHere = (frame: number) => functions.file[frames.function[frame]!] === file + 1;
@@ -160,7 +160,7 @@ export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex):
   };
 }
 
-/** Trees of calls name a function by its first line; if there is no other line, none was recorded. */
+/** Trees of calls have a function's first line; if there is no other line, none was recorded. */
 function linesAreKnown({ frames, functions }: Names, inTree: Set<number>): boolean {
   for (const frame of inTree) {
     const of = frames.function[frame]!;
@@ -170,7 +170,7 @@ function linesAreKnown({ frames, functions }: Names, inTree: Set<number>): boole
   return false;
 }
 
-/** Self and total costs by whatever `of` says of an item; what it says a negative number of is left out. */
+/** Self and total costs by the key that `of` returns for an item; a negative key leaves the item out. */
 function countedBy(tree: CallTree, count: number, of: (item: number) => number) {
   const self = new Float64Array(count);
   const total = new Float64Array(count);

@@ -2,34 +2,34 @@
 
 import { type CallTree, childrenOf } from "./tree";
 
-/** By function, or by pair of caller and function. */
+/** Columns by function, or by pair of caller and callee. */
 export interface StatisticsColumns {
   calls: Float64Array;
-  /** Calls that were made while no such call was open. */
+  /** Calls that were made while no call of the same function was open. */
   primitiveCalls: Float64Array;
   self: Float64Array;
-  /** With all that it called: a call inside another such call is not counted again. */
+  /** The total with callees; a recursive call is not counted again. */
   total: Float64Array;
 }
 
-/** Whom which function called, and what that cost; in the order in which the tree has them first. */
+/** Pairs of caller and callee with their costs, in the order of the tree. */
 export interface EdgeColumns extends StatisticsColumns {
   caller: Uint32Array;
   callee: Uint32Array;
-  /** With every call counted: what is inside of two open calls is in it twice. */
+  /** The sum over all calls: cost inside two open calls is included twice. */
   totalOfAll: Float64Array;
 }
 
 export interface Statistics {
   functions: StatisticsColumns & { totalOfAll: Float64Array };
-  /** By function: its cost without a caller. */
+  /** By function: the cost without a caller. */
   outermost: StatisticsColumns;
   edges: EdgeColumns;
 }
 
 const known = new WeakMap<CallTree, Statistics>();
 
-/** The statistics of a tree of functions, of which there are so many. Made once for each tree and shared: never modified. */
+/** The statistics of a tree with `count` functions. They are computed once for each tree and shared: never modify them. */
 export function statisticsOf(tree: CallTree, functions: number): Statistics {
   let statistics = known.get(tree);
   if (!statistics) {
@@ -68,7 +68,7 @@ function counted(tree: CallTree, count: number): Statistics {
   };
 }
 
-/** Numbers for each function or pair, with how many of its calls are open. */
+/** Figures of each function or pair, with the number of its open calls. */
 class Counting {
   private readonly calls: Float64Array;
   private readonly primitiveCalls: Float64Array;
@@ -107,7 +107,7 @@ class Counting {
   }
 }
 
-/** Numbers the pairs of caller and function; `ofNode` says which one a node is. A node without a caller has no pair. */
+/** Numbers the pairs of caller and callee; `ofNode` has the pair of each node. A node without a caller has none. */
 function pairsOf(tree: CallTree, functions: number) {
   const { parent, item, length } = tree;
   const numbers = new Map<number, number>();
@@ -131,7 +131,7 @@ function pairsOf(tree: CallTree, functions: number) {
   return { ofNode, caller, callee };
 }
 
-/** Goes through a tree: each node but the root is entered before and left behind what it calls. */
+/** Traverses a tree: enters each node except the root before its callees, and leaves it after them. */
 export function walk(tree: CallTree, visit: { enter(node: number): void; leave(node: number): void }): void {
   const { starts, ids } = childrenOf(tree);
   const path = [0];

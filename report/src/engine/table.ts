@@ -1,4 +1,4 @@
-// Functions and what they cost, their callers, and whom they call.
+// Functions and their costs, callers and callees.
 
 import type { FunctionIndex } from "../shared/format";
 import type { Selection } from "../shared/selection";
@@ -6,14 +6,14 @@ import type { Context } from "./methods";
 import { type EdgeColumns, type StatisticsColumns, statisticsOf } from "./statistics";
 
 export interface Table {
-  /** What all of it cost, and what of it no frame has that is seen. */
+  /** The total cost, and the part of it without a visible frame. */
   total: number;
   withoutFrame: number;
-  /** Functions that cost something or were called. */
+  /** Functions with a cost or with calls. */
   functionsColumns: { function: Uint32Array } & StatisticsColumns;
 }
 
-/** The numbers of one function, or of one pair of caller and function. */
+/** The figures of one function, or of one pair of caller and callee. */
 export interface Numbers {
   calls: number;
   primitiveCalls: number;
@@ -21,14 +21,14 @@ export interface Numbers {
   total: number;
 }
 
-/** Others of a function: each with what the callee of the two cost when the caller called it. */
+/** The callers or callees of a function, each with the callee's cost when the caller called it. */
 export type NeighbourColumns = { function: Uint32Array } & StatisticsColumns;
 
 export interface Neighbours {
-  /** What all of it cost. */
+  /** The total cost. */
   all: number;
   of: Numbers;
-  /** Its cost without a caller. */
+  /** The cost without a caller. */
   outermost: Numbers;
   callersColumns: NeighbourColumns;
   calleesColumns: NeighbourColumns;
@@ -46,7 +46,7 @@ export function tableMethods({ report, trees }: Context) {
       return { total: tree.total[0]!, withoutFrame: tree.self[0]!, functionsColumns: columns };
     },
 
-    /** Who called a function, and whom it called. */
+    /** The callers and callees of a function. */
     async neighbours(selection: Selection, of: FunctionIndex): Promise<Neighbours> {
       const tree = await trees.get(selection);
       const statistics = statisticsOf(tree, functions);

@@ -1,6 +1,6 @@
-// What of an answer can be handed over rather than copied.
+// The parts of an answer that can be transferred instead of copied.
 
-/** Buffers of the columns at the top of an answer whose name ends in `Columns`: the engine keeps nothing of these. */
+/** Buffers of the columns of an answer whose names end in `Columns`: the engine does not keep these. */
 export function transferables(value: unknown): Transferable[] {
   const found = new Set<ArrayBuffer>();
   for (const [key, columns] of Object.entries((value ?? {}) as object)) {

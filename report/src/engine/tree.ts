@@ -1,13 +1,13 @@
-// Who called whom, and what it cost. The same rules as `CallTree` and `View` in `crates/stackweave-profile/src/aggregate`.
+// Call trees with costs. The rules are those of `CallTree` and `View` in `crates/stackweave-profile/src/aggregate`.
 
 import type { Names } from "../shared/names";
 import type { Columns } from "./decode";
 
-/** A tree of frames or functions as columns; node 0 is the root, and callers stand before what they call. */
+/** A tree of frames or functions as columns; node 0 is the root, and callers come before callees. */
 export class CallTree {
   private constructor(
     readonly parent: Uint32Array,
-    /** A function, or a frame where lines are distinguished (`lines`). Without meaning for the root. */
+    /** A function, or a frame if lines are distinguished (`lines`). Undefined for the root. */
     readonly item: Uint32Array,
     readonly calls: Float64Array,
     readonly self: Float64Array,
@@ -27,7 +27,7 @@ export class CallTree {
     return CallTree.of({ parent, item, calls: columns.plain(), self: columns.signed(), lines: true });
   }
 
-  /** A tree of columns; totals are made of self costs. */
+  /** Builds a tree of columns; totals are computed from self costs. */
   static of(parts: {
     parent: Uint32Array;
     item: Uint32Array;
@@ -41,14 +41,14 @@ export class CallTree {
   }
 }
 
-/** A tree that grows. Nodes are found by a table of their numbers, as a `Map` takes seconds for a million of them. */
+/** A tree that grows. A hash table of numbers finds nodes; a `Map` takes seconds for a million of them. */
 export class TreeBuilder {
   length = 1;
   private parent = new Uint32Array(1024);
   private item = new Uint32Array(1024);
   private calls = new Float64Array(1024);
   private self = new Float64Array(1024);
-  /** Nodes at the place of their hash or behind it; 0 where there is none. Never more than half full. */
+  /** Nodes at their hash or after it; 0 if free. At most half full. */
   private table = new Uint32Array(2048);
 
   constructor(private readonly lines: boolean) {}
@@ -81,7 +81,7 @@ export class TreeBuilder {
     });
   }
 
-  /** Where a node is in the table, or would be. */
+  /** The slot of a node in the table, or the slot for it. */
   private placeOf(parent: number, item: number): number {
     const mask = this.table.length - 1;
     const mixed = Math.imul(parent, 0x9e3779b1) ^ Math.imul(item + 1, 0x85ebca6b);
@@ -111,7 +111,7 @@ export class TreeBuilder {
   }
 }
 
-/** For each node where its children are in `ids`: from `starts[node]` to `starts[node + 1]`, in the order of the tree. */
+/** The children of each node: `ids` from `starts[node]` to `starts[node + 1]`, in the order of the tree. */
 export interface Children {
   starts: Uint32Array;
   ids: Uint32Array;

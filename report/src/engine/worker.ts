@@ -1,6 +1,6 @@
-// The engine: everything that takes long, off the page's thread.
+// The engine: does all long work, off the page's thread.
 //
-// The page calls methods by name and gets a promise. Texts of blocks come the other way, when they are needed.
+// The page calls methods by name and gets a promise. The engine requests the texts of blocks from the page when it needs them.
 
 import type { Block } from "../shared/format";
 import type { FromEngine, ToEngine } from "../shared/messages";

@@ -1,15 +1,15 @@
-// What is looked at stands in the address, so that it can be kept, sent and gone back to.
+// The state of the page is in its address, so that it can be kept, sent and navigated.
 
 import { effect, type Signal, signal } from "@preact/signals";
 
 interface Kept {
   signal: Signal<string>;
   initial: string;
-  /** Whether a change is a step that "back" undoes. */
+  /** Whether a change is a step that "back" reverts. */
   isStep: boolean;
 }
 
-/** Inside of another page, as in a notebook, there may be no address: then all of it is kept here. */
+/** Inside another page, as in a notebook, there may be no address: then the state is kept here. */
 const hasAddress = location.protocol !== "about:";
 let insteadOfAddress = "";
 
@@ -20,7 +20,7 @@ function fromAddress(): URLSearchParams {
   return new URLSearchParams(hasAddress ? location.hash.slice(1) : insteadOfAddress);
 }
 
-/** A text that is kept in the address under this name, unless it is what it is at first. */
+/** A text that is kept in the address under this name, unless it has its default. */
 export function addressed(name: string, initial: string, { isStep = false } = {}): Signal<string> {
   const known = kept.get(name);
   if (known) return known.signal;
@@ -35,7 +35,7 @@ export function addressed(name: string, initial: string, { isStep = false } = {}
   return made;
 }
 
-/** The address of this page with some of what is kept said otherwise. */
+/** The address of this page with some changes of the state. */
 export function addressWith(changes: Record<string, string>): string {
   const texts = new URLSearchParams();
   for (const [name, { signal: text, initial }] of kept) {
@@ -64,7 +64,7 @@ function read(): void {
   isReading = false;
 }
 
-/** Without an address, links would lead to that of the page around this one. */
+/** Without an address, links would lead to the address of the page around this one. */
 function follow(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
   if (link === null) return;

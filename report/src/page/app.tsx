@@ -1,4 +1,4 @@
-// The frame around all views: title, tabs, what is selected.
+// The frame around all views: title, tabs, selection.
 
 import { useEffect } from "preact/hooks";
 import { isDark } from "./colours";

@@ -1,4 +1,4 @@
-// The data of the report, which stands in the document as base64 in elements that no browser runs.
+// The data of the report: base64 in elements of the document that no browser runs.
 
 import type { Block } from "../shared/format";
 

@@ -1,9 +1,9 @@
-// A canvas that is as sharp as the screen, and as large as its place.
+// A canvas that has the resolution of the screen and the size of its parent.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isDark } from "./colours";
 
-/** What is drawn on: sizes are in pixels of the page. */
+/** The drawing surface: sizes are in pixels of the page. */
 export interface Surface {
   context: CanvasRenderingContext2D;
   width: number;
@@ -13,16 +13,16 @@ export interface Surface {
 }
 
 interface Properties {
-  /** What it shows, in words. */
+  /** A description of the content. */
   label: string;
   draw(surface: Surface): void;
-  /** Handlers, and whatever else the element shall have. */
+  /** Handlers and other attributes of the element. */
   events?: Record<string, unknown>;
 }
 
 /**
- * Fills the element around it, whose size is what the style says. It is drawn again when `draw` is another function, when the
- * size changes, and when the theme does.
+ * Fills its parent element, whose size is set by the style. It is drawn again when `draw` is another function, and when the
+ * size or the theme changes.
  */
 export function Canvas({ label, draw, events }: Properties) {
   const element = useRef<HTMLCanvasElement>(null);
@@ -31,7 +31,7 @@ export function Canvas({ label, draw, events }: Properties) {
   const dark = isDark();
   const next = useRef(0);
   useLayoutEffect(() => {
-    // What is requested before the next frame is drawn in it, and never delayed: changes may come as fast as frames do.
+    // All requests before the next frame are drawn in that frame, and never delayed: changes may be as frequent as frames.
     next.current ||= requestAnimationFrame(() => {
       next.current = 0;
       paint(element.current, newest.current);
@@ -44,7 +44,7 @@ export function Canvas({ label, draw, events }: Properties) {
     return () => observer.disconnect();
   }, []);
   return (
-    // biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: keys move in what is drawn.
+    // biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: keys move inside the drawing.
     <canvas ref={element} tabIndex={0} role="application" aria-label={label} {...events} />
   );
 }
@@ -55,7 +55,7 @@ function paint(canvas: HTMLCanvasElement | null, draw: (surface: Surface) => voi
   const { clientWidth: width, clientHeight: height } = place;
   const ratio = devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
-  // A new size takes a new picture, which takes longer than to wipe the one that is there.
+  // A new size needs a new bitmap, which takes longer than clearing the old one.
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
@@ -71,7 +71,7 @@ function paint(canvas: HTMLCanvasElement | null, draw: (surface: Surface) => voi
 
 const widths = new Map<string, number>();
 
-/** As much of a text as fits into a width, in a font whose letters are all as wide; with a mark if something is left out. */
+/** Cuts a text to a width, in a monospaced font, with a mark where text is left out. */
 export function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
   let letter = widths.get(context.font);
   if (letter === undefined) {

@@ -1,4 +1,4 @@
-// One of a few, as buttons side by side.
+// A choice of one of a few options, as adjacent buttons.
 
 export interface Option<T extends string> {
   value: T;

@@ -1,5 +1,5 @@
-// Colours by what a function is code of: Python warm, native cool, labels green; the functions of a file look alike. The same
-// in every view, and as in the pictures of `stackweave export`.
+// Colours by kind of code: Python warm, native cool, labels green; functions of one file have similar colours. They are the same
+// in all views, and in the pictures of `stackweave export`.
 
 import { signal } from "@preact/signals";
 import { type FunctionIndex, KINDS, type Kind } from "../shared/format";
@@ -15,7 +15,7 @@ const HUES: Record<Kind, [number, number]> = {
 };
 const STEPS = 6;
 
-/** "light", "dark", or "" for what the system says. */
+/** "light", "dark", or "" for the system's setting. */
 export const themeText = addressed("theme", "");
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(systemDark.matches);

@@ -1,4 +1,4 @@
-// Calls into the engine, which runs in a thread of its own and is a part of this page.
+// Calls of the engine, which runs in its own thread and is a part of this page.
 
 import type { Engine } from "../engine/methods";
 import type { FromEngine, ToEngine } from "../shared/messages";
@@ -23,7 +23,7 @@ interface TrustedTypes {
 
 function start(): Worker {
   const url = URL.createObjectURL(new Blob([WORKER_SOURCE], { type: "text/javascript" }));
-  // The one address of a script that this page ever makes.
+  // The only script address that this page creates.
   const trusted = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
   const policy = trusted?.createPolicy("stackweave", { createScriptURL: (made) => (made === url ? made : "") });
   const started = new Worker(policy ? policy.createScriptURL(url) : url, { name: "stackweave" });
@@ -38,7 +38,9 @@ function start(): Worker {
     else call?.reject(new Error(data.reason));
   };
   started.onerror = ({ message }) => {
-    const reason = new Error(message || "the page around this one lets no worker start: open the report in a tab");
+    const reason = new Error(
+      message || "the page that embeds the report blocks workers: open the report in a tab of its own",
+    );
     for (const call of waiting.values()) call.reject(reason);
     waiting.clear();
   };
@@ -50,7 +52,7 @@ function post(message: ToEngine): void {
   worker.postMessage(message);
 }
 
-/** Queries the engine. */
+/** Calls a method of the engine. */
 export function query<Method extends keyof Engine>(
   method: Method,
   ...of: Parameters<Engine[Method]>

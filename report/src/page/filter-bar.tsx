@@ -1,4 +1,4 @@
-// What is selected for all views: measure, threads, kinds of frames, a search.
+// The selection for all views: measure, threads, kinds of frames, a search.
 
 import { MEASURE_LABELS, momentText } from "../shared/units";
 import { isDark, themeText } from "./colours";
@@ -88,13 +88,13 @@ export function FilterBar() {
   );
 }
 
-/** What the search has found can be all that is shown. */
+/** Limits all views to the functions that the search found. */
 function Only() {
   if (only.value === "" && search.value.trim() === "") return null;
   const isOn = only.value !== "";
   const title = isOn
-    ? "Show the others again"
-    : "Show only what the search finds; the cost of the others is their callers'";
+    ? "Show all functions again"
+    : "Show only functions that the search finds; the cost of the others counts for their callers";
   return (
     <button
       type="button"
@@ -119,13 +119,13 @@ function Range() {
   const text = `${momentText(from, step, to)} to ${momentText(to, step, to)}`;
   const isUsed = measure.value === "time";
   const title = isUsed
-    ? "Only this time is counted"
-    : "Only wall time can be counted in a range: all of the time is shown";
+    ? "Only this range of time is counted"
+    : "A range applies only to wall time: the whole recording is shown";
   return (
     <span class={isUsed ? "range" : "range unused"} title={title}>
       <span>{text}</span>
       {!isUsed && <span class="hidden-text">{title}</span>}
-      <button type="button" aria-label={`Drop the range ${text}`} onClick={() => chooseRange(null)}>
+      <button type="button" aria-label={`Clear the range ${text}`} onClick={() => chooseRange(null)}>
         ×
       </button>
     </span>
@@ -137,7 +137,7 @@ function Measures() {
   return (
     <select
       id="measure"
-      aria-label="Selection"
+      aria-label="Measure"
       value={measure.value}
       onChange={(event) => {
         measureText.value = event.currentTarget.value;
@@ -152,10 +152,10 @@ function Measures() {
   );
 }
 
-/** Whose memory is counted, where there is more than one. */
+/** The choice of the device, if there are several. */
 function Devices() {
   const devices = head().memory?.devices ?? [];
-  // The view of memory has its own choice.
+  // The memory view has a choice of its own.
   if (devices.length < 2 || !isMemory.value || view.value === "memory") return null;
   return (
     <select

@@ -1,11 +1,11 @@
-// What the search finds, for all views.
+// The results of the search, for all views.
 
 import { effect, signal } from "@preact/signals";
 import { query } from "./engine";
 import { report, search } from "./state";
 
 interface Found {
-  /** What was searched for. */
+  /** The text of the search. */
   text: string;
   functions: number;
   /** By function: 1 if it was found. */
@@ -30,12 +30,12 @@ effect(() => {
   );
 });
 
-/** By function: 1 if it was found. `null` without a search. While the user types, the last result. */
+/** By function: 1 if it was found. `null` without a search. While the user types, the previous result. */
 export function useFound(): Uint8Array | null {
   return newest.value?.found ?? null;
 }
 
-/** How many functions were found; `null` if nothing is searched for. */
+/** The number of functions that were found; `null` without a search. */
 export function useFoundCount(): number | null {
   return newest.value?.functions ?? null;
 }

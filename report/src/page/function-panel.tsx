@@ -1,4 +1,4 @@
-// The function that is selected, and the ways from it to each view.
+// The selected function, with links to it in each view.
 
 import { type FunctionIndex, KINDS, ORIGINS } from "../shared/format";
 import { fileOf, functionName, moduleOf, placeOf, shortPath } from "../shared/names";

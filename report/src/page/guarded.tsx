@@ -1,4 +1,4 @@
-// A view that fails takes nothing else with it.
+// Isolates the failure of a view from the rest of the page.
 
 import { Component, type ComponentChildren } from "preact";
 import { Problem } from "./problem";
@@ -14,7 +14,7 @@ export class Guarded extends Component<{ children: ComponentChildren }, { why: s
     return this.state.why === null ? (
       this.props.children
     ) : (
-      <Problem what="This view can't be shown, the others still can" why={this.state.why} />
+      <Problem what="This view can't be shown; the other views still work" why={this.state.why} />
     );
   }
 }

@@ -42,10 +42,10 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
   {
     where: "Call graph",
     keys: [
-      ["← → ↑ ↓", "go to callers, callees, and boxes beside"],
+      ["← → ↑ ↓", "go to callers, callees and neighbours"],
       ["Space", "select"],
-      ["Enter", "only paths through it; Esc: everything"],
-      ["+ −", "larger, smaller"],
+      ["Enter", "show only paths through it; Esc: show everything"],
+      ["+ −", "zoom in, zoom out"],
       ["0", "show everything"],
     ],
   },
@@ -55,14 +55,14 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
       ["← → Home End", "choose a moment of the curve"],
       ["Shift+← →", "choose another one to compare with"],
       ["+ −", "zoom in, zoom out"],
-      ["0", "all of the time"],
+      ["0", "show the whole recording"],
     ],
   },
   {
     where: "Segments of a device",
     keys: [
       ["← → Home End", "go from block to block"],
-      ["+ −", "larger, smaller"],
+      ["+ −", "zoom in, zoom out"],
       ["0", "reset the size"],
     ],
   },
@@ -110,8 +110,8 @@ export function Help() {
         ))}
       </div>
       <p>
-        Ctrl and the wheel zoom where the pointer is; dragging moves. What you look at stands in the address: copy it to
-        keep it.
+        Ctrl and the wheel zoom at the pointer; dragging moves. The address contains the view and the selection: copy it
+        to keep or share them.
       </p>
     </dialog>
   );

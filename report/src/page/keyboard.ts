@@ -1,4 +1,4 @@
-// Keys that work in each view. Views have their own besides, on the elements that they belong to.
+// Keys that work in each view. Views have further keys on their own elements.
 
 import { isHelpShown } from "./help";
 import { head, select, show } from "./state";
@@ -18,7 +18,7 @@ export function onKey(event: KeyboardEvent): void {
   if (isWriting(event.target)) {
     if (event.key === "Escape" && event.target instanceof HTMLElement) {
       event.target.blur();
-      // Chromium would empty the search.
+      // Chromium would clear the search.
       event.preventDefault();
     }
     return;

@@ -6,7 +6,7 @@ import { query } from "./engine";
 import { Problem } from "./problem";
 import { report } from "./state";
 
-/** For scripts that drive the page: the same queries to the engine as those of views. */
+/** For scripts that drive the page: the engine methods that views use. */
 Object.assign(globalThis, { stackweave: { query } });
 
 const root = document.getElementById("app")!;
@@ -30,6 +30,6 @@ async function open(): Promise<void> {
   }
 }
 
-// The script stands before the data, so that it can detect that they are not complete.
+// The script comes before the data, so that it can detect incomplete data.
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", open);
 else void open();

@@ -1,4 +1,4 @@
-/** Says that something went wrong, and why. */
+/** Reports a failure and its reason. */
 export function Problem({ what, why }: { what: string; why: string }) {
   return (
     <p class="problem" role="alert">

@@ -1,9 +1,9 @@
-// Which rows of a long list have to be drawn.
+// Determines which rows of a long list have to be drawn.
 
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** Rows that are drawn though they are not in sight, on each side: scrolling by a line shows no gap. */
+/** Extra rows that are drawn on each side, so that scrolling by a line shows no gap. */
 const SPARE = 10;
 
 export interface InSight {
@@ -11,7 +11,7 @@ export interface InSight {
   to: number;
 }
 
-/** The rows of `height` pixels that are in sight of an element that scrolls. */
+/** The visible rows, of `height` pixels each, of an element that scrolls. */
 export function useRowsInSight(scroller: RefObject<HTMLElement | null>, rows: number, height: number): InSight {
   const [sight, setSight] = useState<InSight>({ from: 0, to: 60 });
   useLayoutEffect(() => {
@@ -39,7 +39,7 @@ export function useRowsInSight(scroller: RefObject<HTMLElement | null>, rows: nu
   return { from: Math.min(sight.from, Math.max(0, rows - 1)), to: Math.min(sight.to, rows) };
 }
 
-/** Scrolls no farther than it must to have a row in sight, or to the middle if it is far away. `above` stays covered. */
+/** Scrolls as little as possible to show a row, or centres it if it is far away. `above` pixels stay covered. */
 export function bringInSight(element: HTMLElement, row: number, height: number, above = 0): void {
   const top = row * height;
   const { scrollTop, clientHeight } = element;

@@ -1,4 +1,4 @@
-// What is looked at, for all views. All of it is kept in the address.
+// The selection, for all views. All of it is kept in the address.
 
 import { batch, computed, signal } from "@preact/signals";
 import type { FunctionIndex, Head, MeasureName, ThreadIndex } from "../shared/format";
@@ -6,7 +6,7 @@ import type { Names } from "../shared/names";
 import { type Filter, type Selection, SHOW_DEFAULT } from "../shared/selection";
 import { addressed } from "./address";
 
-/** The report, once it is open. Views are shown only then. */
+/** The report, once it is open. Views are rendered only then. */
 export const report = signal<{ head: Head; names: Names } | null>(null);
 
 export function head(): Head {
@@ -20,20 +20,20 @@ export function names(): Names {
 export type ViewName = "overview" | "flame" | "timeline" | "table" | "graph" | "memory" | "source" | "diff";
 
 export const view = addressed("view", "overview", { isStep: true });
-/** What is searched for: found things are highlighted in each view. */
+/** The text of the search: matches are highlighted in each view. */
 export const search = addressed("search", "");
 export const measureText = addressed("measure", "");
 const deviceText = addressed("device", "");
-/** Which pool of a device the curve of memory is of, by its place in `HostMemory.pools`; "" for all of them. */
+/** The pool of the curve of a device's memory, by its index in `HostMemory.pools`; "" for all pools. */
 export const poolText = addressed("memory.pool", "");
-/** The request that could not be met which is looked at, by its place in `HostMemory.failures`. */
+/** The selected failed request, by its index in `HostMemory.failures`. */
 export const failureText = addressed("memory.failure", "");
 const threadsText = addressed("threads", "");
 const functionText = addressed("function", "", { isStep: true });
 const shown = addressed("show", "python native libraries");
 export const only = addressed("only", "");
 
-/** The measures that the report has trees of, the most used first. */
+/** The measures with trees in the report, the most used first. */
 export const measures = computed<MeasureName[]>(() => {
   const order: MeasureName[] = ["time", "samples", "peak", "live", "bytes", "allocations", "temporary"];
   const there = new Set<MeasureName>(report.value?.head.trees.map((tree) => tree.measure));
@@ -46,7 +46,7 @@ export const measure = computed<MeasureName>(() => {
   return measures.value.includes(requested) ? requested : (measures.value[0] ?? "time");
 });
 
-/** Whose memory is looked at: that of the chosen device, or of the first one there is. */
+/** The device of measures of memory: the selected one, or the first. */
 export const device = computed<number>(() => {
   const devices = report.value?.head.memory?.devices ?? [];
   const requested = deviceText.value === "" ? undefined : Number(deviceText.value);
@@ -60,7 +60,7 @@ export function chooseDevice(chosen: string): void {
   });
 }
 
-/** Whether what is counted is memory, which is some device's. */
+/** Whether the measure is one of memory, which belongs to a device. */
 export const isMemory = computed<boolean>(() => measure.value !== "time" && measure.value !== "samples");
 
 export const threads = computed<ThreadIndex[] | null>(() =>
@@ -73,7 +73,7 @@ export function chooseThreads(chosen: ThreadIndex[] | null): void {
 
 const rangeText = addressed("range", "", { isStep: true });
 
-/** The time that is looked at; all of it if it is `null`. */
+/** The selected range of time; `null` for all of it. */
 export const range = computed<[number, number] | null>(() => {
   const [from, to] = rangeText.value.split("-").map(Number);
   return from !== undefined && to !== undefined && from < to ? [from, to] : null;
@@ -105,7 +105,7 @@ export function toggle(of: Toggle): void {
   shown.value = order.filter((word) => next.includes(word)).join(" ") || "nothing";
 }
 
-/** What all views show. */
+/** The selection, for queries. */
 export const selection = computed<Selection>(() => ({
   measure: measure.value,
   device: isMemory.value ? device.value : -1,
@@ -114,7 +114,7 @@ export const selection = computed<Selection>(() => ({
   filter: filter.value,
 }));
 
-/** The function that is looked at: each view shows where it is. */
+/** The selected function: each view shows where it is. */
 export const selected = computed<FunctionIndex | null>(() =>
   functionText.value === "" ? null : Number(functionText.value),
 );
@@ -123,7 +123,7 @@ export function select(of: FunctionIndex | null): void {
   functionText.value = of === null ? "" : String(of);
 }
 
-/** Shows a view; with a function, that is selected too. */
+/** Opens a view; if a function is given, selects it. */
 export function show(name: ViewName, of?: FunctionIndex): void {
   if (of !== undefined) select(of);
   view.value = name;

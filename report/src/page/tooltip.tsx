@@ -1,9 +1,9 @@
-// What something on a canvas is, beside the pointer.
+// The tooltip of something on a canvas, beside the pointer.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** Shown at a place in the window, and kept inside of it. */
+/** Shown at a position in the window, and kept inside it. */
 export function Tooltip({ x, y, children }: { x: number; y: number; children: ComponentChildren }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

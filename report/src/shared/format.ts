@@ -1,12 +1,12 @@
-// What stands in the data blocks of a report: the contract with `crates/stackweave-export/src/formats/report`.
+// The content of a report's data blocks: the contract with `crates/stackweave-export/src/formats/report`.
 //
-// The page has one block that is the head, and numbered ones. Each is base64 of zlib of bytes. The bytes are JSON, or
-// columns: each column is a varint with its length, and as many varints. A number in a column is plain, signed (zigzag),
-// or the difference to the one before it (plain for what never falls).
+// The page has one head block, and numbered blocks. Each is base64 of zlib of bytes. The bytes are JSON, or
+// columns: each column is a varint with its length, and that many varints. A number in a column is plain, signed (zigzag),
+// or a difference to the previous one (plain, for non-decreasing numbers).
 
 /** The number of a block. */
 export type Block = number;
-/** A place in `Names.strings`, `Names.functions`, `Names.frames` or `Head.threads`. */
+/** An index in `Names.strings`, `Names.functions`, `Names.frames` or `Head.threads`. */
 export type StringIndex = number;
 export type FunctionIndex = number;
 export type FrameIndex = number;
@@ -19,24 +19,24 @@ export interface Head {
   /** The version of Stackweave that wrote it. */
   version: string;
   title: string;
-  /** The wall clock at time 0, in nanoseconds: more than a number can hold. */
+  /** The wall clock at time 0, in nanoseconds, as text: it is too large for a number. */
   wallNs: string;
-  /** When the last event was. Times everywhere are nanoseconds since the first process began to record. */
+  /** The time of the last event. All times are nanoseconds since the first process began to record. */
   durationNs: number;
   events: number;
   processes: ProcessInfo[];
   threads: ThreadInfo[];
-  /** What has to be known: what is missing, what is estimated. A sentence each. */
+  /** Remarks about missing and estimated figures, one sentence each. */
   remarks: string[];
   /** JSON: an array of strings. */
   strings: Block;
-  /** Columns: name, file + 1, first line, kind, origin, module + 1, module's path + 1, all plain; texts are of `strings`. */
+  /** Columns: name, file + 1, first line, kind, origin, module + 1, module's path + 1, all plain; texts are in `strings`. */
   functions: Block;
-  /** Columns: function, line; both plain, line 0 if lines are not known. */
+  /** Columns: function, line; both plain, line 0 if unknown. */
   frames: Block;
   trees: TreeInfo[];
   timeline: TimelineInfo | null;
-  /** What lines called, of recordings that say which line each call is made from; by thread. */
+  /** The calls from lines, by thread, for recordings with the line of each call. */
   callLines: CallLinesInfo[];
   memory: MemoryInfo | null;
   sources: SourceInfo[];
@@ -57,75 +57,75 @@ export interface ProcessInfo {
 }
 
 export interface ThreadInfo {
-  /** Its place in `processes`. */
+  /** Its index in `processes`. */
   process: number;
   tid: number;
   name: string;
 }
 
-/** The kinds of frames at their numbers, which are those of recordings. */
+/** The kinds of frames, at the numbers that recordings use. */
 export const KINDS = [undefined, "native", "python", "script", "extra", "label"] as const;
 export type Kind = NonNullable<(typeof KINDS)[number]>;
 export const ORIGINS = ["program", "library", "interpreter"] as const;
 export type Origin = (typeof ORIGINS)[number];
 
-/** Who called whom, of one thread and one measure. */
+/** The call tree of one thread and one measure. */
 export interface TreeInfo {
   measure: MeasureName;
-  /** -1: the process's own memory, or what is not memory. */
+  /** -1 for the process's own memory, and for other measures. */
   device: number;
-  /** `null` if it is not known which thread. */
+  /** `null` if the thread is unknown. */
   thread: ThreadIndex | null;
   side: "after" | "before";
-  /** With the root, which is the first. */
+  /** The number of nodes, with the root, which is the first. */
   nodes: number;
   total: number;
-  /** Paths that cost too little to have a node of their own; their cost counts as their nearest caller's self cost. */
+  /** Paths that are too cheap for a node of their own; their cost counts as the self cost of their nearest caller. */
   folded: number;
-  /** Columns: how far back the parent is (plain, 0 for the root), frame (plain), calls (plain), self cost (signed). */
+  /** Columns: distance back to the parent (plain, 0 for the root), frame (plain), calls (plain), self cost (signed). */
   block: Block;
 }
 
 export interface TimelineInfo {
-  /** Spans of at least so many nanoseconds belong to a level. The first is 0. */
+  /** The minimum duration of the spans of each level, in nanoseconds. The first is 0. */
   levels: number[];
   tracks: TrackInfo[];
   counters: CounterInfo[];
 }
 
-/** What one thread did. */
+/** The activity of one thread. */
 export interface TrackInfo {
   thread: ThreadIndex;
   beganNs: number;
   endedNs: number;
-  /** How many spans are open at most. */
+  /** The maximum number of open spans. */
   depth: number;
   spans: number;
   /** Spans of each level, `levels[k] <= duration < levels[k + 1]`: each span is in one level only. */
   levels: Tiles[];
-  /** For each level what is shorter than it, merged to pieces that are about as long; of the first level nothing. */
+  /** For each level everything shorter, merged to pieces of about that length; the first level has none. */
   dense: Tiles[];
   /** Columns: time (differences), frame (plain). */
   instants: Block | null;
 }
 
-/** Four numbers for each tile: block, earliest begin, latest end, how many. In the order of begins. */
+/** Four numbers for each tile: block, earliest begin, latest end, number of rows. In the order of begins. */
 export type Tiles = number[];
 // The columns of a tile of spans, by begin and depth: begin (differences, the first to the tile's earliest), duration,
-// depth, frame, flags (1: has no end, 2: failed, 4: was open before anything was heard of it, and is no call),
-// detail + 1; all plain. Behind them a varint and as many bytes: JSON, an array of details, each an object.
+// depth, frame, flags (1: has no end, 2: failed, 4: was open before the recording began, and is no call),
+// detail + 1; all plain. After them a varint and that many bytes: JSON, an array of details, each an object.
 //
-// The columns of a dense tile: begin (differences), extent, depth, frame + 1 of what took most (0: no single one), calls,
+// The columns of a dense tile: begin (differences), extent, depth, frame + 1 of the dominant frame (0: none), calls,
 // busy time; all plain.
 
-/** What the lines of functions called, on one thread. */
+/** The calls from the lines of functions, on one thread. */
 export interface CallLinesInfo {
   thread: ThreadIndex;
   rows: number;
   /**
-   * Columns, all plain: frame (function and line of the caller), function that is called, calls, their time, and what of
+   * Columns, all plain: frame (function and line of the caller), called function, calls, their time, and the part of it
    * that counts for the line. A call inside another one of the same row adds nothing to the time of the row, and a call
-   * inside any other one from the same line of the file nothing to the line: a line took the sum of the last column.
+   * inside any other one from the same line of the file nothing to the line: the time of a line is the sum of the last column.
    */
   block: Block;
 }
@@ -138,51 +138,51 @@ export interface CounterInfo {
 }
 
 export interface MemoryInfo {
-  /** The process's own first. */
+  /** The process's own memory first. */
   devices: DeviceMemory[];
-  /** How many bytes one recorded allocation stands for on average, if not all were recorded. */
+  /** The average number of bytes for each recorded allocation, if only a sample was recorded. */
   sampleEvery: number | null;
 }
 
 export interface DeviceMemory {
-  /** -1: the process's own. */
+  /** -1: the process's own memory. */
   device: number;
   label: string;
   /**
-   * Columns: time (differences), bytes taken (plain), bytes in memory + 1 (plain, 0 if not known). With `host` instead of the
-   * last two of them: bytes that are freed but still in use by the device, bytes of segments. `null`: no history.
+   * Columns: time (differences), live bytes (plain), resident bytes + 1 (plain, 0 if unknown). With `host`, instead of the
+   * last of them: bytes that are freed but still in use by the device, bytes of segments. `null`: no history.
    */
   curve: Block | null;
   peakNs: number | null;
   peak: Amount;
   live: Amount;
-  /** What of `live` was there before the recording began. */
+  /** The part of `live` from before the recording. */
   fromBefore: Amount;
   allocated: Amount;
   temporary: Amount;
   threads: NamedAmounts[];
   tags: NamedAmounts[];
   allocators: NamedAmounts[];
-  /** By size: name is the most bytes that a block of the row has. */
+  /** By size: the name is the maximum size of a block in the row. */
   sizes: NamedAmounts[];
   moments: MomentsInfo | null;
   host: HostMemory | null;
 }
 
-/** A device's figures from a host's allocator, such as PyTorch's of a GPU. */
+/** The memory of a device, as a host's allocator recorded it, such as PyTorch's for a GPU. */
 export interface HostMemory {
-  /** How many bytes the device has, if that is known. */
+  /** The device's total memory in bytes, if known. */
   total: number | null;
-  /** When its segments were largest. */
+  /** The time at which its segments were largest. */
   reservedPeak: HostPoint;
   pools: PoolMemory[];
-  /** Requests that could not be met: the first ones, in their order. */
+  /** Failed requests: the first ones, in order. */
   failures: FailureInfo[];
-  /** How many there were. */
+  /** The number of all failed requests. */
   failureCount: number;
-  /** The last account of segments that each process gave, if it gave one. */
+  /** The last recorded state of each process's allocator, if there is one. */
   states: SegmentState[];
-  /** The stacks of both. Columns: how far back the parent is, frame; both plain. */
+  /** The stacks of both. Columns: distance back to the parent, frame; both plain. */
   stacks: Block;
 }
 
@@ -197,18 +197,18 @@ export interface HostPoint {
 
 export interface PoolMemory {
   name: string;
-  /** Columns: time (differences), taken, pending, reserved (all plain). */
+  /** Columns: time (differences), allocated, pending, reserved (all plain). */
   curve: Block;
   peak: HostPoint;
 }
 
 export interface FailureInfo {
   timeNs: number;
-  /** Its place in `Head.processes`. */
+  /** Its index in `Head.processes`. */
   process: number;
   /** The requested bytes. */
   size: number;
-  /** What the device had free. */
+  /** The free memory of the device. */
   free: number;
   pool: string;
   /** A node of `HostMemory.stacks`. */
@@ -216,28 +216,28 @@ export interface FailureInfo {
 }
 
 export interface SegmentState {
-  /** Its place in `Head.processes`. */
+  /** Its index in `Head.processes`. */
   process: number;
   timeNs: number;
   reason: "end" | "failure" | "requested";
   segments: number;
   blocks: number;
   reserved: number;
-  /** The real sizes of allocated blocks, and the requested part of them. */
+  /** The rounded sizes of allocated blocks, and the requested part of them. */
   allocated: number;
   requested: number;
   pending: number;
-  /** In segments, and the largest piece of it. */
+  /** Free bytes in segments, and the largest free block. */
   free: number;
   largestFree: number;
   pools: { name: string; reserved: number; allocated: number; free: number }[];
   /**
-   * Columns of segments, the largest of each pool first: address, size, place in `pools`, stream, flags (1: of large blocks,
-   * 2: expandable), number of blocks. Columns of their blocks: bytes between it and the one before, size, requested bytes,
-   * flags (1: taken, 2: taken or pending), node of `HostMemory.stacks`. All plain. `null` if no rows were recorded.
+   * Columns of segments, the largest of each pool first: address, size, index in `pools`, stream, flags (1: of large blocks,
+   * 2: expandable), number of blocks. Columns of their blocks: bytes since the previous one, size, requested bytes,
+   * flags (1: allocated, 2: allocated or pending), node of `HostMemory.stacks`. All plain. `null` if none were recorded.
    */
   rows: Block | null;
-  /** Segments that `rows` leaves out, as there are too many blocks. */
+  /** Segments that `rows` leaves out, because they have too many blocks. */
   leftOut: number;
 }
 
@@ -255,20 +255,20 @@ export interface NamedAmounts {
   temporary: Amount;
 }
 
-/** What was taken at some moments. */
+/** Live memory at some moments. */
 export interface MomentsInfo {
-  /** The moments, that of the peak among them. */
+  /** The moments, including that of the peak. */
   times: number[];
   nodes: number;
-  /** Columns: how far back the parent is, frame; both plain. */
+  /** Columns: distance back to the parent, frame; both plain. */
   tree: Block;
-  /** Columns: node, first moment at which it was there, how many moments it was there, bytes, blocks; all plain. */
+  /** Columns: node, first moment at which it was live, number of such moments, bytes, blocks; all plain. */
   rows: Block;
 }
 
 export interface SourceInfo {
   file: StringIndex;
-  /** Whether it was written to after the recording. */
+  /** Whether it was modified after the recording. */
   changed: boolean;
   /** The text, UTF-8. */
   block: Block;

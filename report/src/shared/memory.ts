@@ -1,8 +1,8 @@
-// What memory is, in words and numbers that several views need.
+// Texts and figures of memory that several views need.
 
 import type { Amount, DeviceMemory, SegmentState } from "./format";
 
-/** What was taken and not freed: what was there before the recording is no leak of it. */
+/** Leak candidates: live memory, without that from before the recording. */
 export function neverFreed({ live, fromBefore }: DeviceMemory): Amount {
   return { bytes: live.bytes - fromBefore.bytes, blocks: live.blocks - fromBefore.blocks };
 }
@@ -13,8 +13,8 @@ export function poolWords(name: string): string {
 }
 
 /**
- * How much of what is free does not lie in the largest free block of its allocator: of the accounts of one process, or of
- * several together. `null` if nothing is free.
+ * The part of free memory that is not in the largest free block of its allocator, for the states of one process or of
+ * several. `null` if nothing is free.
  */
 export function fragmentation(states: Pick<SegmentState, "free" | "largestFree">[]): number | null {
   const free = states.reduce((sum, state) => sum + state.free, 0);

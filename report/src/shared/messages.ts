@@ -1,4 +1,4 @@
-// What page and engine say to each other.
+// The messages between page and engine.
 
 import type { Block } from "./format";
 

@@ -1,18 +1,18 @@
-// Functions and frames by name. Both the page and the engine have them.
+// The names of functions and frames, for the page and the engine.
 
 import type { FunctionIndex } from "./format";
 
-/** Columns, as the engine reads them. */
+/** Columns that the engine reads. */
 interface ColumnReader {
   small(): Uint32Array;
 }
 
-/** Columns of functions and of frames. Plain data: it is sent from the engine to the page as it is. */
+/** Columns of functions and of frames. It is plain data, and is sent from the engine to the page as it is. */
 export interface Names {
   strings: string[];
   functions: {
     name: Uint32Array;
-    /** The number of the string + 1; 0 if there is none. So are modules. */
+    /** The index of the string + 1; 0 if there is none. The same applies to modules. */
     file: Uint32Array;
     line: Uint32Array;
     kind: Uint32Array;
@@ -52,7 +52,7 @@ export function moduleOf(names: Names, of: FunctionIndex): string | undefined {
   return names.strings[names.functions.module[of]! - 1];
 }
 
-/** Where a function is: `file:line`, or the module of a native one that has no file. */
+/** The location of a function: `file:line`, or the module of a native one without a file. */
 export function placeOf(names: Names, of: FunctionIndex): string {
   const file = fileOf(names, of);
   if (file === undefined) return moduleOf(names, of) ?? "";
@@ -60,7 +60,7 @@ export function placeOf(names: Names, of: FunctionIndex): string {
   return line > 0 ? `${file}:${line}` : file;
 }
 
-/** The end of a path, its most informative part: as many folders as fit into the given length, at least the file. */
+/** The end of a path, its most informative part: as many folders as fit into the length, and at least the file. */
 export function shortPath(path: string, most: number): string {
   if (path.length <= most) return path;
   const parts = path.split("/");

@@ -1,4 +1,4 @@
-// Costs as people read them: as `stackweave top` writes them.
+// Costs as texts, formatted like those of `stackweave top`.
 
 import type { MeasureName } from "./format";
 
@@ -15,7 +15,7 @@ export function timeText(ns: number): string {
   return `${digits(ns / 1e9)} s`;
 }
 
-/** A moment, as exactly as steps of so many nanoseconds need it: `12.3456 s`, `1:02:03.5`. */
+/** A moment with the digits that steps of this many nanoseconds need: `12.3456 s`, `1:02:03.5`. */
 export function momentText(ns: number, step: number, end = ns): string {
   const [unit, label] = end < 1e3 ? [1, "ns"] : end < 1e6 ? [1e3, "us"] : end < 1e9 ? [1e6, "ms"] : [1e9, "s"];
   const places = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
@@ -49,7 +49,7 @@ export function costText(measure: MeasureName, cost: number): string {
   return bytesText(cost);
 }
 
-/** The same with its sign, also if that is plus. */
+/** The same with a sign, even for a plus. */
 export function signedCostText(measure: MeasureName, cost: number): string {
   return cost > 0 ? `+${costText(measure, cost)}` : costText(measure, cost);
 }
@@ -59,12 +59,12 @@ export function shareText(share: number): string {
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}%`;
 }
 
-/** A share with one digit behind the point, however large: for shares that are compared. */
+/** A share with one digit after the point, whatever its size: for shares that are compared. */
 export function exactShareText(share: number): string {
   return `${(share * 100).toFixed(1)}%`;
 }
 
-/** By how much something is more, or less, as `stackweave diff` writes it; nothing if there was nothing before. */
+/** The growth of a cost, as `stackweave diff` writes it; empty if there was nothing before. */
 export function growthText(before: number, after: number): string {
   if (before === 0) return "";
   const percent = (after / before - 1) * 100;
@@ -76,18 +76,18 @@ export const MEASURE_LABELS: Record<MeasureName, string> = {
   time: "Wall time",
   samples: "Samples",
   peak: "Memory at the peak",
-  live: "Memory never freed",
+  live: "Memory not freed",
   bytes: "Memory allocated",
   allocations: "Allocations",
   temporary: "Temporary memory",
 };
 
-/** What the calls of a measure count. */
+/** The unit of the number of calls of a measure. */
 export function countedText(measure: MeasureName): string {
   return measure === "time" ? "calls" : measure === "samples" ? "samples" : "blocks";
 }
 
-/** A time of the wall clock in nanoseconds, where the reader is; empty if it is not known. */
+/** A wall clock time in nanoseconds, in the reader's time zone; empty if unknown. */
 export function dateText(wallNs: string): string {
   const date = new Date(Number(BigInt(wallNs) / 1_000_000n));
   return date.getTime() === 0 ? "" : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

@@ -35,7 +35,7 @@ inBrowsers(["chromium"], "axe finds nothing serious in any view", async (browser
   assert.deepEqual(found, []);
 });
 
-/** What has the focus, in words, and whether that can be seen. */
+/** Describes the focused element, and whether it is visible. */
 const focused = () => {
   const element = document.activeElement as HTMLElement;
   // In a table the row is marked that keys act on.

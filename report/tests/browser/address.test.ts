@@ -1,4 +1,4 @@
-// What is looked at stands in the address: steps back, and opening it elsewhere.
+// The selection is in the address: steps back, and opening it elsewhere.
 
 import assert from "node:assert/strict";
 import { inBrowsers } from "./browsers";

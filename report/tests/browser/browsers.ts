@@ -12,7 +12,7 @@ const PROGRAMS: Record<BrowserName, string[]> = {
   firefox: ["firefox-esr", "firefox"],
 };
 
-/** All that may take long on a busy machine. */
+/** The timeout for operations that take long on a busy machine. */
 export const PATIENCE_MS = 60_000;
 
 function programOf(name: BrowserName): string | undefined {
@@ -47,7 +47,7 @@ let started: Promise<Browser> | undefined;
 
 after(async () => (await started)?.close());
 
-/** A test in each of these browsers; where one is not installed, that is skipped, and said. */
+/** A test in each of these browsers; it is skipped, with a message, if one is not installed. */
 export function inBrowsers(
   names: BrowserName[],
   what: string,

@@ -1,4 +1,4 @@
-// The memory of devices: numbers are those of the program's own account and of the commands, and what fails is found.
+// The memory of devices: figures are those of the program itself and of the commands, and failed requests are listed.
 
 import assert from "node:assert/strict";
 import type { MemoryCurve } from "../../src/engine/memory/methods";

@@ -1,4 +1,4 @@
-// Inside of another page, as notebooks show it: in a frame without an address, and without a part in that page.
+// Inside another page, as in notebooks: in a frame without an address, and without access to that page.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ interface Framed {
   problems: string[];
 }
 
-/** Opens it in a frame of another page. What is said to be there first is waited for. */
+/** Opens it in a frame of another page, and waits for an element. */
 async function framed(
   browser: Browser,
   name: PageName,

@@ -51,7 +51,7 @@ inBrowsers(["chromium", "firefox"], "each function can be selected, whatever its
 
 inBrowsers(
   ["chromium", "firefox"],
-  "the policy lets no other script or style run, and nothing load",
+  "the policy allows no other script or style, and no requests",
   async (browser, name) => {
     const opened = await Opened.open(browser, "calls");
     const ran = await opened.page.evaluate(async () => {

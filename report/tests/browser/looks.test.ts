@@ -1,4 +1,4 @@
-// Both themes, and phones; a picture of each view is left for people to look at.
+// Both themes, and phones; a screenshot of each view is kept for people to look at.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Numbers on the page are those of the exports, and of the commands.
+// The figures of the page are those of the exports and of the commands.
 
 import assert from "node:assert/strict";
 import type { DiffTable } from "../../src/engine/diff/methods";

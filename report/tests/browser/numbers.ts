@@ -1,4 +1,4 @@
-// What the exports say of the recordings whose pages are tested, and what the engine of a page says.
+// The figures of the exports of a recording, and those of the engine of its page.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -35,7 +35,7 @@ export interface Expected {
   devices: { account: DeviceAccount[]; heap: Heap[] };
 }
 
-/** What the program of `devices.py` knows of its own devices. */
+/** The figures that the program `devices.py` has of its own devices. */
 export interface DeviceAccount {
   peak: number;
   /** The requested and the free bytes. */
@@ -97,7 +97,7 @@ export function amountsOfHeap(of: HeapAmounts): number[] {
 
 export const EVERYTHING: Partial<Filter> = { internals: true };
 
-/** What the engine answers, with columns as plain arrays. */
+/** The engine's answers, with columns as plain arrays. */
 export function queried<T>(page: Page, method: string, ...of: unknown[]): Promise<T> {
   return page.evaluate(
     async (name, given) => {

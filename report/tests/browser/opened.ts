@@ -1,4 +1,4 @@
-// A report that is open in a browser, and all that it did wrong.
+// A report that is open in a browser, and all its errors.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export interface Options {
   bypassPolicy?: boolean;
 }
 
-/** Waits until something holds in the page. Not `waitForFunction`: that makes a function of a text, which the policy forbids. */
+/** Waits for a condition in the page. Not `waitForFunction`: that compiles a text, which the policy forbids. */
 export async function until<Arguments extends unknown[]>(
   page: Page,
   what: string,
@@ -36,7 +36,7 @@ export async function until<Arguments extends unknown[]>(
   }
 }
 
-/** Firefox says so now and then of scripts of the driver, which have a realm of their own. */
+/** Firefox sometimes reports this of scripts of the driver, which have a realm of their own. */
 const FIREFOX_OWN = /Permission denied to access property/;
 
 export class Opened {

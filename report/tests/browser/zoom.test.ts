@@ -1,4 +1,4 @@
-// Zooming, by the mouse and by keys: what is in sight stands in the address, and can be gone back from.
+// Zooming by mouse and keys: the visible part is in the address, and steps can be reverted.
 
 import assert from "node:assert/strict";
 import { inBrowsers } from "./browsers";
@@ -71,7 +71,7 @@ inBrowsers(["chromium", "firefox"], "keys and the wheel zoom in the timeline", a
 
 inBrowsers(
   ["chromium", "firefox"],
-  "the time in sight of the timeline can be all that is looked at",
+  "the visible time of the timeline can be selected for all views",
   async (browser) => {
     const opened = await Opened.open(browser, "calls", { address: "view=timeline" });
     const { page } = opened;

@@ -43,7 +43,7 @@ test("increasing numbers are stored as differences", () => {
   assert.deepEqual([...columns(2, 1, 2).rising(1000)], [1001, 1003]);
 });
 
-test("columns follow each other, and bytes stand behind them", () => {
+test("columns follow each other, and bytes come after them", () => {
   const all = columns(2, 1, 2, 1, 3, 3, 0x61, 0x62, 0x63);
   assert.deepEqual([...all.small()], [1, 2]);
   assert.deepEqual([...all.plain()], [3]);
@@ -56,7 +56,7 @@ test("a block that ends too early is an error, not a wrong number", () => {
   assert.throws(() => columns().varint(), /ends too early/);
 });
 
-test("only columns of an answer are handed over", () => {
+test("only columns of an answer are transferred", () => {
   const [a, b, kept] = [new Uint8Array(1), new Float64Array(1), new Uint8Array(1)];
   const found = transferables({ rowsColumns: { a, again: a.subarray(0), b, count: 3 }, kept, other: { kept } });
   assert.deepEqual(found, [a.buffer, b.buffer]);

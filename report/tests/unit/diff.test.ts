@@ -1,4 +1,4 @@
-// What changed between two recordings: computed by hand, and held to the rules of `stackweave diff`.
+// Changes between two recordings: computed by hand, with the rules of `stackweave diff`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("each path is there once, with the costs of both sides", () => {
   assert.equal(greatestChange(first.self, second.self, [1, 1]), 45);
 });
 
-test("shares are of each side's total, and nothing of nothing", () => {
+test("shares refer to each side's total; without a cost there are none", () => {
   assert.deepEqual(scalesOf(200, 50, true), [1 / 200, 1 / 50]);
   assert.deepEqual(scalesOf(0, 50, true), [0, 1 / 50]);
   assert.deepEqual(scalesOf(200, 50, false), [1, 1]);

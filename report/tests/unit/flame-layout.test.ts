@@ -1,4 +1,4 @@
-// Which boxes are in sight, and how they are found again.
+// The visible boxes, and finding them again.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -60,13 +60,13 @@ test("zoomed to a box, its callers stay and others go", () => {
   assert.equal(zoomed.boxesColumns.function[zoomed.zoomed], C);
 });
 
-test("a part of a box is looked at; of a path that is gone, what there is, and all of it", () => {
+test("a part of a box can be visible; of a path that is gone, the remaining part is shown whole", () => {
   assert.deepEqual(layout(SAMPLE, { path: [A], span: [0.5, 0.75] }).window, [350, 525]);
   const gone = layout(SAMPLE, { path: [A, D], span: [0.5, 0.75] });
   assert.deepEqual([gone.path, gone.window], [[A], [0, 700]]);
 });
 
-test("what is narrower than a pixel is put together", () => {
+test("boxes narrower than a pixel are merged", () => {
   const narrow: Plain[] = [
     [A, 1, 900],
     [B, 5, 4],
@@ -91,7 +91,7 @@ test("what is narrower than a pixel is put together", () => {
   assert.equal(layout(narrow, { span: [0.99, 1] }).boxesColumns.function.indexOf(MANY), -1);
 });
 
-test("nothing cost anything", () => {
+test("a tree without a cost", () => {
   const empty = layout([[A, 1, 0]]);
   assert.deepEqual([boxes(empty), empty.whole], [["0: all 0-0 ^0"], 0]);
 });
@@ -126,7 +126,7 @@ test("random trees: rows are sorted, boxes inside of their callers, and none is 
   }
 });
 
-/** What a box has that no box under it has is its self cost. */
+/** The part of a box that is in no box below it is its self cost. */
 function assertFilled(
   { boxesColumns: { x0, x1, self, above, function: functions }, window }: Layout,
   pixel: number,

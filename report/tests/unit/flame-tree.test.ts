@@ -28,7 +28,7 @@ function flame(tree: Parameters<typeof flameTreeOf>[0], options: Partial<FlameOp
   return flameTreeOf(tree, { mode: "heavy", fold: false, ...options });
 }
 
-test("what costs most is on the left, or what was met first", () => {
+test("the highest cost is on the left, or the first call", () => {
   const tree = plainTree([A, 1, 1, [B, 2, 10], [C, 3, 30]], [D, 4, 100]);
   assert.deepEqual(text(flame(tree)), [
     "0 0 141 0 0",
@@ -41,13 +41,13 @@ test("what costs most is on the left, or what was met first", () => {
   assert.deepEqual(text(flame(tree, { mode: "met" })), met);
 });
 
-test("costs below 0 take no width, and what is under them keeps its own", () => {
+test("costs below 0 have no width, and their callees keep theirs", () => {
   const tree = flame(plainTree([A, 1, -50, [B, 1, 20]]));
   assert.deepEqual(text(tree), ["0 0 20 0 0", " 1 0 20 -50 1", "  2 0 20 20 1"]);
   assert.equal(tree.total[1], -30);
 });
 
-test("direct recursion is folded to one box, with what any of its calls called", () => {
+test("direct recursion is folded to one box, with the callees of all its calls", () => {
   const tree = plainTree([A, 1, 1, [A, 2, 10, [A, 3, 100], [B, 1, 5]], [B, 1, 7, [A, 1, 1000]]]);
   assert.deepEqual(text(flame(tree, { fold: true })), [
     "0 0 1123 0 0",
@@ -77,7 +77,7 @@ test("from below, recursion is folded too", () => {
   assert.deepEqual(text(flame(tree, { mode: "callers", fold: true })), lines);
 });
 
-test("a path leads to its box, past what a filter hides", () => {
+test("a path leads to its box, past hidden functions", () => {
   const tree = flame(plainTree([A, 1, 1, [B, 1, 10, [C, 1, 30]]]));
   const items = (path: number[]) =>
     tree
@@ -89,7 +89,7 @@ test("a path leads to its box, past what a filter hides", () => {
   assert.deepEqual(items([D]), []);
 });
 
-test("the costliest path of a function", () => {
+test("the most expensive path of a function", () => {
   const tree = plainTree([A, 1, 1, [C, 1, 10]], [B, 1, 1, [D, 1, 1, [C, 1, 11]]]);
   assert.deepEqual(costliestPath(tree, C), [B, D, C]);
   assert.equal(costliestPath(tree, 9), null);

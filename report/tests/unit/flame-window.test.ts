@@ -1,4 +1,4 @@
-// What of the width is looked at, and its text in the address.
+// The visible part of the width, and its text in the address.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,12 +16,12 @@ test("a span stays inside, and keeps its width if it can", () => {
   assert.deepEqual(within([-10, 200], [0, 100]), [0, 100]);
 });
 
-test("the way from one span to another begins and ends there", () => {
+test("the interpolation between two spans begins and ends at them", () => {
   assert.deepEqual(between([0, 10], [4, 6], 0), [0, 10]);
   assert.deepEqual(between([0, 10], [4, 6], 1), [4, 6]);
 });
 
-test("spans and paths come back from the address, and nonsense is all of it", () => {
+test("spans and paths are read back from the address, and nonsense selects everything", () => {
   assert.equal(spanText([0, 1]), "");
   assert.equal(spanText([1e-12, 1 - 1e-12]), "", "what zooming in and out again gives");
   assert.deepEqual(spanOf(spanText([0.25, 0.5])), [0.25, 0.5]);

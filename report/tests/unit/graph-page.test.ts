@@ -47,7 +47,7 @@ test("keys lead to the heaviest caller and callee, and along a row", () => {
   assert.equal(neighbour(across, 1, "after"), 2);
 });
 
-test("a camera shows all, keeps the point it zooms at, and brings a box into sight", () => {
+test("a camera shows everything, keeps the point of a zoom, and shows a box", () => {
   const all = fitting({ width: 2000, height: 500 }, { width: 1000, height: 800 });
   assert.deepEqual(all, { scale: 0.5, x: 0, y: 275 });
   assert.equal(fitting({ width: 10, height: 10 }, { width: 1000, height: 800 }).scale, 1);

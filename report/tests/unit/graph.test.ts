@@ -53,7 +53,7 @@ test("boxes and arrows have the costs of Statistics", () => {
   assert.deepEqual([functionsLeftOut, edgesLeftOut], [0, 0]);
 });
 
-test("what costs too little is left out and counted", () => {
+test("functions with too little cost are left out and counted", () => {
   const { functions, edges, functionsLeftOut, isFull } = cut(TREE, { least: 20 });
   assert.deepEqual(
     functions.map(({ of }) => of),
@@ -64,7 +64,7 @@ test("what costs too little is left out and counted", () => {
   assert.ok(edges.every(({ from, to }) => from < 4 && to < 4));
 });
 
-test("an arrow that costs little stays if it is the only way to a box", () => {
+test("a cheap arrow stays if it is the only one to a box", () => {
   const tree = treeOf([
     [[MAIN], 1, 900],
     [[MAIN, READ], 1, 1],
@@ -78,7 +78,7 @@ test("an arrow that costs little stays if it is the only way to a box", () => {
   assert.equal(edgesLeftOut, 1);
 });
 
-test("no more boxes than there may be, the heaviest, and what has to stay", () => {
+test("the number of boxes is limited to the heaviest, and those that must stay", () => {
   const { functions, isFull, functionsLeftOut } = cut(TREE, { most: 2, keep: LITTLE });
   assert.deepEqual(
     functions.map(({ of }) => of),
@@ -88,7 +88,7 @@ test("no more boxes than there may be, the heaviest, and what has to stay", () =
   assert.equal(functionsLeftOut, 3);
 });
 
-test("paths through a function have its cost, and none of what is beside it", () => {
+test("paths through a function have its cost, and not that of its siblings", () => {
   const through = pathsThrough(TREE, FIB);
   const { functions } = cut(through);
   assert.deepEqual(functions, [
@@ -99,7 +99,7 @@ test("paths through a function have its cost, and none of what is beside it", ()
   assert.equal(pathsThrough(TREE, 77).length, 1);
 });
 
-test("callers stand before what they call, nothing covers anything, a loop stays outside of its box", () => {
+test("callers come before callees, nothing overlaps, and a loop stays outside its box", () => {
   for (const direction of ["down", "right"] as const) checkLayout(direction);
 });
 

@@ -32,7 +32,7 @@ test("hot lines are gone through in the order of the file, and around its ends",
   );
 });
 
-test("no more than twenty lines are hot", () => {
+test("at most twenty lines are hot", () => {
   const hot = hotLines(columns(Array.from({ length: 50 }, (_, at) => [at + 1, 100 + at, 0])));
   assert.deepEqual(
     hot.byLine,
@@ -40,7 +40,7 @@ test("no more than twenty lines are hot", () => {
   );
 });
 
-test("where no line costs anything itself, totals say what is hot", () => {
+test("if no line has self cost, the totals determine the hot lines", () => {
   assert.deepEqual(
     hotLines(
       columns([

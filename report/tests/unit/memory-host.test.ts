@@ -33,7 +33,7 @@ function segments(): SegmentColumns {
   );
 }
 
-test("the curve of a device has what is pending and what is reserved", () => {
+test("the curve of a device has pending and reserved memory", () => {
   const { time, taken, inMemory, host } = hostCurve(columns([5, 10], [1, 2], [0, 3], [8, 16]));
   assert.deepEqual(
     [[...time], [...taken], [...host!.pending], [...host!.reserved]],
@@ -55,7 +55,7 @@ test("stacks are paths of frames, outermost first", () => {
   );
 });
 
-test("of a stack the frames are shown that a filter shows, and all if it shows none", async () => {
+test("a stack has the frames that a filter shows, or all if it shows none", async () => {
   const report = await reportOf({
     functions: [
       { name: "main" },
@@ -73,7 +73,7 @@ test("of a stack the frames are shown that a filter shows, and all if it shows n
   assert.deepEqual(shown({ only: "nothing of it" }), [0, 1, 2, 3]);
 });
 
-test("blocks are where they are in their segments", () => {
+test("blocks are at their offsets in their segments", () => {
   const { segmentsColumns, blocksColumns } = segments();
   assert.deepEqual([...segmentsColumns.firstBlock], [0, 3, 4, 5]);
   assert.deepEqual([...blocksColumns.segment], [0, 0, 0, 1, 2]);
@@ -81,7 +81,7 @@ test("blocks are where they are in their segments", () => {
   assert.deepEqual([...blocksColumns.use], [TAKEN, FREE, PENDING, TAKEN, TAKEN]);
 });
 
-test("segments are as long as they are large, and go on in the next row", () => {
+test("segments have the length of their size, and continue in the next row", () => {
   // 200 bytes in 4 rows of 50 pixels: a pixel is a byte.
   const ribbon = layOut(segments(), 50, 4);
   const first = ribbon.pieces.filter((piece) => piece.segment === 0);
@@ -131,19 +131,19 @@ test("a block is found where it is drawn, and nothing between blocks", () => {
   }
 });
 
-test("nothing is laid out of nothing", () => {
+test("an empty tree has an empty layout", () => {
   const none = segmentsOf(columns(...Array.from({ length: 11 }, () => [])));
   assert.deepEqual(layOut(none, 100, 8), { pieces: [], labels: [], height: 0 });
 });
 
-test("what was there before the recording was not leaked by it", () => {
+test("memory from before the recording is no leak of it", () => {
   const amount = (bytes: number, blocks: number) => ({ bytes, blocks });
   const left = neverFreed({ live: amount(10, 3), fromBefore: amount(4, 1) } as Parameters<typeof neverFreed>[0]);
   assert.deepEqual(left, amount(6, 2));
   assert.deepEqual(["default", "graph 3", "pool 3"].map(poolWords), ["default pool", "graph 3 pool", "pool 3"]);
 });
 
-test("of several processes what is scattered is summed up", () => {
+test("the fragmentation of several processes is summed up", () => {
   assert.equal(fragmentation([]), null);
   assert.equal(fragmentation([{ free: 0, largestFree: 0 }]), null);
   assert.equal(fragmentation([{ free: 100, largestFree: 75 }]), 0.25);
@@ -152,7 +152,7 @@ test("of several processes what is scattered is summed up", () => {
   assert.equal(fragmentation([whole, { free: 300, largestFree: 100 }]), 0.5);
 });
 
-test("a click means the nearest mark", () => {
+test("a click selects the nearest mark", () => {
   assert.equal(nearestMark([], 10), null);
   assert.equal(nearestMark([17, 3], 10), null);
   assert.equal(nearestMark([5, 9, 30], 10), 1);

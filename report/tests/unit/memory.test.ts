@@ -24,7 +24,7 @@ const TREE = [
   [0, 1, 1, 1, 4],
   [0, 0, 1, 2, 3],
 ];
-/** Node, first moment, how many, bytes, blocks. At the moment 2 it is what the tree of the peak has. */
+/** Node, first moment, number of moments, bytes, blocks. At the moment 2 they are those of the tree of the peak. */
 const ROWS: number[][] = [
   [2, 1, 2, 100, 1],
   [3, 0, 4, 30, 1],
@@ -87,7 +87,7 @@ async function methods(parts: Partial<DeviceMemory> = {}) {
   return { ...memoryMethods({ report: standIn, trees: new SelectedTrees(report) }), report };
 }
 
-test("a moment has what was there then", () => {
+test("a moment has the memory that was live then", () => {
   const tree = moments().at(1);
   assert.deepEqual([...tree.self], [0, 0, 100, 30, 0]);
   assert.deepEqual([...tree.calls], [0, 0, 1, 1, 0]);
@@ -109,7 +109,7 @@ test("growth is the difference of two moments, path by path", () => {
   assert.deepEqual([...moments().growth(2, 2).self], [0, 0, 0, 0, 0]);
 });
 
-test("the moment of the peak is the tree of the peak, whatever is shown", async () => {
+test("the moment of the peak has the tree of the peak, whatever is visible", async () => {
   for (const filter of [{}, { internals: true }, { python: false }, { only: "load" }]) {
     const { memoryRows, report } = await methods();
     const selection = selectionOf("peak", filter);
@@ -120,7 +120,7 @@ test("the moment of the peak is the tree of the peak, whatever is shown", async 
   }
 });
 
-test("filters move what is not seen to the nearest caller that is", async () => {
+test("a filter moves hidden costs to the nearest visible caller", async () => {
   const { memoryRows } = await methods();
   const question = { selection: selectionOf("peak"), part: { kind: "moment" as const, at: 2 } };
   const { rows, total, blocks } = await memoryRows(question, null, "bytes");
@@ -134,7 +134,7 @@ test("filters move what is not seen to the nearest caller that is", async () => 
   );
 });
 
-test("growth says what was added and freed, which do not hide each other", async () => {
+test("growth has added and freed memory, which do not cancel out", async () => {
   const { memoryRows } = await methods();
   const question = { selection: selectionOf("peak"), part: { kind: "growth" as const, from: 1, to: 3 } };
   const { rows, total, added, freed } = await memoryRows(question, [], "bytes");
@@ -145,7 +145,7 @@ test("growth says what was added and freed, which do not hide each other", async
   );
 });
 
-test("by function and by line it is what each took itself", async () => {
+test("by function and by line it is the self cost", async () => {
   const { memoryFlat, report } = await methods();
   const question = { selection: selectionOf("peak"), part: { kind: "moment" as const, at: 2 } };
   const { flatColumns, total } = await memoryFlat(question, "functions");

@@ -27,7 +27,7 @@ const open = async () => {
   return overviewMethods({ report, trees: new SelectedTrees(report) });
 };
 
-test("costs are divided by whose code it is, whatever is shown", async () => {
+test("costs are divided by the origin of the code, whatever is visible", async () => {
   const divided = { program: 2, libraries: 8, native: 16, interpreter: 4, labels: 32, unknown: 1 };
   for (const filter of [{}, { internals: true }, { native: false, python: false }]) {
     const { division, total } = await (await open()).overview(selectionOf("time", filter), 3);
@@ -62,7 +62,7 @@ test("a report without runs has none", async () => {
   assert.deepEqual(await (await open()).runs(), []);
 });
 
-test("the wall clock is more than a number can hold", () => {
+test("the wall clock is larger than a number can hold", () => {
   assert.match(dateText("1794804425015125543"), /2026/);
   assert.equal(dateText("0"), "");
 });

@@ -46,11 +46,11 @@ const CASES: [string, string[]][] = [
   ["ünïcode = 'ü' # ü", ["ünïcode = ‹'ü'› «# ü»"]],
 ];
 
-test("what Python reads as strings, comments and keywords", () => {
+test("strings, comments and keywords are those of Python", () => {
   for (const [text, expected] of CASES) assert.deepEqual(marked(text), expected, text);
 });
 
-test("nothing of a line is lost", () => {
+test("no character of a line is lost", () => {
   const lines = CASES.flatMap(([text]) => text.split("\n"));
   const opens = opensOf(lines);
   for (const [at, line] of lines.entries()) {
@@ -63,7 +63,7 @@ test("nothing of a line is lost", () => {
   }
 });
 
-test("what is defined has its name marked", () => {
+test("names of definitions are marked", () => {
   const kinds = tokensOf("async def run(self) -> int: return 0x10", []);
   assert.deepEqual(
     kinds.filter((token) => token.kind !== "").map((token) => [token.text, token.kind]),

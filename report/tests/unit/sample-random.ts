@@ -1,4 +1,4 @@
-// Trees by chance, the same for the same seed.
+// Random trees, equal for equal seeds.
 
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
 

@@ -68,7 +68,7 @@ class Page {
   }
 }
 
-/** `[caller, line, called, calls, total, what of it counts for the line]`. */
+/** `[caller, line, callee, calls, total, part of it that counts for the line]`. */
 export type CallSample = [caller: string, line: number, called: string, calls: number, total: number, ofLine: number];
 
 interface ReportSample {

@@ -45,7 +45,7 @@ test("a word does not go from one text into the next", async () => {
   assert.deepEqual([...new Search(names).found("parse/app")], [0, 0, 0, 0]);
 });
 
-test("what was found is counted, and its cost", async () => {
+test("found functions are counted, with their cost", async () => {
   const report = await open();
   const methods = searchMethods({ report, trees: new SelectedTrees(report) });
   const { functions, foundColumns } = methods.found("parse");
@@ -54,7 +54,7 @@ test("what was found is counted, and its cost", async () => {
   assert.deepEqual(await methods.foundCost(selectionOf(), "decoder"), { all: 111, self: 100, total: 100 });
 });
 
-test("what is inside of two found functions counts once", () => {
+test("cost inside two found functions counts once", () => {
   const tree = plainTree([0, 1, 1, [1, 1, 10, [0, 1, 100, [1, 1, 1000]]]], [2, 1, 10_000, [1, 1, 100_000]]);
   assert.deepEqual(costOf(tree, Uint8Array.of(0, 1, 0)), { all: 111_111, self: 101_010, total: 101_110 });
   assert.deepEqual(costOf(tree, Uint8Array.of(0, 0, 0)), { all: 111_111, self: 0, total: 0 });

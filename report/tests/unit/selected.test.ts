@@ -27,7 +27,7 @@ const nodes = (...of: NodeSample[]): TreeSample[] => [{ nodes: of }];
 const filtered = (filter: Partial<Filter>, measure: MeasureName = "time") => selectionOf(measure, filter);
 const ALL: Partial<Filter> = { internals: true };
 
-test("with internals everything is seen, and totals are sums", async () => {
+test("with internals everything is visible, and totals are sums", async () => {
   const tree = nodes(["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 3, 11]], ["loads", 4, 2, 13]]);
   assert.deepEqual(await shown(tree, filtered(ALL)), [
     "root 0 0 36",
@@ -69,7 +69,7 @@ test("of a library only functions that other code called are visible, also throu
   ]);
 });
 
-test("a library that the program calls back is seen again", async () => {
+test("a library that the program calls back is visible again", async () => {
   const inside: NodeSample = ["loads", 4, 1, 1, ["decode", 31, 1, 10, ["step", 9, 1, 100, ["decode", 31, 1, 1000]]]];
   assert.deepEqual(await shown(nodes(inside), filtered({})), [
     "root 0 0 1111",
@@ -79,13 +79,13 @@ test("a library that the program calls back is seen again", async () => {
   ]);
 });
 
-test("a library stays inside of itself though its caller is not shown", async () => {
+test("a call inside a library stays hidden even if its caller is hidden", async () => {
   const tree = nodes(["main", 2, 1, 1, ["loads", 4, 1, 10, ["scan", 0, 1, 100]]]);
   assert.deepEqual(await shown(tree, filtered({ python: false })), ["root 0 111 111"]);
   assert.deepEqual(await shown(tree, filtered({ ...ALL, python: false })), ["root 0 11 111", "  scan 1 100 100"]);
 });
 
-test("kinds, libraries and words hide functions by themselves", async () => {
+test("kinds, libraries and words hide functions without their callees", async () => {
   const tree = nodes(["main", 2, 1, 1, ["kernel", 0, 1, 10, ["phase", 0, 1, 100]], ["loads", 4, 1, 1000]]);
   assert.deepEqual(await shown(tree, filtered({ native: false })), [
     "root 0 0 1111",
@@ -109,7 +109,7 @@ test("lines of a function are merged, unless they are distinguished", async () =
   ]);
 });
 
-test("threads are one, or chosen; the other side has none that can be", async () => {
+test("threads are merged or selected; the other side's threads can't be selected", async () => {
   const trees: TreeSample[] = [
     { thread: 0, self: 2, nodes: [["main", 1, 1, 1]] },
     { thread: 1, nodes: [["main", 1, 1, 10]] },

@@ -24,7 +24,7 @@ const open = async (trees: TreeSample[], calls: CallSample[][] = []) => {
   return { report, file, methods: sourceMethods({ report, trees: new SelectedTrees(report) }) };
 };
 
-test("a line has the self costs of all nodes there, and totals that count recursion once", async () => {
+test("a line has the self costs of all its nodes, and totals that count recursion once", async () => {
   const { file, methods } = await open([
     {
       nodes: [["main", 2, 1, 1, ["fib", 21, 1, 10, ["fib", 21, 1, 100, ["fib", 22, 1, 1000]]], ["fib", 22, 1, 10_000]]],
@@ -38,7 +38,7 @@ test("a line has the self costs of all nodes there, and totals that count recurs
   assert.deepEqual([...lines.isWhole], [0, 0, 0]);
 });
 
-test("what has no line stands at the function's first one, and says so", async () => {
+test("cost without a line is assigned to the function's first line, and marked", async () => {
   const { file, methods } = await open([
     {
       nodes: [
@@ -53,7 +53,7 @@ test("what has no line stands at the function's first one, and says so", async (
   assert.deepEqual([...lines.isWhole], [1, 1, 0]);
 });
 
-test("where only first lines are known, all costs are of whole functions", async () => {
+test("if only first lines are known, all costs belong to whole functions", async () => {
   const { file, methods } = await open([{ nodes: [["main", 1, 1, 1, ["fib", 20, 1, 10, ["scan", 7, 1, 100]]]] }]);
   const { linesColumns: lines } = await methods.source(selectionOf(), file(APP));
   assert.deepEqual(
@@ -114,7 +114,7 @@ const TRACED: TreeSample[] = [
   { thread: 1, nodes: [["main", 1, 1, 0, ["fib", 20, 2, 10]]] },
 ];
 
-test("where calls have lines, a line took what its calls took, and self costs stay with the function", async () => {
+test("if calls have lines, the total of a line is that of its calls, and self costs stay with the function", async () => {
   const { file, methods } = await open(TRACED, CALLS);
   const source = await methods.source(selectionOf(), file(APP));
   assert.equal(source.totals, "calls");
@@ -136,7 +136,7 @@ test("where calls have lines, a line took what its calls took, and self costs st
   ]);
 });
 
-test("calls of the selected threads count, and functions that are not seen are not named", async () => {
+test("calls of the selected threads count, and hidden functions are not named", async () => {
   const { file, methods } = await open(TRACED, CALLS);
   const second = await methods.source({ ...selectionOf(), threads: [1] }, file(APP));
   assert.deepEqual(second.calls, [{ line: 2, total: 4, called: [{ function: 1, calls: 2, total: 10 }], others: 0 }]);
@@ -172,7 +172,7 @@ test("a line lists the most expensive functions, and the number of the others", 
   );
 });
 
-test("calls have no lines where something else than time is counted, or a part of it", async () => {
+test("calls have lines only for time, and only for the whole recording", async () => {
   const memory: TreeSample = { measure: "bytes", nodes: [["main", 2, 1, 100]] };
   const { file, methods, report } = await open([...TRACED, memory], CALLS);
   const bytes = await methods.source(selectionOf("bytes"), file(APP));
@@ -185,7 +185,7 @@ test("calls have no lines where something else than time is counted, or a part o
   assert.equal(totals, "calls");
 });
 
-test("hot lines are those that cost most, themselves or by what they call", () => {
+test("hot lines have the highest self or total cost", () => {
   const columns = {
     line: Uint32Array.of(1, 2, 20, 21),
     self: Float64Array.of(5, 0, 100, 0),

@@ -1,4 +1,4 @@
-// Where things stand in the timeline.
+// The positions of items in the timeline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ test("ticks are in the window, and not more than requested", () => {
   }
 });
 
-test("moments are as exact as their steps", () => {
+test("moments have the digits that their steps need", () => {
   assert.equal(momentText(250, 50, 900), "250 ns");
   assert.equal(momentText(1500, 100, 9000), "1.5 us");
   assert.equal(momentText(12e9, 1e9, 50e9), "12 s");

@@ -23,7 +23,7 @@ function costsOf(tree: CallTree): Costs {
   return costs;
 }
 
-/** The same by hand: spans have a path, are cut, and take their time from the one above. */
+/** The same by hand: spans have a path, are cut, and their time is subtracted from their caller. */
 function expectedCosts(spans: SpanSample[], [from, to]: Range): Costs {
   const costs: Costs = {};
   const open: { path: string; end: number }[] = [];
@@ -64,12 +64,12 @@ test("spans are cut to the range, and those outside are not counted", async () =
   assert.deepEqual(costs, { "/3": [1, 1, 1], "/4": [1, 0, 0], "/5": [1, 1, 1], "/7": [1, 10, 10] });
 });
 
-test("what was open when it was first heard of is no call", async () => {
+test("a span that was open before the recording is no call", async () => {
   const spans = [{ frame: 1, begin: 0, extent: 50, depth: 0, flags: FOUND_OPEN }];
   assert.deepEqual(await treesOf([spans], [10, 20]), [{ "/1": [0, 10, 10] }]);
 });
 
-test("trees of any range are those of all spans", async () => {
+test("the tree of any range is that of a scan of all spans", async () => {
   for (const seed of [1, 22, 333, 4444]) {
     const random = randomOf(seed);
     const spans = randomSpans(random, 30_000);
@@ -109,7 +109,7 @@ test("a range is dropped when another is selected, and not when it is requested 
   assert.equal((await newer).length, 1);
 });
 
-test("a range counts for time only, and not if it is all of the time", () => {
+test("a range applies only to time, and not if it is the whole recording", () => {
   const head = { durationNs: 100, timeline: timelineOf([[{ begin: 0, extent: 9, depth: 0, frame: 0 }]]).info } as Head;
   const ranged = { ...selectionOf("time"), range: [10, 20] as Range };
   assert.deepEqual(chosenRange(head, ranged, "after"), [10, 20]);

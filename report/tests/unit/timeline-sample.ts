@@ -69,7 +69,7 @@ function trackOf(spans: SpanSample[], thread: number, rows: number, blocks: Uint
   };
 }
 
-/** What is shorter than a level, merged where nothing as long is between and it does not become too long. */
+/** Spans shorter than a level, merged unless a longer one is between them or the result is too long. */
 export function piecesOf(sorted: SpanSample[], least: number): Piece[] {
   const growing = new Map<number, Piece>();
   const pieces: Piece[] = [];
@@ -150,7 +150,7 @@ export function randomOf(seed: number): (below: number) => number {
   };
 }
 
-/** Spans inside of each other, of all lengths. No two of a depth begin at once. */
+/** Nested spans of all lengths. No two of a depth begin at the same time. */
 export function randomSpans(random: (below: number) => number, length: number, frames = 7): SpanSample[] {
   const spans: SpanSample[] = [];
   const fill = (from: number, to: number, depth: number) => {

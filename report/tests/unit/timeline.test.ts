@@ -1,4 +1,4 @@
-// Tiles, what is in sight of them, and searches in them: against a look at all spans.
+// Tiles, the visible part of them, and searches in them, compared with a scan of all spans.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ function* samples() {
   }
 }
 
-test("a tile has its spans, and what is said of them", async () => {
+test("a tile has its spans with their details", async () => {
   const spans = [
     { begin: 10, extent: 50, depth: 0, frame: 3 },
     { begin: 12, extent: 20, depth: 1, frame: 0, flags: FAILED, detail: { error: "ValueError: no" } },
@@ -56,7 +56,7 @@ test("the least recently requested tiles are dropped", async () => {
   assert.notEqual(await tiles.get(places[0]!), first, "it was decoded again");
 });
 
-test("the level is as fine as half a pixel, and coarser where there is too much", () => {
+test("the level is as fine as half a pixel, and coarser if there are too many rows", () => {
   const { info } = timelineOf([randomSpans(randomOf(9), LENGTH)]);
   const track = info.tracks[0]!;
   assert.equal(levelOf(info, track, window(0, LENGTH, 1)), 0);
@@ -66,7 +66,7 @@ test("the level is as fine as half a pixel, and coarser where there is too much"
   assert.ok(levelOf(info, track, { ...window(0, LENGTH, 1), most: 50 }) > 0);
 });
 
-test("what is long enough is in sight by itself, and what is shorter is below a rectangle", async () => {
+test("long spans are visible themselves, and shorter ones in a piece", async () => {
   for (const { seed, random, spans, tiles, info } of samples()) {
     for (let round = 0; round < 20; round++) {
       const from = random(LENGTH);
@@ -101,7 +101,7 @@ test("what is long enough is in sight by itself, and what is shorter is below a 
   }
 });
 
-test("of a pixel and a depth there is one of what is shorter, but all that failed", async () => {
+test("a pixel and a depth have one piece of shorter spans, but all failed ones", async () => {
   const spans = Array.from({ length: 90 }, (_, at) => ({
     begin: at,
     extent: 1,
@@ -154,7 +154,7 @@ test("an obsolete search ends", async () => {
   assert.equal(await nextOf(searched, () => true, { time: -1, track: 0, depth: 0 }, 1), null);
 });
 
-test("the longest spans are those that are seen most, without those around all of it", async () => {
+test("the longest spans are those with the longest visible part, without those that cover the window", async () => {
   for (const { seed, random, spans, tiles, info } of samples()) {
     const searched = { tiles, info, tracks: [0], isWanted: () => true };
     for (let round = 0; round < 20; round++) {
@@ -180,7 +180,7 @@ test("the longest spans are those that are seen most, without those around all o
   }
 });
 
-test("what went on adds up to the time of all spans", async () => {
+test("the activity adds up to the time of all spans", async () => {
   for (const { seed, spans, tiles, info } of samples()) {
     for (const pixelNs of [1, 300, 20_000]) {
       const end = LENGTH + 10_000;

@@ -1,4 +1,4 @@
-// What changed from one recording to another: by path as a flame graph, and by function.
+// Changes between two recordings: by path as a flame graph, and by function.
 
 import type { Selection } from "../../shared/selection";
 import { type Layout, type LayoutRequest, layoutOf } from "../flame/layout";
@@ -12,7 +12,7 @@ import type { CallTree } from "../tree";
 import { AFTER, BEFORE, type DiffTree, diffTreeOf, greatestChange, scalesOf } from "./tree";
 
 export interface DiffOptions {
-  /** The side that boxes are as wide as. */
+  /** The side that determines the widths of boxes. */
   width: Side;
   /** Whether costs are compared as shares of each side's total. */
   shares: boolean;
@@ -20,14 +20,14 @@ export interface DiffOptions {
 
 export interface DiffLayout extends Layout {
   totals: [before: number, after: number];
-  /** The greatest changes of paths: what has the full colour. */
+  /** The greatest changes of paths, which get the full colour. */
   greatestSelf: number;
   greatestTotal: number;
   /** By box. */
   sidesColumns: DiffColumns;
 }
 
-/** Costs as they are, never shares. */
+/** Absolute costs, never shares. */
 export interface DiffColumns {
   beforeSelf: Float64Array;
   afterSelf: Float64Array;
@@ -80,7 +80,7 @@ export function diffMethods({ report, trees }: Context) {
   };
 }
 
-/** Threads and times of one recording are not those of the other: all of both is compared. */
+/** Threads and times of the recordings do not correspond: everything of both is compared. */
 function comparable(selection: Selection): Selection {
   return { ...selection, threads: null, range: null };
 }
@@ -114,7 +114,7 @@ export function diffLayoutOf(
   };
 }
 
-/** Functions of two trees, of which there are so many. */
+/** The functions of two trees with `count` functions. */
 export function diffTableOf(before: CallTree, after: CallTree, functions: number): DiffTable {
   const there = new Uint8Array(functions);
   for (const of of before.item.subarray(1)) there[of]! |= BEFORE;

@@ -1,4 +1,4 @@
-// Two call trees as one: each path is there once, with what it cost before and after. The same rules as `Diff` in
+// Two call trees merged: each path once, with its cost before and after. The rules are those of `Diff` in
 // `crates/stackweave-profile/src/aggregate/diff.rs`.
 
 import { CallTree, TreeBuilder } from "../tree";
@@ -7,7 +7,7 @@ export const BEFORE = 1;
 export const AFTER = 2;
 
 export interface DiffTree {
-  /** Both have the same nodes: the paths of either. What is not there cost nothing. */
+  /** Both have the same nodes: the paths of either. A missing path costs nothing. */
   before: CallTree;
   after: CallTree;
   /** By node: `BEFORE`, `AFTER`, or both. */
@@ -42,13 +42,13 @@ function spread({ parent, item, length }: CallTree, tree: CallTree, places: Uint
   return CallTree.of({ parent, item, calls, self, lines: false });
 }
 
-/** What costs of each side are multiplied by: 1, or what makes shares of the total of them. */
+/** The factors for the costs of each side: 1, or those that make them shares of the total. */
 export function scalesOf(before: number, after: number, isShares: boolean): [number, number] {
   const scale = (total: number) => (isShares ? (total === 0 ? 0 : 1 / total) : 1);
   return [scale(before), scale(after)];
 }
 
-/** The greatest change of a cost of a node but the root, up or down. */
+/** The greatest change of a node's cost, up or down, without the root. */
 export function greatestChange(before: Float64Array, after: Float64Array, scales: [number, number]): number {
   let greatest = 0;
   for (let node = 1; node < before.length; node++) {

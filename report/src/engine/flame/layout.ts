@@ -1,8 +1,8 @@
-// Which boxes of a flame graph are in sight.
+// The visible boxes of a flame graph.
 
 import type { FlameTree } from "./tree";
 
-/** In the place of a function: the root, and boxes that are too narrow, as one. */
+/** Instead of a function: the root, and several boxes that are too narrow, merged. */
 export const ALL = 0xffffffff;
 export const MANY = 0xfffffffe;
 
@@ -13,44 +13,44 @@ const MARGIN = 0.5;
 export interface LayoutRequest {
   /** Functions from the root to the box that fills the width. */
   path: number[];
-  /** The part of that box that is looked at, from 0 to 1. */
+  /** The visible part of that box, from 0 to 1. */
   span: [number, number];
-  /** How wide it is drawn. */
+  /** The width of the drawing. */
   pixels: number;
 }
 
-/** Places from left to right are in the unit of the tree's weights. */
+/** Horizontal positions are in the unit of the tree's weights. */
 export interface Layout {
-  /** The weight of everything, and what it cost. */
+  /** The weight and the cost of everything. */
   whole: number;
   total: number;
-  /** The functions of the requested path that exist. */
+  /** The part of the requested path that exists. */
   path: number[];
-  /** Where the box at the path's end is, which box it is, and what of it is looked at. */
+  /** The position of the box at the end of the path, its index, and the visible part of it. */
   extent: [number, number];
   zoomed: number;
   window: [number, number];
   rows: number;
-  /** Whether there would be more boxes, further from the root. */
+  /** Whether there are more boxes, further from the root. */
   isCut: boolean;
   boxesColumns: BoxColumns;
 }
 
-/** From the root on, row by row, in each from left to right. */
+/** Row by row from the root, each from left to right. */
 export interface BoxColumns {
   x0: Float64Array;
   x1: Float64Array;
   depth: Uint32Array;
-  /** Stays the same as long as the tree does. */
+  /** A key that stays the same as long as the tree does. */
   node: Uint32Array;
-  /** `ALL`, `MANY`, or which. */
+  /** `ALL`, `MANY`, or a function. */
   function: Uint32Array;
   self: Float64Array;
   total: Float64Array;
-  /** Of `MANY`: how many boxes it is. */
+  /** For `MANY`: the number of merged boxes. */
   calls: Float64Array;
   times: Uint32Array;
-  /** The box of the caller; its own number for the root. */
+  /** The box of the caller; for the root its own index. */
   above: Uint32Array;
 }
 
@@ -86,7 +86,7 @@ export function layoutOf(tree: FlameTree, request: LayoutRequest): Layout {
 interface Bounds {
   low: number;
   high: number;
-  /** What is narrower is put together. */
+  /** Narrower boxes are merged. */
   least: number;
 }
 
@@ -96,7 +96,7 @@ class Boxes {
   private readonly nodes: number[] = [];
   private readonly above: number[] = [];
   private readonly depth: number[] = [];
-  /** Of boxes of many: where they end, and how many they are; 0 for others. */
+  /** For merged boxes: their end and their number; 0 for others. */
   private readonly end: number[] = [];
   private readonly many: number[] = [];
 
@@ -126,7 +126,7 @@ class Boxes {
         this.push(child, box, depth);
         continue;
       }
-      // By cost, all that follow are no wider, and those at the end may have no width.
+      // In the order of cost, all further boxes are no wider, and the last may have no width.
       let until = tree.order === "heavy" ? last : child + 1;
       while (tree.weight[until - 1] === 0) until--;
       const end = tree.start[until - 1]! + tree.weight[until - 1]!;
@@ -159,7 +159,7 @@ class Boxes {
     this.many.push(0);
   }
 
-  /** Puts narrow boxes to those beside them, if there are such. */
+  /** Merges narrow boxes with narrow neighbours. */
   private pushMany(run: { child: number; count: number; end: number }, above: number, depth: number): void {
     const last = this.nodes.length - 1;
     const gap = this.tree.start[run.child]! - this.end[last]!;

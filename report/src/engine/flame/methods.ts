@@ -1,4 +1,4 @@
-// The flame graph: which boxes are in sight.
+// The flame graph: the visible boxes.
 
 import type { FunctionIndex } from "../../shared/format";
 import type { Selection } from "../../shared/selection";
@@ -12,7 +12,7 @@ export type FlameMode = "heavy" | "met" | "callers";
 
 export interface FlameOptions {
   mode: FlameMode;
-  /** Whether a function that calls itself is one box. */
+  /** Whether recursive calls of a function are one box. */
   fold: boolean;
 }
 
@@ -28,7 +28,7 @@ export function flameMethods({ trees }: Context) {
       return layoutOf(tree, request);
     },
 
-    /** The path to where a function costs most; `null` if it is not there. */
+    /** The path to the most expensive node of a function; `null` if there is none. */
     async flamePath(selection: Selection, mode: FlameMode, of: FunctionIndex): Promise<FunctionIndex[] | null> {
       const path = costliestPath(await trees.get(selection), of);
       return path && mode === "callers" ? [of] : path;
@@ -36,7 +36,7 @@ export function flameMethods({ trees }: Context) {
   };
 }
 
-/** What was made for a key, or is made now; only the newest ones are kept. */
+/** Values by key, also those that are still being computed; only the newest ones are kept. */
 export function keptFor<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
   const made = kept.get(key) ?? make();
   kept.delete(key);
@@ -54,7 +54,7 @@ export function flameTreeOf(tree: CallTree, { mode, fold }: FlameOptions): Flame
   return new FlameTree(topDown(tree), order) as FlameTree;
 }
 
-/** Functions from the root to the node of a function that costs most. */
+/** The functions from the root to the most expensive node of a function. */
 export function costliestPath({ parent, item, total, length }: CallTree, of: FunctionIndex): FunctionIndex[] | null {
   let best = 0;
   for (let node = 1; node < length; node++) {

@@ -1,9 +1,9 @@
-// Where the boxes of a flame graph come from: a call tree as it is, with recursion folded, or turned around.
+// Sources of the boxes of a flame graph: a call tree as it is, with recursion folded, or inverted.
 
 import { type CallTree, childrenOf } from "../tree";
 import type { Group, Source } from "./tree";
 
-/** The width of each node: its cost, but at least 0, where it freed memory that other nodes had allocated. */
+/** The width of each node: its cost, or 0 if it freed more memory than it allocated. */
 export function weightsOf(parent: Uint32Array, self: Float64Array): Float64Array {
   const weights = self.map((cost) => Math.max(cost, 0));
   for (let node = weights.length - 1; node > 0; node--) weights[parent[node]!]! += weights[node]!;
@@ -32,13 +32,13 @@ export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.se
   };
 }
 
-/** A tree with each function that calls itself as one box. Members are the nodes in it. */
+/** A tree in which recursive calls of a function are one box. Members are the nodes in it. */
 export function foldedTopDown(tree: CallTree): Source<number[]> {
   const { item, self, total, calls } = tree;
   const weights = weightsOf(tree.parent, self);
   const { starts, ids } = childrenOf(tree);
 
-  /** Makes a box of nodes of the same function: these, and what they are under themselves. */
+  /** Makes a box of nodes of the same function: these, and the nested ones. */
   function group(tops: number[]): Group<number[]> {
     const made = { item: item[tops[0]!]!, weight: 0, self: 0, total: 0, calls: 0, times: 0, members: [] as number[] };
     for (const top of tops) {
@@ -80,7 +80,7 @@ export function foldedTopDown(tree: CallTree): Source<number[]> {
   };
 }
 
-/** Pairs of a node that cost something by itself, and the one of its callers that the box is of: a part of columns. */
+/** Pairs of a node with self cost and the caller in this box: a part of the columns. */
 interface Callers {
   nodes: Uint32Array;
   callers: Uint32Array;
@@ -89,14 +89,14 @@ interface Callers {
 }
 
 /**
- * A tree from the functions that cost something by themselves up to their callers. The cost and the calls of a box are those
- * of the function at the root, as far as this way led to it; its self cost is what of that no other function called.
+ * A tree from the functions with self cost up to their callers. The cost and the calls of a box are those of the function at
+ * the root on this path; its self cost is the part without a further caller.
  */
 export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | null> {
   const { parent, item, self, calls } = tree;
   const grouping = new Grouping(tree, above);
 
-  /** The next caller, 0 if there is none. */
+  /** The next caller; 0 if there is none. */
   function above(node: number): number {
     let caller = parent[node]!;
     if (isFolded) while (caller !== 0 && item[caller] === item[node]) caller = parent[caller]!;
@@ -124,7 +124,7 @@ export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | nu
   };
 }
 
-/** Nodes that have a cost or calls of their own. */
+/** Nodes with self cost or calls. */
 function costly({ self, calls, length }: CallTree): Uint32Array {
   const nodes = new Uint32Array(length);
   let count = 0;
@@ -132,9 +132,9 @@ function costly({ self, calls, length }: CallTree): Uint32Array {
   return nodes.slice(0, count);
 }
 
-/** Puts pairs together by the function of the caller. */
+/** Groups pairs by the function of the caller. */
 class Grouping {
-  /** By function: the number of its group + 1, while groups are made. */
+  /** By function: the index of its group + 1, while groups are built. */
   private readonly placeOf: Uint32Array;
 
   constructor(
@@ -146,7 +146,7 @@ class Grouping {
     this.placeOf = new Uint32Array(most + 1);
   }
 
-  /** Groups of pairs; those without a caller are left out. */
+  /** Groups of pairs, without those that have no caller. */
   groups(nodes: Uint32Array, callers: Uint32Array): Group<Callers>[] {
     const { item } = this.tree;
     const groups = this.counted(callers);
@@ -165,7 +165,7 @@ class Grouping {
     return groups;
   }
 
-  /** The groups, with how many pairs each will have. */
+  /** The groups, with their numbers of pairs. */
   private counted(callers: Uint32Array): Group<Callers>[] {
     const groups: Group<Callers>[] = [];
     for (const caller of callers) {

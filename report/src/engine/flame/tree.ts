@@ -1,34 +1,34 @@
-// Boxes of a flame graph: who is under whom, in which order, and where it begins. A node's children are made when they are
+// Boxes of a flame graph: their callers, order and positions. The children of a node are made when they are
 // first requested, so that the cost of a tree of a million nodes depends on what is visible.
 
-/** The content of one box. `members` is what its source needs to find what is under it. */
+/** The content of one box. Its source needs `members` to find its children. */
 export interface Group<Members> {
   item: number;
-  /** How wide it is: never below 0, and never less than what is under it. */
+  /** The width: never below 0, and never less than that of the children. */
   weight: number;
   self: number;
   total: number;
   calls: number;
-  /** How many calls of a function stand inside of each other in it; 1 but for recursion that is folded. */
+  /** The number of nested calls that are merged into it; 1 unless recursion is folded. */
   times: number;
   members: Members;
 }
 
-/** Where boxes come from. */
+/** The source of boxes. */
 export interface Source<Members> {
   root(): Group<Members>;
-  /** What is under a box, in the order in which it was first met. */
+  /** The children of a box, in the order of the tree. */
   below(group: Members): Group<Members>[];
 }
 
-/** The order of boxes side by side: by cost, or as they were first met. */
+/** The order of sibling boxes: by cost, or that of the tree. */
 export type Order = "heavy" | "met";
 
-/** Columns that grow. Children of a node are neighbours, from `first`, in their order. */
+/** Columns that grow. Children of a node are consecutive, from `first`. */
 export class FlameTree<Members = unknown> {
   readonly parent: number[] = [];
   readonly item: number[] = [];
-  /** Where it begins, in the unit of weights: the root begins at 0. */
+  /** Where it begins, in the unit of weights; the root begins at 0. */
   readonly start: number[] = [];
   readonly weight: number[] = [];
   readonly self: number[] = [];
@@ -53,12 +53,12 @@ export class FlameTree<Members = unknown> {
     return [first, first + this.count[node]!];
   }
 
-  /** What its source knows a node by. */
+  /** The key by which the source finds a node. */
   membersOf(node: number): Members {
     return this.members[node]!;
   }
 
-  /** The nodes along a path of items, the root first. Items that are not there are passed over: another filter may hide them. */
+  /** The nodes along a path of items, the root first. Missing items are skipped: another filter may hide them. */
   along(path: number[]): number[] {
     const found = [0];
     for (const item of path) {

@@ -1,9 +1,9 @@
-// What of a call graph is worth a box: a picture of everything shows nothing.
+// The part of a call graph that is worth a box: a picture of everything shows nothing.
 
 import type { FunctionIndex } from "../../shared/format";
 import type { EdgeColumns, Statistics } from "../statistics";
 
-/** A function and what it cost. */
+/** A function and its cost. */
 export interface GraphFunction {
   of: FunctionIndex;
   calls: number;
@@ -11,7 +11,7 @@ export interface GraphFunction {
   total: number;
 }
 
-/** Calls from one function to another; both by their place in the cut. */
+/** Calls from one function to another, by their indexes in the cut. */
 export interface GraphCalls {
   from: number;
   to: number;
@@ -22,28 +22,28 @@ export interface GraphCalls {
 export interface CutGraph {
   functions: GraphFunction[];
   edges: GraphCalls[];
-  /** What is not in the picture because it cost less. */
+  /** The cost that is left out because it is too low. */
   functionsLeftOut: number;
-  /** Whether there are more that cost enough. */
+  /** Whether more functions have enough cost. */
   isFull: boolean;
   edgesLeftOut: number;
 }
 
 export interface CutOptions {
-  /** What a function has to cost with all that it calls. */
+  /** The minimum total cost of a function. */
   least: number;
-  /** How many functions there may be. */
+  /** The maximum number of functions. */
   most: number;
-  /** What stays, however little it cost. */
+  /** The functions that are always included. */
   keep: FunctionIndex | null;
 }
 
-/** An edge may cost so much less than a function. */
+/** The minimum cost of an edge, as a part of that of a function. */
 const EDGE_PART = 0.2;
-/** So many edges besides the ways to each function: layout takes longer with each, and more are not readable. */
+/** The maximum number of edges besides one path to each function: each edge makes layout slower, and more are not readable. */
 const MOST_OTHERS = 120;
 
-/** Of the functions that are `there`, those that cost most, and the calls between them. */
+/** Returns the functions with the highest cost, and the calls between them. `there` has a 1 for each function to consider. */
 export function cutGraph({ functions, edges }: Statistics, there: Uint32Array, options: CutOptions): CutGraph {
   const { calls, self, total } = functions;
   const weight = (of: number) => (of === options.keep ? Number.POSITIVE_INFINITY : Math.abs(total[of]!));
@@ -60,7 +60,7 @@ export function cutGraph({ functions, edges }: Statistics, there: Uint32Array, o
   };
 }
 
-/** Edges that cost enough, and of each function the heaviest one to it: no box stands alone that has a caller in the picture. */
+/** Edges with enough cost, and for each function the heaviest edge to it, so that no box with a visible caller is isolated. */
 function cutEdges(edges: EdgeColumns, place: Map<FunctionIndex, number>, least: number): [GraphCalls[], number] {
   const all: GraphCalls[] = [];
   for (let edge = 0; edge < edges.caller.length; edge++) {

@@ -1,4 +1,4 @@
-// Where the boxes and arrows of a call graph are.
+// The positions of the boxes and arrows of a call graph.
 
 import { Graph, layout } from "@dagrejs/dagre";
 import type { GraphCalls, GraphFunction } from "./cut";
@@ -8,19 +8,19 @@ export interface Size {
   height: number;
 }
 
-/** The middle of a box, and its size. */
+/** The centre of a box, and its size. */
 export interface Box extends Size {
   x: number;
   y: number;
 }
 
-/** The way of an arrow, x and y in turn, and where its label is if it has one. */
+/** The points of an arrow, x and y in turn, and the position of its label, if it has one. */
 export interface Way {
   points: number[];
   label: Box | null;
 }
 
-/** Where callees are from their callers. */
+/** The direction from callers to callees. */
 export type Direction = "down" | "right";
 
 export interface Layout extends Size {
@@ -29,16 +29,16 @@ export interface Layout extends Size {
 }
 
 const MARGIN = 24;
-/** How far the arrow of a function that calls itself goes out of its box. */
+/** How far the arrow of a recursive function extends beyond its box. */
 const LOOP = 34;
-/** Arrows end on the flat part of a box. */
+/** Arrows end on the flat part of a box's edge. */
 const FLAT = 0.42;
 const SPACES = {
   down: { rankdir: "TB", nodesep: 26, ranksep: 40, edgesep: 14 },
   right: { rankdir: "LR", nodesep: 14, ranksep: 44, edgesep: 10 },
 } as const;
 
-/** Callers above or left of what they call. The same graph always looks the same, and a smaller cut of it much like it. */
+/** Lays out callers above or left of their callees. Equal graphs get equal layouts, and a smaller cut a similar one. */
 export function layOut(
   { functions, edges }: { functions: GraphFunction[]; edges: GraphCalls[] },
   boxes: Size[],
@@ -88,7 +88,7 @@ export function layOut(
   };
 }
 
-/** What a loop takes beside or below its box: where no other arrow is. */
+/** The space that a loop needs beside or below its box, away from other arrows. */
 function loopRoom(label: Size | undefined, direction: Direction): Size {
   if (label === undefined) return { width: 0, height: 0 };
   return direction === "down" ? { width: LOOP + label.width, height: 0 } : { width: 0, height: LOOP + label.height };
@@ -121,7 +121,7 @@ interface DagreEdge extends Partial<Point> {
   points?: Point[];
 }
 
-/** From the far side of the caller to the near one of what it calls; the other way round if that stands before it. */
+/** From the far side of the caller to the near side of the callee; reversed if the callee comes first. */
 function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | null, direction: Direction): Way {
   const { points = [], x, y } = edge;
   const inner = points.slice(1, -1);
@@ -140,8 +140,8 @@ function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | nu
 }
 
 /**
- * The places of functions, each behind a caller, the heaviest calls first: dagre begins with boxes in this order, so what is
- * left out by a higher limit takes few others with it.
+ * Orders functions, each after a caller, the heaviest calls first. dagre starts with boxes in this order, so a higher limit
+ * changes little in the rest of the layout.
  */
 function depthFirst(functions: number, edges: GraphCalls[]): number[] {
   const callees: number[][] = Array.from({ length: functions }, () => []);

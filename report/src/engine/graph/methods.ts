@@ -12,7 +12,7 @@ import { pathsThrough } from "./paths";
 import { boxSize, labelSize, shortened } from "./texts";
 
 export interface GraphBox extends GraphFunction, Box {
-  /** Its name as far as the box has room, where it is, and the lines below that. */
+  /** The name, cut to the box, the location, and the lines below it. */
   title: string;
   place: string;
   lines: string[];
@@ -24,34 +24,34 @@ export interface GraphArrow extends GraphCalls, Way {
 
 export interface CallGraph extends Size {
   direction: Direction;
-  /** What all of it cost. */
+  /** The total cost. */
   total: number;
   boxes: GraphBox[];
   arrows: GraphArrow[];
   functionsLeftOut: number;
-  /** Whether functions are left out because there are too many, not because they cost too little. */
+  /** Whether functions are left out because there are too many, and not because their cost is too low. */
   isFull: boolean;
   edgesLeftOut: number;
 }
 
 export interface GraphQuestion {
-  /** Functions with a smaller share of what is shown are left out. */
+  /** Functions with a smaller share of the shown cost are left out. */
   least: number;
   /** Only paths through this function. */
   focus: number | null;
   direction: Direction;
 }
 
-/** What a picture is of, and how it lies. */
+/** The content and the direction of a graph. */
 interface Drawing {
   total: number;
   measure: MeasureName;
   direction: Direction;
 }
 
-/** How many boxes a picture may have. */
+/** The maximum number of boxes. */
 const MOST_FUNCTIONS = 150;
-/** With more arrows than these only the heavier ones have room for a label. */
+/** With more arrows than this, only the heavier ones get a label. */
 const FEW_ARROWS = 60;
 const LABEL_SHARE = 0.02;
 
@@ -105,7 +105,7 @@ export function graphMethods({ report, trees }: Context) {
     };
   }
 
-  /** The last part of its path, and its line. */
+  /** The last part of the path, and the line. */
   function shortPlace(of: number): string {
     const path = fileOf(names, of) ?? moduleOf(names, of) ?? "";
     const line = fileOf(names, of) === undefined ? 0 : names.functions.line[of]!;

@@ -1,4 +1,4 @@
-// Paths of a tree that have something to do with a function.
+// The paths of a tree that involve a function.
 
 import type { FunctionIndex } from "../../shared/format";
 import { CallTree } from "../tree";
@@ -8,8 +8,8 @@ const ABOVE = 1;
 const INSIDE = 2;
 
 /**
- * The paths of a tree that go through a function: what it calls, and who called it. A caller's self cost is not included, so its
- * total is what the function cost on its behalf.
+ * The paths of a tree through a function: its callees and its callers. A caller's self cost is not included, so its total is
+ * the cost of the function for that caller.
  */
 export function pathsThrough(tree: CallTree, of: FunctionIndex): CallTree {
   const { parent, item, length } = tree;

@@ -1,4 +1,4 @@
-// Memory over time: what the recorder noted now and then, and what is known exactly at moments.
+// Memory over time: points that the recorder wrote at intervals, and exact figures at some moments.
 
 import type { Columns } from "../decode";
 
@@ -6,9 +6,9 @@ export interface CurveColumns {
   /** In order. */
   time: Float64Array;
   taken: Float64Array;
-  /** NaN where it is not known. */
+  /** NaN if unknown. */
   inMemory: Float64Array;
-  /** The figures of a host's allocator; null for other memory. */
+  /** The figures of a host's allocator; `null` for other memory. */
   host: { pending: Float64Array; reserved: Float64Array } | null;
 }
 
@@ -26,7 +26,7 @@ export function hostCurve(columns: Columns): CurveColumns {
   return { time, taken, inMemory: new Float64Array(time.length).fill(Number.NaN), host };
 }
 
-/** A curve that goes through moments too; where both have the same time, the curve's point is kept. */
+/** A curve with the moments inserted; where both have a point at the same time, that of the curve is kept. */
 export function withMoments(curve: CurveColumns, times: number[], bytes: Float64Array): CurveColumns {
   const known = new Set(curve.time);
   const points: [number, number, number][] = [];
@@ -34,7 +34,7 @@ export function withMoments(curve: CurveColumns, times: number[], bytes: Float64
   for (const [moment, time] of times.entries()) {
     if (!known.has(time)) points.push([time, bytes[moment]!, Number.NaN]);
   }
-  // The order of points of the same time is the order in which they were.
+  // Points of the same time keep their order.
   points.sort((a, b) => a[0] - b[0]);
   return {
     time: Float64Array.from(points, (point) => point[0]),

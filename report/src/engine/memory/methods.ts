@@ -1,4 +1,4 @@
-// Memory over time, and what it was made of.
+// Memory over time, and the stacks that allocated it.
 
 import type { DeviceMemory, FrameIndex } from "../../shared/format";
 import type { Filter, Selection } from "../../shared/selection";
@@ -15,7 +15,7 @@ import { type FlatColumns, flatRows, type MemoryOrder, MemoryTree, type PathRows
 import { type SegmentColumns, segmentsOf } from "./segments";
 import { Stacks, shownFrames } from "./stacks";
 
-/** Which memory: that of a measure, what was there at a moment, or what changed from one to another. */
+/** The selected memory: that of a measure, live memory at a moment, or the change between two moments. */
 export type MemoryPart =
   | { kind: "measure"; measure: "peak" | "live" | "temporary" | "bytes" }
   | { kind: "moment"; at: number }
@@ -28,7 +28,7 @@ export interface MemoryQuestion {
 
 export interface MemoryCurve {
   curveColumns: CurveColumns;
-  /** What was taken at the moments that can be looked into. */
+  /** Live memory at the moments that can be selected. */
   momentsColumns: { bytes: Float64Array; blocks: Float64Array };
 }
 
@@ -91,30 +91,30 @@ export function memoryMethods({ report, trees }: Context) {
       const columns = await report.columns(block);
       const none = { bytes: new Float64Array(0), blocks: new Float64Array(0) };
       const totals = info.moments ? (await momentsOf(device)).totals() : none;
-      // A host's curve has the highest of each part of the time: moments between them would cut it.
+      // A host's curve has the maximum of each interval: inserted moments would interrupt it.
       const curve = info.host
         ? hostCurve(columns)
         : withMoments(processCurve(columns), info.moments?.times ?? [], totals.bytes);
       return { curveColumns: curve, momentsColumns: totals };
     },
 
-    /** The frames of a stack of a host's allocator, outermost first, as far as they are seen. */
+    /** The visible frames of a stack of a host's allocator, outermost first. */
     async memoryStack(device: number, node: number, filter: Filter): Promise<FrameIndex[]> {
       return shownFrames(report.names, (await stacksOf(device)).frames(node), filter);
     },
 
-    /** The segments of an account, by its place in `HostMemory.states`; `null` if it has none. */
+    /** The segments of an allocator state, by its index in `HostMemory.states`; `null` if it has none. */
     async memorySegments(device: number, state: number): Promise<SegmentColumns | null> {
       const rows = deviceOf(device)?.host?.states[state]?.rows ?? null;
       return rows === null ? null : segmentsOf(await report.columns(rows));
     },
 
-    /** Rows by call path, with those below the nodes that are open; `null` opens the way to what took most. */
+    /** Rows by call path below the open nodes; `null` opens the path with the most memory. */
     async memoryRows(question: MemoryQuestion, open: number[] | null, order: MemoryOrder): Promise<PathRows> {
       return (await memoryTree(question)).rows(open, order);
     },
 
-    /** By function, or by line: what each took itself. */
+    /** Self cost by function or by line. */
     async memoryFlat(question: MemoryQuestion, by: "functions" | "lines"): Promise<FlatMemory> {
       const isByLine = by === "lines";
       const tree = isByLine ? await treeOf(question, true) : (await memoryTree(question)).tree;

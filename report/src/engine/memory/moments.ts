@@ -1,10 +1,10 @@
-// What was taken at some moments: a tree of call paths, and for each path when how much of it was there.
+// Live memory at some moments: a tree of call paths, with the amounts of each path over time.
 
 import type { MomentsInfo } from "../../shared/format";
 import type { Columns } from "../decode";
 import { CallTree } from "../tree";
 
-/** Whose block this is, and from which moment on; it was there at so many of them. */
+/** The node of a block, its first moment, and the number of moments at which it was live. */
 interface RowColumns {
   node: Uint32Array;
   first: Uint32Array;
@@ -35,12 +35,12 @@ export class Moments {
     return new Moments(parent, item, columns, info.times.length);
   }
 
-  /** What was taken at a moment, by call path; items are frames, calls are blocks. */
+  /** Live memory at a moment, by call path; items are frames, calls are blocks. */
   at(moment: number): CallTree {
     return this.sum([[moment, 1]]);
   }
 
-  /** What there was more at a moment than at another: less where it is below 0. */
+  /** The change from one moment to another; below 0 for less. */
   growth(from: number, to: number): CallTree {
     return this.sum([
       [from, -1],
@@ -48,7 +48,7 @@ export class Moments {
     ]);
   }
 
-  /** All of each moment. */
+  /** The totals of each moment. */
   totals(): { bytes: Float64Array; blocks: Float64Array } {
     const { first, count, bytes, blocks } = this.rows;
     const totals = { bytes: new Float64Array(this.length + 1), blocks: new Float64Array(this.length + 1) };

@@ -6,16 +6,16 @@ import { type CallTree, type Children, childrenOf } from "../tree";
 export interface PathRow {
   node: number;
   depth: number;
-  /** A function. -1: what is left of the caller's, too many to be shown one by one. */
+  /** A function. -1: the caller's other callees, which are too many to be listed. */
   item: number;
-  /** With all that it calls. */
+  /** The total, with callees. */
   total: number;
   self: number;
   blocks: number;
-  /** What of it grew, and what became less: for what changed between two moments. */
+  /** The growth and the decrease in it, for changes between two moments. */
   added: number;
   freed: number;
-  /** How many rows it has below. */
+  /** The number of rows below it. */
   children: number;
   isOpen: boolean;
 }
@@ -26,7 +26,7 @@ export interface PathRows {
   added: number;
   freed: number;
   rows: PathRow[];
-  /** Nodes whose rows are shown. */
+  /** Nodes with visible rows below them. */
   open: number[];
 }
 
@@ -34,11 +34,11 @@ export type MemoryOrder = "bytes" | "blocks";
 
 const MOST_CHILDREN = 60;
 const MOST_ROWS = 1500;
-/** The way that is open at first goes on while one callee has so much of everything. */
+/** The initially open path continues while one callee has this share of everything. */
 const MOST_OF_IT = 0.4;
 const LONGEST_WAY = 24;
 
-/** A tree with the sums that its rows need. */
+/** A tree with the sums that rows need. */
 export class MemoryTree {
   private readonly children: Children;
   private readonly blocks: Float64Array;
@@ -59,7 +59,7 @@ export class MemoryTree {
     }
   }
 
-  /** The rows below the open nodes; `null` opens the way to what costs most. */
+  /** The rows below the open nodes; `null` opens the most expensive path. */
   rows(requested: number[] | null, order: MemoryOrder): PathRows {
     const open = new Set(requested ?? this.heavyWay(order));
     const rows: PathRow[] = [];
@@ -83,7 +83,7 @@ export class MemoryTree {
     };
   }
 
-  /** How much a node counts for the order: what grew and what shrank do not hide each other. */
+  /** The weight of a node in the order: growth and decrease do not cancel out. */
   private weight(node: number, order: MemoryOrder): number {
     return order === "bytes" ? this.added[node]! + this.freed[node]! : Math.abs(this.blocks[node]!);
   }
@@ -94,7 +94,7 @@ export class MemoryTree {
       (child) => this.weight(child, "bytes") > 0 || this.blocks[child] !== 0,
     );
     all.sort((a, b) => this.weight(b, order) - this.weight(a, order) || a - b);
-    // One that is left is shown rather than counted.
+    // A single remaining one is shown, not counted.
     const end = all.length === MOST_CHILDREN + 1 ? all.length : MOST_CHILDREN;
     return [all.slice(0, end), all.slice(end)];
   }
@@ -130,7 +130,7 @@ export class MemoryTree {
   private restOf(above: number, depth: number, rest: number[]): PathRow {
     const sum = (column: Float64Array) => rest.reduce((all, node) => all + column[node]!, 0);
     return {
-      // No node has this number: there are as many rests as nodes.
+      // No node has this number, and there are as many of these rows as nodes.
       node: this.tree.length + above,
       depth,
       item: -1,
@@ -145,7 +145,7 @@ export class MemoryTree {
   }
 }
 
-/** What functions or lines took, those first that took most themselves; by item. */
+/** Functions or lines, those with the most self cost first; by item. */
 export interface FlatColumns {
   item: Uint32Array;
   self: Float64Array;
@@ -153,7 +153,7 @@ export interface FlatColumns {
   blocks: Float64Array;
 }
 
-/** The statistics of a tree by item, of those that took something themselves. */
+/** The statistics of a tree by item, of items with self cost. */
 export function flatRows(
   tree: CallTree,
   sums: { self: Float64Array; total: Float64Array; calls: Float64Array },

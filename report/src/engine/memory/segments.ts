@@ -1,4 +1,4 @@
-// The segments of an allocator, and the blocks that they are divided into.
+// The segments of an allocator, and their blocks.
 
 import type { Columns } from "../decode";
 
@@ -6,16 +6,16 @@ export interface SegmentColumns {
   segmentsColumns: {
     address: Float64Array;
     size: Float64Array;
-    /** A place in `SegmentState.pools`. */
+    /** An index in `SegmentState.pools`. */
     pool: Uint32Array;
     stream: Float64Array;
     flags: Uint32Array;
-    /** The place of its first block; there is one more, behind all. */
+    /** The index of its first block; one more entry follows the last segment. */
     firstBlock: Uint32Array;
   };
   blocksColumns: {
     segment: Uint32Array;
-    /** Bytes from the beginning of its segment. */
+    /** Bytes from the start of its segment. */
     offset: Float64Array;
     size: Float64Array;
     requested: Float64Array;
@@ -24,7 +24,7 @@ export interface SegmentColumns {
   };
 }
 
-/** What a block is used for. */
+/** The state of a block. */
 export const FREE = 0;
 export const PENDING = 1;
 export const TAKEN = 2;

@@ -4,9 +4,9 @@ import type { FrameIndex } from "../../shared/format";
 import type { Names } from "../../shared/names";
 import type { Filter } from "../../shared/selection";
 import type { Columns } from "../decode";
-import { seenByOrigin, seenFunctions } from "../filter";
+import { visibleByOrigin, visibleFunctions } from "../filter";
 
-/** A tree of frames; the root is 0, and has none. */
+/** A tree of frames; the root is 0, and has no frame. */
 export class Stacks {
   private readonly back: Uint32Array;
   private readonly frame: Uint32Array;
@@ -24,14 +24,14 @@ export class Stacks {
   }
 }
 
-/** The frames that a filter shows; all of them if it shows none. */
+/** The frames that a filter shows; all if it shows none. */
 export function shownFrames(names: Names, frames: FrameIndex[], filter: Filter): FrameIndex[] {
-  const seen = seenFunctions(names, filter);
+  const seen = visibleFunctions(names, filter);
   const { origin } = names.functions;
   let isLibrary = false;
   const shown = frames.filter((frame) => {
     const of = names.frames.function[frame]!;
-    const [shows, below] = seenByOrigin(origin[of]!, isLibrary, filter.internals);
+    const [shows, below] = visibleByOrigin(origin[of]!, isLibrary, filter.internals);
     isLibrary = below;
     return shows && seen[of] === 1;
   });

@@ -1,10 +1,10 @@
-// How much went on at each moment, for the strip above the timeline.
+// The activity at each moment, for the strip above the timeline.
 
 import type { TimelineInfo, TrackInfo } from "../../shared/format";
 import { eachRow, levelOf, placesInSight, type Window } from "./sight";
 import type { TileStore } from "./tiles";
 
-/** Adds to each piece of a time how many spans of a track were open in it on average. */
+/** Adds to each part of a time the average number of open spans of a track. */
 export async function addActivity(
   tiles: TileStore,
   info: TimelineInfo,

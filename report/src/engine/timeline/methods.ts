@@ -1,9 +1,9 @@
-// The timeline: what each thread did when.
+// The timeline: the activity of each thread over time.
 
 import type { Block, CounterInfo, FunctionIndex, TimelineInfo } from "../../shared/format";
 import { ORIGINS } from "../../shared/format";
 import type { Filter } from "../../shared/selection";
-import { seenFunctions } from "../filter";
+import { visibleFunctions } from "../filter";
 import type { Context } from "../methods";
 import type { Report } from "../report";
 import { addActivity } from "./activity";
@@ -11,11 +11,11 @@ import { aroundOf, type Cursor, type FoundSpan, longestIn, nextOf } from "./sear
 import { levelOf, placesInSight, type SightColumns, type Span, sightOf, type Window } from "./sight";
 import { densePlaces, detailOf, spanPlaces, type TilePlace } from "./tiles";
 
-/** What of a track is in sight. */
+/** The visible part of a track. */
 export interface Sight {
   level: number;
   sightColumns: SightColumns;
-  /** Marks: of those that are closer than a pixel only the first. */
+  /** Marks; of those within one pixel only the first. */
   instantsColumns: { time: Float64Array; frame: Uint32Array; count: Uint32Array };
 }
 
@@ -34,7 +34,7 @@ export function timelineMethods({ report }: Context) {
   let longests = 0;
   let placeByBlock: Map<Block, TilePlace> | undefined;
 
-  /** Decodes what one zoom step closer would show, in advance. */
+  /** Decodes in advance the tiles of the next zoom step. */
   function prefetch(track: number, window: Window): void {
     const quarter = (window.to - window.from) / 4;
     const closer = { ...window, from: window.from + quarter, to: window.to - quarter, pixelNs: window.pixelNs / 4 };
@@ -52,14 +52,14 @@ export function timelineMethods({ report }: Context) {
       return { level, sightColumns, instantsColumns };
     },
 
-    /** What a span says of itself besides: attributes, why it failed. */
+    /** The details of a span: attributes, and the reason of a failure. */
     async timelineDetail(block: Block, row: number): Promise<Record<string, unknown>> {
       placeByBlock ??= new Map(allPlaces(info).map((place) => [place.block, place]));
       const place = placeByBlock.get(block);
       return place ? detailOf(await tiles.get(place), row) : {};
     },
 
-    /** How many spans were open at each moment of the whole time. */
+    /** The number of open spans at each moment of the recording. */
     async timelineActivity(tracks: number[], pieces: number): Promise<{ activityColumns: { open: Float64Array } }> {
       const open = new Float64Array(pieces);
       const to = Math.max(report.head.durationNs, 1);
@@ -68,7 +68,7 @@ export function timelineMethods({ report }: Context) {
       return { activityColumns: { open } };
     },
 
-    /** The next span of a function on these tracks (or the one before). A newer search ends this one: then it is `null`. */
+    /** The next or previous span of a function on these tracks. A newer search cancels this one, which then returns `null`. */
     async timelineNext(
       tracks: number[],
       of: FunctionIndex,
@@ -83,7 +83,7 @@ export function timelineMethods({ report }: Context) {
 
     async timelineLongest(tracks: number[], span: Span, filter: Filter): Promise<FoundSpan[]> {
       const search = ++longests;
-      const seen = seenFunctions(report.names, filter);
+      const seen = visibleFunctions(report.names, filter);
       const { function: functionOf } = report.names.frames;
       const { origin } = report.names.functions;
       const isShown = (frame: number) => {
@@ -94,7 +94,7 @@ export function timelineMethods({ report }: Context) {
       return longestIn(searched, span, LONGEST, isShown);
     },
 
-    /** The frames that are open on a track during all of a time. */
+    /** The frames that are open on a track during the whole time. */
     timelineAround(track: number, span: Span): Promise<number[]> {
       return aroundOf(tiles, info, info.tracks[track]!, span);
     },
@@ -114,7 +114,7 @@ function allPlaces(info: TimelineInfo): TilePlace[] {
   );
 }
 
-/** Moments at which something happened that took no time. */
+/** Moments of events without a duration. */
 class Instants {
   private readonly kept = new Map<Block, Promise<{ time: Float64Array; frame: Uint32Array }>>();
 

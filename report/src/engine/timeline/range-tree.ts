@@ -1,8 +1,8 @@
-// Trees of a selected range of time, made of the spans of the timeline: what `stackweave tree --from --to` counts.
+// Trees of a selected range of time, built from the spans of the timeline: the figures of `stackweave tree --from --to`.
 //
-// What began before the range or ended behind it counts as a call, and for the time inside; the rules are those of
-// `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: where spans that take no time begin in the
-// same nanosecond at the same depth, times do not show which of them called what; all of that counts for the last of them.
+// A span that began before the range or ended after it counts as a call, and for its time inside; the rules are those of
+// `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: if spans of no duration begin in the same
+// nanosecond at the same depth, the times do not show which one is the caller; callees count for the last of them.
 
 import type { ThreadIndex, TimelineInfo, TrackInfo } from "../../shared/format";
 import { type CallTree, TreeBuilder } from "../tree";
@@ -10,14 +10,14 @@ import { FOUND_OPEN, firstRow, spanPlaces, type Tile, type TilePlace, type TileS
 
 export type Range = [from: number, to: number];
 
-/** Signals that the view has changed meanwhile. */
+/** Reports that the view has changed meanwhile. */
 export class Superseded extends Error {
   constructor() {
     super("something else is looked at by now");
   }
 }
 
-/** Makes trees of ranges; those of one range are kept, and dropped when another is requested. */
+/** Builds trees of ranges. The trees of one range are kept until another range is requested. */
 export class RangeTrees {
   private range = "";
   private kept = new Map<TrackInfo, Promise<CallTree>>();
@@ -28,7 +28,7 @@ export class RangeTrees {
     private readonly tiles: TileStore,
   ) {}
 
-  /** The trees of these threads (all if `null`) in that time, one for each track. */
+  /** The trees of these threads (`null`: all) in that time, one for each track. */
   get(range: Range, threads: ThreadIndex[] | null): Promise<CallTree[]> {
     if (String(range) !== this.range) {
       this.work.abort();
@@ -50,9 +50,9 @@ export class RangeTrees {
   }
 }
 
-/** The spans of one tile that reach into a range, one after the other. */
+/** The spans of one tile that overlap a range, in order. */
 class TileCursor {
-  /** The one that it stands at. */
+  /** The current span. */
   row: number;
   begin = 0;
   depth = 0;
@@ -115,17 +115,17 @@ async function rangeTree(
   return tree.finish();
 }
 
-/** Grows by spans in the order of their begins. */
+/** A tree to which spans are added in the order of their begins. */
 class SpanTree {
   private readonly builder = new TreeBuilder(true);
   private readonly path: number[] = [];
-  /** What was begun in a node last, which mostly is what begins in it next. */
+  /** The last callee of each node, which is usually the next one too. */
   private readonly lastChild: number[] = [];
   private readonly lastItem: number[] = [];
 
   constructor(private readonly range: Range) {}
 
-  /** Takes the spans that begin before a time; `false` if it has been enough for once and there may be more. */
+  /** Adds the spans that begin before a time; returns `false` when it has worked long enough and there may be more. */
   take(cursors: TileCursor[], before: number): boolean {
     for (let count = 0; count < 20_000; count++) {
       let first: TileCursor | undefined;
@@ -162,7 +162,7 @@ class SpanTree {
   }
 }
 
-/** Callers are before what they call; of those that begin at once at a depth the shorter ones were over before the last. */
+/** Callers come before callees; of spans with the same begin and depth, the shorter ones come first. */
 function isEarlier(a: TileCursor, b: TileCursor): boolean {
   if (a.begin !== b.begin) return a.begin < b.begin;
   return a.depth !== b.depth ? a.depth < b.depth : a.tile.extent[a.row]! < b.tile.extent[b.row]!;

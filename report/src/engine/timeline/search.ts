@@ -1,12 +1,12 @@
-// Looks for spans in the tiles: the next one of a function, the longest in a time.
+// Searches the tiles for spans: the next one of a function, the longest ones of a time.
 
 import type { FunctionIndex, TimelineInfo, TrackInfo } from "../../shared/format";
 import { eachRow, type Span } from "./sight";
 import { spanPlaces, type Tile, type TilePlace, type TileStore } from "./tiles";
 
-/** A span, and where it stands. */
+/** A span, and its location. */
 export interface FoundSpan {
-  /** The place of its track. */
+  /** The index of its track. */
   track: number;
   begin: number;
   extent: number;
@@ -20,9 +20,9 @@ export interface FoundSpan {
 export interface Searched {
   tiles: TileStore;
   info: TimelineInfo;
-  /** Places of tracks. */
+  /** Indexes of tracks. */
   tracks: number[];
-  /** Whether the answer is still wanted. */
+  /** Whether the answer is still needed. */
   isWanted(): boolean;
 }
 
@@ -39,7 +39,7 @@ function found(track: number, { block }: TilePlace, tile: Tile, row: number): Fo
   };
 }
 
-/** Where a search goes on: behind (or before) a begin, and of those at that begin behind a depth and a track. */
+/** Where a search continues: after (or before) a begin, and at that begin after a depth and a track. */
 export interface Cursor {
   time: number;
   track: number;
@@ -52,7 +52,7 @@ function isBefore(a: Cursor, b: Cursor): boolean {
   return a.track !== b.track ? a.track < b.track : a.depth < b.depth;
 }
 
-/** The next span of a function, or the one before; `null` if there is none. */
+/** The next or previous span of a function; `null` if there is none. */
 export async function nextOf(
   { tiles, info, tracks, isWanted }: Searched,
   isOf: (frame: number) => boolean,
@@ -77,7 +77,7 @@ export async function nextOf(
   return best;
 }
 
-/** The tiles that can hold it, the nearest first. */
+/** The tiles that may contain it, the nearest first. */
 function inOrder(info: TimelineInfo, tracks: number[], time: number, direction: 1 | -1) {
   const places: { track: number; place: TilePlace }[] = [];
   for (const track of tracks) {
@@ -90,7 +90,7 @@ function inOrder(info: TimelineInfo, tracks: number[], time: number, direction: 
   return places.sort((a, b) => (direction > 0 ? a.place.earliest - b.place.earliest : b.place.latest - a.place.latest));
 }
 
-/** The spans that begin or end in a time and take most of it. */
+/** The longest spans that begin or end in a time. */
 export async function longestIn(
   searched: Searched,
   span: Span,
@@ -124,14 +124,14 @@ export async function longestIn(
   return best.map((of) => of.span);
 }
 
-/** How much of a span is seen; nothing of one that is around all of it. */
+/** The visible duration of a span; 0 if it covers the whole time. */
 function seenOf(tile: Tile, row: number, { from, to }: Span): number {
   const begin = tile.begin[row]!;
   const end = begin + tile.extent[row]!;
   return begin < from && end > to ? 0 : Math.min(end, to) - Math.max(begin, from);
 }
 
-/** What is open during all of a time on one track, the outermost first. */
+/** The spans of one track that are open during the whole time, the outermost first. */
 export async function aroundOf(tiles: TileStore, info: TimelineInfo, track: TrackInfo, span: Span): Promise<number[]> {
   const frames: number[] = [];
   for (let level = info.levels.length - 1; level >= 0; level--) {

@@ -1,4 +1,4 @@
-// What of a track is in sight, at a scale: spans that are long enough to be seen, and pieces that stand for shorter ones.
+// The visible part of a track at a scale: spans that are long enough to be visible, and pieces that merge shorter ones.
 
 import type { Block, TimelineInfo, TrackInfo } from "../../shared/format";
 import { densePlaces, FAILED, firstRow, spanPlaces, type Tile, type TilePlace, type TileStore } from "./tiles";
@@ -12,15 +12,15 @@ export interface SightColumns {
   frame: Uint32Array;
   /** Flags of a span, or `DENSE`. */
   flags: Uint8Array;
-  /** Of pieces: how many calls they stand for and how long they were busy. */
+  /** For pieces: the number of calls in them, and their busy time. */
   calls: Uint32Array;
   busy: Float64Array;
-  /** Its position, to query details. */
+  /** Its position, for requests of details. */
   block: Uint32Array;
   row: Uint32Array;
 }
 
-/** A rectangle that stands for several spans. */
+/** A rectangle that merges several spans. */
 export const DENSE = 128;
 
 export interface Span {
@@ -30,18 +30,18 @@ export interface Span {
 
 export interface Window extends Span {
   pixelNs: number;
-  /** Only so many depths, the outermost. */
+  /** The maximum depth; 1 is the outermost. */
   depthLimit: number;
-  /** About so many rows are looked at, at most. */
+  /** The approximate maximum number of rows to read. */
   most: number;
 }
 
-/** Pieces are up to four times as long as the least span of their level: with half a pixel they are two pixels at most. */
+/** Pieces are up to four times as long as the shortest span of their level: with half a pixel they are two pixels at most. */
 const LEAST_PIXELS = 0.5;
 
 /**
- * The level to draw: the coarsest whose pieces look the same as the spans that they stand for. Where that would be far too
- * much, as on a track that is very deep, the next coarser one.
+ * The level to draw: the coarsest whose pieces look the same as their spans. If that would be far too many rows, as on a very
+ * deep track, the next coarser level.
  */
 export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): number {
   const { levels } = info;
@@ -62,7 +62,7 @@ function expected(info: TimelineInfo, track: TrackInfo, level: number, { from, t
   return count;
 }
 
-/** The tiles of a level and of all above it that reach into a time. */
+/** The tiles that overlap a time, of a level and of all above it. */
 export function placesInSight(
   info: TimelineInfo,
   track: TrackInfo,
@@ -75,7 +75,7 @@ export function placesInSight(
   return places.filter((place) => place.earliest < to && place.latest >= from);
 }
 
-/** Calls for each row of a tile that reaches into a time, in their order. */
+/** Visits each row of a tile that overlaps a time, in order. */
 export function eachRow(tile: Tile, { longest }: TilePlace, { from, to }: Span, visit: (row: number) => void): void {
   const { begin, extent } = tile;
   for (let row = longest === Infinity ? 0 : firstRow(tile, from - longest); row < begin.length; row++) {
@@ -104,7 +104,7 @@ export async function sightOf(
   return { level, sightColumns: rows.sorted() };
 }
 
-/** Whether a row does not end in the pixel in which the one before it at its depth did. `pixels` has that of each depth. */
+/** Whether a row ends in another pixel than the previous one at its depth. `pixels` has the last pixel of each depth. */
 function isSeen(tile: Tile, row: number, pixelNs: number, pixels: Map<number, number>): boolean {
   const extent = tile.extent[row]!;
   const depth = tile.depth[row]!;
@@ -114,7 +114,7 @@ function isSeen(tile: Tile, row: number, pixelNs: number, pixels: Map<number, nu
   return isFirst || extent >= pixelNs || ((tile.flags?.[row] ?? 0) & FAILED) !== 0;
 }
 
-/** Gathers rows of tiles. */
+/** Collects rows of tiles. */
 class Rows {
   private readonly tiles: { block: Block; tile: Tile }[] = [];
   private readonly tileOf: number[] = [];
@@ -131,7 +131,7 @@ class Rows {
   sorted(): SightColumns {
     const { tiles, tileOf, rowOf, begin } = this;
     const depth = (at: number) => tiles[tileOf[at]!]!.tile.depth[rowOf[at]!]!;
-    // An array and not a typed one: its sort goes quickly over what is in order already, as the rows of a tile are.
+    // An array and not a typed one: its sort is fast for data that is nearly sorted, as the rows of a tile are.
     const order = [...begin.keys()].sort((a, b) => begin[a]! - begin[b]! || depth(a) - depth(b));
     const columns = emptySight(order.length);
     for (let to = 0; to < order.length; to++) {

@@ -1,39 +1,39 @@
-// Tiles of the timeline, decoded. What they hold is written down in `shared/format.ts`.
+// Decoded tiles of the timeline. `shared/format.ts` describes their content.
 
 import type { Block, Tiles, TimelineInfo, TrackInfo } from "../../shared/format";
 import { Columns } from "../decode";
 
-/** Spans, or pieces that stand for several, by begin and depth. */
+/** Spans, or pieces that merge several spans, by begin and depth. */
 export interface Tile {
   begin: Float64Array;
-  /** How long a span took, or how far a piece reaches. */
+  /** The duration of a span, or the extent of a piece. */
   extent: Float64Array;
   depth: Uint32Array;
-  /** The frame + 1; 0 if a piece has none that took most. */
+  /** The frame + 1; 0 for a piece without a dominant frame. */
   frame: Uint32Array;
-  /** `SPAN_FLAGS`; nothing of pieces. */
+  /** `SPAN_FLAGS`; empty for pieces. */
   flags: Uint32Array | null;
-  /** For a span the place of its details in `details` + 1; for a piece how many calls it stands for. */
+  /** For a span, the index of its details in `details` + 1; for a piece, the number of calls in it. */
   value: Uint32Array;
-  /** How long a piece was busy. Nothing of spans. */
+  /** The busy time of a piece. Empty for spans. */
   busy: Float64Array | null;
-  /** JSON. Nothing of pieces. */
+  /** JSON. Empty for pieces. */
   details: Uint8Array | null;
 }
 
 export const UNFINISHED = 1;
 export const FAILED = 2;
-/** It was open when it was first heard of: no call of it was seen. */
+/** It was open before the recording began: its call was not recorded. */
 export const FOUND_OPEN = 4;
 
-/** Where a tile is, and what it holds at most. */
+/** The location of a tile, and limits of its content. */
 export interface TilePlace {
   block: Block;
   earliest: number;
   latest: number;
   count: number;
   isDense: boolean;
-  /** No row is as long: rows that reach into a time begin no earlier before it. */
+  /** The longest duration of a row: no row that overlaps a time begins earlier before it. */
   longest: number;
 }
 
@@ -42,7 +42,7 @@ export function spanPlaces(info: TimelineInfo, track: TrackInfo, level: number):
   return placesOf(track.levels[level], false, info.levels[level + 1] ?? Infinity);
 }
 
-/** The tiles with what is shorter than a level. */
+/** The tiles with everything shorter than a level. */
 export function densePlaces(track: TrackInfo, level: number): TilePlace[] {
   return placesOf(track.dense[level], true, Infinity);
 }
@@ -84,7 +84,7 @@ export function firstRow(tile: Tile, time: number): number {
   return low;
 }
 
-/** What is said of a row besides. */
+/** The details of a row. */
 export function detailOf(tile: Tile, row: number): Record<string, unknown> {
   const place = tile.value[row]!;
   if (!tile.details || place === 0) return {};
@@ -94,7 +94,7 @@ export function detailOf(tile: Tile, row: number): Record<string, unknown> {
 
 const BYTES_PER_ROW = 32;
 
-/** Decodes tiles when they are requested, and keeps the most recently requested ones, up to a number of bytes. */
+/** Decodes tiles on request, and keeps the most recently used ones, up to a number of bytes. */
 export class TileStore {
   private readonly kept = new Map<Block, { tile: Promise<Tile>; bytes: number }>();
   private bytes = 0;
@@ -121,7 +121,7 @@ export class TileStore {
     return tile;
   }
 
-  /** How many bytes the tiles take that are kept. */
+  /** The size of the cached tiles, in bytes. */
   get size(): number {
     return this.bytes;
   }

@@ -16,7 +16,7 @@ export interface ViewEntry {
   name: ViewName;
   label: string;
   component: ComponentType;
-  /** Whether a report has anything for it. */
+  /** Whether a report has data for it. */
   isThere(head: Head): boolean;
 }
 

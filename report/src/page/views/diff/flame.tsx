@@ -1,4 +1,4 @@
-// Changes by path: boxes as wide as they cost on one side, with the colour of how that changed.
+// Changes by path: the width of a box is its cost on one side, its colour the change.
 
 import type { DiffLayout } from "../../../engine/diff/methods";
 import { ALL, MANY } from "../../../engine/flame/layout";
@@ -55,12 +55,12 @@ function skinOf(byTotal: boolean, dark: boolean): Skin<DiffLayout> {
     },
     cost: (layout, box) => {
       const of = layout.boxesColumns.function[box];
-      // All of the shares together are all before and after.
+      // The shares of the root are 100 % on both sides.
       if (of === MANY || (of === ALL && isShares())) return "";
       return differenceText(shownChange(byTotal ? totalOf(layout, box) : selfOf(layout, box), layout.totals));
     },
     tip: (layout, box) => <DiffTip layout={layout} box={box} />,
-    said: saidOf,
+    describe,
     isMarked: (layout, box) => onlyText(layout.sidesColumns.sides[box]!) !== "",
   };
 }
@@ -77,7 +77,7 @@ function totalOf({ sidesColumns: { beforeTotal, afterTotal } }: DiffLayout, box:
   return { before: beforeTotal[box]!, after: afterTotal[box]! };
 }
 
-function saidOf(layout: DiffLayout, box: number): string {
+function describe(layout: DiffLayout, box: number): string {
   if (!isBox(layout, box)) return `${boxName(layout, box)}.`;
   const sides = layout.sidesColumns.sides[box]!;
   const parts = (["Total", "Self"] as const).map((what) => {

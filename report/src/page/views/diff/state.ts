@@ -1,4 +1,4 @@
-// The options of the view of changes, and how it shows costs.
+// The options of the view of changes, and the texts of costs.
 
 import { BEFORE, scalesOf } from "../../../engine/diff/tree";
 import type { Side } from "../../../engine/selected";
@@ -13,7 +13,7 @@ export const unit = addressed("diff.unit", "costs");
 export const cost = addressed("diff.cost", "self");
 export const width = addressed("diff.width", "after");
 export const shown = addressed("diff.show", "both");
-/** The least change of a row, in percent of the greater whole. */
+/** The minimum change of a row, in percent of the greater total. */
 export const least = addressed("diff.least", "0.1");
 
 export const isShares = () => unit.value === "shares";
@@ -26,7 +26,7 @@ export interface Change {
   after: number;
 }
 
-/** Two costs as they are shown: absolute, or as shares of totals. */
+/** Two costs as shown: absolute, or as shares of the totals. */
 export function shownChange(change: Change, totals: [number, number]): Change {
   const [first, second] = scalesOf(...totals, isShares());
   return { before: change.before * first, after: change.after * second };
@@ -46,13 +46,13 @@ export function differenceText(change: Change): string {
   return by > 0 ? `+${exactShareText(by)}` : exactShareText(by);
 }
 
-/** "new", "gone", or by how much it grew. */
+/** "new", "gone", or the growth. */
 export function growthOf(change: Change, sides: number): string {
   const only = onlyText(sides);
   return only === "" ? growthText(change.before, change.after) : only;
 }
 
-/** What is said of what is on one side only. */
+/** The text for an item that only one side has. */
 export function onlyText(sides: number): string {
   if (sides === 3 || sides === 0) return "";
   return sides === BEFORE ? "gone" : "new";
@@ -65,8 +65,8 @@ const RAMPS = {
 } as const;
 
 /**
- * The colour of a change, as a part of the greatest: from -1 (less) to 1 (more). Red and blue-green differ for everybody; small
- * changes are distinguishable from none.
+ * The colour of a change relative to the greatest one, from -1 (less) to 1 (more). Everyone can distinguish red and
+ * blue-green, and small changes from none.
  */
 export function changeColour(part: number, dark = isDark()): string {
   const ramp = RAMPS[dark ? "dark" : "light"];

@@ -61,11 +61,11 @@ export function DiffFunctions({ table }: { table: DiffTable }) {
 }
 
 function nothing(): string {
-  if (search.value.trim() !== "") return "No function that is found changed by so much.";
-  return "No function changed by so much. Choose a smaller change, or show more kinds of functions.";
+  if (search.value.trim() !== "") return "No function that was found changed by that much.";
+  return "No function changed by that much. Choose a smaller change, or show more kinds of functions.";
 }
 
-/** By row, as they are shown. */
+/** By row, as shown. */
 function changesOf({ functionsColumns: columns, totals }: DiffTable): Change[] {
   const [before, after] = isTotal()
     ? [columns.beforeTotal, columns.afterTotal]
@@ -73,7 +73,7 @@ function changesOf({ functionsColumns: columns, totals }: DiffTable): Change[] {
   return Array.from(before, (cost, row) => shownChange({ before: cost, after: after[row]! }, totals));
 }
 
-/** Rows that changed by enough, in order. */
+/** The rows with enough change, sorted. */
 function rowsOf(table: DiffTable, changes: Change[], found: Uint8Array | null): Uint32Array {
   const whole = shownChange({ before: table.totals[0], after: table.totals[1] }, table.totals);
   const enough = (Number(least.value) / 100) * Math.max(Math.abs(whole.before), Math.abs(whole.after));

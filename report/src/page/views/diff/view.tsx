@@ -1,4 +1,4 @@
-// What changed since the recording before: as a flame graph, and by function.
+// Changes since an earlier recording: as a flame graph, and by function.
 
 import type { Signal } from "@preact/signals";
 import type { DiffTable } from "../../../engine/diff/methods";
@@ -117,7 +117,7 @@ function Legend() {
   );
 }
 
-/** What both cost altogether. */
+/** The totals of both recordings. */
 function Summary({ table }: { table: DiffTable }) {
   const [before, after] = table.totals;
   const all = { before, after };
@@ -128,14 +128,14 @@ function Summary({ table }: { table: DiffTable }) {
       Before: <strong>{head().before?.title}</strong>. {isShares ? "Shares of each total are compared." : ""}
       {!isShares && (
         <>
-          All together {sideText(before)} before, {sideText(after)} after:{" "}
+          In total {sideText(before)} before, {sideText(after)} after:{" "}
           <span class={`by ${changeClass(difference(all))}`}>
             {differenceText(all)} {growthOf(all, 3)}
           </span>
           .
         </>
       )}
-      {isPart && " All threads and all of the time are compared: the recordings have them not in common."}
+      {isPart && " All threads and the whole recordings are compared: threads and times do not correspond."}
     </p>
   );
 }

@@ -1,4 +1,4 @@
-// Finds boxes in a layout: under the pointer, beside each other, on the way to the root.
+// Finds boxes in a layout: under the pointer, beside each other, on the path to the root.
 
 import { ALL, type Layout, MANY } from "../../../engine/flame/layout";
 
@@ -6,7 +6,7 @@ export type Direction = "caller" | "callee" | "left" | "right";
 
 export const ROW = 20;
 
-/** The box at a place of a row. */
+/** The box at a position of a row. */
 export function boxAt(layout: Layout, x: number, row: number, slack: number): number | null {
   const { x0, x1, depth } = layout.boxesColumns;
   let [from, to] = rowOf(layout, row);
@@ -35,7 +35,7 @@ function firstOf(depth: Uint32Array, row: number): number {
   return from;
 }
 
-/** Functions from the root to a box: its address. Boxes of many have the address of what they are under. */
+/** The functions from the root to a box, for the address. Merged boxes have the path of their parent. */
 export function pathTo({ boxesColumns: { above, function: functions } }: Layout, box: number): number[] {
   const path: number[] = [];
   for (let at = box; at !== above[at]; at = above[at]!) if (functions[at] !== MANY) path.push(functions[at]!);
@@ -49,7 +49,7 @@ export function wayTo({ boxesColumns: { above } }: Layout, box: number): number[
   return way.reverse();
 }
 
-/** The box beside another, as keys go. Callees: the widest of them. */
+/** The neighbour of a box in the direction of a key. Of its callees: the widest. */
 export function neighbour(layout: Layout, box: number, direction: Direction): number {
   const { above, depth, x0, x1 } = layout.boxesColumns;
   if (direction === "caller") return above[box]!;
@@ -67,7 +67,7 @@ export function neighbour(layout: Layout, box: number, direction: Direction): nu
   return widest;
 }
 
-/** Whether a box is a function's. */
+/** Whether a box stands for a function. */
 export function isFunction(of: number): boolean {
   return of !== ALL && of !== MANY;
 }

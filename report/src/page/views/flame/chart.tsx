@@ -1,4 +1,4 @@
-// Boxes on a canvas, each under what called it, as wide as it cost. Shared by the flame graph and the changes.
+// Boxes on a canvas, each below its caller and as wide as its cost. Shared by the flame graph and the changes.
 
 import { batch } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -19,27 +19,27 @@ import { Stage, type Zoom } from "./stage";
 import { FlameWay } from "./way";
 import { pathOf, spanOf } from "./window";
 
-/** How boxes look, and what they say. */
+/** The look and the texts of boxes. */
 export interface Skin<L extends Layout> {
   colour(layout: L, box: number): string;
   text(layout: L, box: number): string;
-  /** What stands at the right of a box that has room. */
+  /** The text at the right of a box with enough room. */
   cost(layout: L, box: number): string;
   tip(layout: L, box: number): ComponentChildren;
   /** A box in a sentence. */
-  said(layout: L, box: number): string;
+  describe(layout: L, box: number): string;
   isMarked?(layout: L, box: number): boolean;
 }
 
 interface Properties<L extends Layout> {
   label: string;
-  /** Says when the tree is another one. */
+  /** Changes when the tree changes. */
   treeKey: string;
   layOut(request: LayoutRequest): Promise<L>;
   zoom: Zoom;
   isUpward: boolean;
   skin: Skin<L>;
-  /** Said if nothing cost anything. */
+  /** The text if nothing has a cost. */
   empty: string;
 }
 
@@ -146,7 +146,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
         {layout && layout.whole <= 0 && <p class="flame-empty">{properties.empty}</p>}
       </div>
       <p class="flame-said" role="status">
-        {layout && focusedBox !== null && skin.said(layout, focusedBox)}
+        {layout && focusedBox !== null && skin.describe(layout, focusedBox)}
       </p>
       {layout && hovered && hoveredBox !== null && (
         <Tooltip x={hovered.x} y={hovered.y}>
@@ -179,7 +179,7 @@ function pointerOf(stage: Stage, handlers: { current: Handlers }): FlamePointer 
   });
 }
 
-/** The element that scrolls, and its size. What is at its bottom stays there if the root is. */
+/** The element that scrolls, and its size. If the root is at the bottom, the bottom stays in place. */
 function useScroller(stage: Stage, setSize: (size: { width: number; height: number }) => void, redraw: () => void) {
   const element = useRef<HTMLDivElement>(null);
   const fromBottom = useRef(0);

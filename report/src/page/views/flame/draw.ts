@@ -1,4 +1,4 @@
-// Draws the boxes of a layout that are in sight.
+// Draws the visible boxes of a layout.
 
 import type { Layout } from "../../../engine/flame/layout";
 import { fitted, type Surface } from "../../canvas";
@@ -8,7 +8,7 @@ import type { Span } from "./window";
 export interface Scene {
   layout: Layout;
   window: Span;
-  /** How far it is scrolled down, and how high all rows are together. */
+  /** The scroll position, and the height of all rows. */
   top: number;
   sheet: number;
   /** Whether the root is at the bottom. */
@@ -18,12 +18,12 @@ export interface Scene {
   focused: number | null;
   /** A function. */
   selected: number | null;
-  /** By function: 1 if it is found. */
+  /** By function: 1 if the search found it. */
   found: Uint8Array | null;
   colour(box: number): string;
   text(box: number): string;
   cost(box: number): string;
-  /** Boxes that have a mark at their left edge. */
+  /** Boxes with a mark at their left edge. */
   isMarked?: ((box: number) => boolean) | undefined;
 }
 
@@ -38,7 +38,7 @@ const MARK = 3;
 const LEAST_TEXT = 28;
 const LEAST_COST = 60;
 
-/** Where a row is on the canvas. */
+/** The position of a row on the canvas. */
 export function rowTop(scene: Pick<Scene, "top" | "sheet" | "isUpward">, row: number): number {
   return (scene.isUpward ? scene.sheet - (row + 1) * ROW : row * ROW) - scene.top;
 }
@@ -107,7 +107,7 @@ class Painter {
     context.globalAlpha = 1;
   }
 
-  /** Lines around what is selected, focused or under the pointer. */
+  /** Outlines of the boxes that are selected, focused or under the pointer. */
   outlines(): void {
     const { hovered, focused } = this.scene;
     for (const box of this.chosen) this.outline(box, this.text, 2);
@@ -142,7 +142,7 @@ class Painter {
     if (text === whole) this.writeCost(box, place, context.measureText(text).width);
   }
 
-  /** What it costs, at the right, if there is room beside the name. */
+  /** The cost, on the right, if there is room after the name. */
   private writeCost(box: number, place: Place, taken: number): void {
     if (place.width < taken + LEAST_COST) return;
     const { context } = this.surface;
@@ -153,7 +153,7 @@ class Painter {
     context.fillText(text, left, place.top + ROW / 2);
   }
 
-  /** What of a box is on the canvas. */
+  /** The part of a box on the canvas. */
   private place(box: number): Place | null {
     const { layout, window } = this.scene;
     const { x0, x1, depth } = layout.boxesColumns;

@@ -1,4 +1,4 @@
-// Keys on a flame graph.
+// The keys of a flame graph.
 
 import { type Direction, neighbour } from "./boxes";
 import type { Stage } from "./stage";
@@ -9,7 +9,7 @@ export interface KeyTarget {
   open(box: number): void;
 }
 
-/** Whether the key meant something here. */
+/** Whether the key was handled here. */
 export function onFlameKey(event: KeyboardEvent, stage: Stage, target: KeyTarget): boolean {
   const { layout } = stage;
   if (!layout || event.ctrlKey || event.metaKey || event.altKey) return false;
@@ -43,7 +43,7 @@ export function onFlameKey(event: KeyboardEvent, stage: Stage, target: KeyTarget
       stage.reset();
       return true;
     case "Escape":
-      // Where nothing is zoomed, it is the page's key.
+      // Without a zoom the page handles the key.
       if (!stage.isZoomed) return false;
       stage.reset();
       return true;

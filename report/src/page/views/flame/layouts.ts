@@ -1,11 +1,11 @@
-// Requests layouts, one after the other: while one is computed, only the newest later request is kept.
+// Requests layouts, one at a time: while one is computed, only the newest later request is kept.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
 
 export interface Laid<L extends Layout = Layout> {
   layout: L | undefined;
-  /** The layout's key: the tree, and all that was requested. */
+  /** The key of the layout: the tree, and the parameters of the request. */
   treeKey: string;
   key: string;
   error: string | undefined;
@@ -17,7 +17,7 @@ interface PendingLayout<L> {
   query(): Promise<L>;
 }
 
-/** The newest layout. Until there is a newer one, the one before stays. */
+/** The newest layout. Until there is a newer one, the previous one stays. */
 export function useLayout<L extends Layout>(
   treeKey: string,
   request: LayoutRequest,

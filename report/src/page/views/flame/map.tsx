@@ -1,4 +1,4 @@
-// All of a flame graph in small, with a frame around what is looked at. A click or dragging moves there.
+// The whole flame graph in small, with a frame around the visible part. A click or a drag moves there.
 
 import { useRef } from "preact/hooks";
 import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
@@ -12,7 +12,7 @@ const PIXELS = 220;
 
 interface Properties<L extends Layout> {
   stage: Stage;
-  /** What is looked at. */
+  /** The visible part. */
   window: Span;
   treeKey: string;
   layOut(request: LayoutRequest): Promise<L>;

@@ -1,4 +1,4 @@
-// Mouse, wheel and fingers on a flame graph: a click zooms to a box, dragging moves, Ctrl with the wheel and two fingers zoom.
+// Mouse, wheel and touch on a flame graph: a click zooms to a box, a drag moves, Ctrl and the wheel or two fingers zoom.
 
 import { boxAt } from "./boxes";
 import type { Stage } from "./stage";
@@ -60,7 +60,7 @@ export class FlamePointer {
     },
   };
 
-  /** Apart from the others, as it must be able to keep the page from zooming. */
+  /** A separate listener, because it must be able to prevent the page from zooming. */
   readonly onWheel = (event: WheelEvent) => {
     const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
     if (event.ctrlKey || event.metaKey) {
@@ -82,7 +82,7 @@ export class FlamePointer {
       this.target.hover(null, 0, 0);
     }
     if (now.x !== before.x) this.stage.move(before.x - now.x);
-    // Fingers scroll by themselves.
+    // Touch scrolls natively.
     if (event.pointerType !== "touch" && this.stage.scroller) this.stage.scroller.scrollTop += before.y - now.y;
   }
 

@@ -1,4 +1,4 @@
-// What a flame graph looks at right now, and how it gets from there to where it shall be.
+// The visible part of a flame graph, and its animated moves.
 
 import { batch, type Signal } from "@preact/signals";
 import type { Layout } from "../../../engine/flame/layout";
@@ -7,10 +7,10 @@ import { rowAt, rowTop } from "./draw";
 import { between, moved, pathText, type Span, scaled, spanText, within } from "./window";
 
 const ZOOM_MS = 150;
-/** The narrowest that can be looked at, as a part of everything. */
+/** The narrowest visible part, as a share of the whole width. */
 const NARROWEST = 1e-9;
 
-/** Where a flame graph keeps in the address what it is zoomed to. */
+/** The names in the address for the zoom of a flame graph. */
 export interface Zoom {
   path: Signal<string>;
   span: Signal<string>;
@@ -41,7 +41,7 @@ export class Stage {
     return this.scroller?.scrollTop ?? 0;
   }
 
-  /** How high all rows are together; at least as high as there is room. */
+  /** The height of all rows; at least that of the element. */
   get sheet(): number {
     return Math.max((this.layout?.rows ?? 0) * ROW, this.height);
   }
@@ -54,11 +54,11 @@ export class Stage {
     this.treeKey = treeKey;
     if (!isSame) this.jump(layout.window);
     else if (isNewest) this.glide(layout.window);
-    // The sheet has its new height only when it is drawn.
+    // The sheet gets its new height only when it is drawn.
     if (isOther && isNewest) requestAnimationFrame(() => this.revealRow(layout.path.length));
   }
 
-  /** The place in the layout that is seen at a distance from the left. */
+  /** The position in the layout at a distance from the left edge. */
   placeAt(x: number): number {
     return this.window[0] + (x / Math.max(this.width, 1)) * (this.window[1] - this.window[0]);
   }
@@ -67,12 +67,12 @@ export class Stage {
     return rowAt(this, y);
   }
 
-  /** Zooms by a factor (below 1: nearer) around a place. */
+  /** Zooms by a factor (below 1: in) around a position. */
   scale(factor: number, around: number): void {
     this.look(scaled(this.window, factor, around));
   }
 
-  /** Moves by so many pixels. */
+  /** Moves by a number of pixels. */
   move(pixels: number): void {
     const by = (pixels / Math.max(this.width, 1)) * (this.window[1] - this.window[0]);
     this.look(moved(this.window, by));
@@ -97,7 +97,7 @@ export class Stage {
     this.keep("", "");
   }
 
-  /** Brings a box into sight. */
+  /** Scrolls to a box. */
   reveal(box: number): void {
     const { layout } = this;
     if (!layout) return;
@@ -107,7 +107,7 @@ export class Stage {
     if (x1[box]! <= from || x0[box]! >= to) this.look(moved(this.window, (x0[box]! + x1[box]! - from - to) / 2));
   }
 
-  /** Looks at what is around a place. */
+  /** Centres a position. */
   centre(place: number): void {
     this.look(moved(this.window, place - (this.window[0] + this.window[1]) / 2));
   }
@@ -120,7 +120,7 @@ export class Stage {
     else if (top + ROW > this.height) scroller.scrollTop += top + ROW - this.height;
   }
 
-  /** Looks at a part of the width, at once; the zoomed box is from then on the nearest one that has it all. */
+  /** Shows a part of the width at once; from then on the zoomed box is the nearest one that contains it. */
   private look(requested: Span): void {
     const { layout } = this;
     if (!layout || layout.whole <= 0) return;

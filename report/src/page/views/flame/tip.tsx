@@ -1,4 +1,4 @@
-// What a box of the flame graph is, for the pointer and for those who listen.
+// The description of a box of the flame graph, for the pointer and for screen readers.
 
 import { ALL, type Layout, MANY } from "../../../engine/flame/layout";
 import type { MeasureName } from "../../../shared/format";
@@ -6,7 +6,7 @@ import { functionName, placeOf } from "../../../shared/names";
 import { costText, countedText, countText, shareText } from "../../../shared/units";
 import { names } from "../../state";
 
-/** A part of a whole; nothing if the whole is nothing. */
+/** A part of a whole; empty if the whole is 0. */
 export function share(part: number, whole: number): string {
   return whole > 0 ? shareText(part / whole) : "";
 }
@@ -70,7 +70,7 @@ export function FlameTip({ layout, box, measure }: { layout: Layout; box: number
   );
 }
 
-export function boxSaid(layout: Layout, box: number, measure: MeasureName): string {
+export function describeBox(layout: Layout, box: number, measure: MeasureName): string {
   const { function: functions, total, self, calls } = layout.boxesColumns;
   const of = functions[box]!;
   const parts = [boxName(layout, box), `${costText(measure, total[box]!)} in total`];

@@ -1,4 +1,4 @@
-// The flame graph: who called whom, and what it cost, at a glance.
+// The flame graph: call paths and their costs.
 
 import { batch } from "@preact/signals";
 import { ALL, type Layout } from "../../../engine/flame/layout";
@@ -12,7 +12,7 @@ import { functionColours, isDark } from "../../colours";
 import { query } from "../../engine";
 import { head, measure, names, search, selected, selection, show } from "../../state";
 import { FlameChart, type Skin } from "./chart";
-import { boxName, boxSaid, FlameTip, share } from "./tip";
+import { boxName, describeBox, FlameTip, share } from "./tip";
 import { pathText } from "./window";
 
 type Mode = FlameMode | "time";
@@ -42,7 +42,7 @@ export function FlameView() {
         ? costText(counted, layout.total)
         : share(layout.boxesColumns.total[box]!, layout.total),
     tip: (layout, box) => <FlameTip layout={layout} box={box} measure={counted} />,
-    said: (layout, box) => boxSaid(layout, box, counted),
+    describe: (layout, box) => describeBox(layout, box, counted),
   };
   return (
     <div class="with-bar">
@@ -68,7 +68,7 @@ function currentMode(): FlameMode {
   return MODES.some((option) => option.value === mode.value) ? (mode.value as FlameMode) : "heavy";
 }
 
-/** Paths from the root and paths from the functions at its end have nothing to do with each other. */
+/** Paths from the root and paths from the functions have nothing in common. */
 function chooseMode(chosen: Mode): void {
   if (chosen === "time") {
     show("timeline");
@@ -115,7 +115,7 @@ function Bar() {
   );
 }
 
-/** Goes to where the selected function costs most. */
+/** Goes to the most expensive box of the selected function. */
 function ZoomToSelected() {
   const of = selected.value;
   if (of === null) return null;
@@ -134,12 +134,12 @@ function ZoomToSelected() {
   );
 }
 
-/** What the search finds costs. */
+/** The cost of the functions that the search found. */
 function FoundText() {
   const text = search.value.trim();
   const key = JSON.stringify([selection.value, text]);
   const { value } = useAnswer(key, async () => (text === "" ? null : query("foundCost", selection.value, text)));
-  const what = measure.value === "time" ? "the time" : "all";
+  const what = measure.value === "time" ? "the time" : "the total";
   return (
     <span class="flame-found" role="status">
       {text !== "" && value && value.all > 0 && `Found in ${shareText(value.total / value.all)} of ${what}`}

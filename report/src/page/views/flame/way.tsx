@@ -1,4 +1,4 @@
-// The functions from the root to the box that is zoomed to: a click goes up.
+// The functions from the root to the zoomed box: a click goes up.
 
 import { batch } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -16,7 +16,7 @@ export function FlameWay({ layout, zoom }: { layout: Layout; zoom: Zoom }) {
       zoom.span.value = "";
       zoom.path.value = pathText(path.slice(0, length));
     });
-  // The end of a long way is what is looked at.
+  // Of a long path, the end is visible.
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
     element.current!.scrollLeft = element.current!.scrollWidth;

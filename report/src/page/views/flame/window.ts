@@ -1,18 +1,18 @@
-// What of the width is looked at, and how zooming and moving change it. Places are in the unit of the layout.
+// The visible part of the width, and its changes by zooming and moving. Positions are in the unit of the layout.
 
-/** What zooming in and out again may be off by. */
+/** The rounding error of zooming in and out again. */
 const ROUNDING = 1e-9;
 
 export type Span = [number, number];
 
-/** A span moved so that it is inside of another, and no wider. */
+/** Moves a span into another one, and narrows it if necessary. */
 export function within([from, to]: Span, [low, high]: Span): Span {
   const width = Math.min(to - from, high - low);
   const begin = Math.min(Math.max(from, low), high - width);
   return [begin, begin + width];
 }
 
-/** A span made wider or narrower around a place, which stays where it is seen. */
+/** Scales a span around a position, which stays where it is on the screen. */
 export function scaled([from, to]: Span, factor: number, around: number): Span {
   return [around - (around - from) * factor, around + (to - around) * factor];
 }
@@ -21,13 +21,13 @@ export function moved([from, to]: Span, by: number): Span {
   return [from + by, to + by];
 }
 
-/** Between two spans, so that what is in both moves evenly: `part` goes from 0 to 1. */
+/** Interpolates between two spans so that common content moves evenly; `part` goes from 0 to 1. */
 export function between(from: Span, to: Span, part: number): Span {
   const eased = 1 - (1 - part) ** 3;
   return [from[0] + (to[0] - from[0]) * eased, from[1] + (to[1] - from[1]) * eased];
 }
 
-/** The address's text for a part of a box, from 0 to 1; nothing for all of it. */
+/** The text in the address for a part of a box, from 0 to 1; empty for the whole box. */
 export function spanText([from, to]: Span): string {
   return from < ROUNDING && to > 1 - ROUNDING
     ? ""

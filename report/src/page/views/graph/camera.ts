@@ -1,10 +1,10 @@
-// Which part of a drawing is seen: moved by dragging and wheel, larger and smaller by keys, wheel and fingers.
+// The visible part of a drawing: moved by dragging and the wheel, zoomed by keys, the wheel and two fingers.
 
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 export interface Camera {
-  /** Where the drawing's corner is in the window, and how large it is drawn. */
+  /** The position of the drawing's corner in the window, and its scale. */
   x: number;
   y: number;
   scale: number;
@@ -18,7 +18,7 @@ export interface Extent {
 const SMALLEST = 0.05;
 const LARGEST = 4;
 
-/** The camera that shows all of a drawing; small ones as large as they are. */
+/** The camera that shows the whole drawing; small drawings are not enlarged. */
 export function fitting(drawing: Extent, window: Extent): Camera {
   const scale = Math.max(
     SMALLEST,
@@ -27,14 +27,14 @@ export function fitting(drawing: Extent, window: Extent): Camera {
   return { scale, x: (window.width - drawing.width * scale) / 2, y: (window.height - drawing.height * scale) / 2 };
 }
 
-/** The camera with another scale, while a point of the window stays where it is. */
+/** The camera with another scale; a point of the window keeps its position. */
 export function zoomed(camera: Camera, factor: number, x: number, y: number): Camera {
   const scale = Math.min(LARGEST, Math.max(SMALLEST, camera.scale * factor));
   const by = scale / camera.scale;
   return { scale, x: x - (x - camera.x) * by, y: y - (y - camera.y) * by };
 }
 
-/** The camera, moved as little as it takes for a box to be seen. */
+/** The camera, moved as little as possible to show a box. */
 export function showing(
   camera: Camera,
   box: { x: number; y: number; width: number; height: number },
@@ -57,7 +57,7 @@ export function showing(
 export interface CameraControl {
   camera: Camera;
   setCamera(change: (before: Camera) => Camera): void;
-  /** Larger or smaller, around the middle. */
+  /** Zooms around the centre. */
   zoom(factor: number): void;
   /** Whether the last press moved the drawing, so that its end is no click. */
   hasMoved(): boolean;
@@ -86,7 +86,7 @@ export function useCamera(element: RefObject<Element | null>): CameraControl {
       );
     };
     const target = element.current!;
-    // A listener of Preact's could not keep the page from zooming.
+    // A listener of Preact could not prevent the page from zooming.
     target.addEventListener("wheel", onWheel, { passive: false });
     return () => target.removeEventListener("wheel", onWheel);
   }, []);
@@ -101,7 +101,7 @@ export function useCamera(element: RefObject<Element | null>): CameraControl {
     if (!before) return;
     const [byX, byY] = [event.clientX - before.x, event.clientY - before.y];
     moved.current += Math.abs(byX) + Math.abs(byY);
-    // Not before it is a drag: what captures a pointer gets its click.
+    // Only when it becomes a drag: an element that captures a pointer gets its click.
     if (moved.current > 4) element.current!.setPointerCapture(event.pointerId);
     const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
     pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });

@@ -11,7 +11,7 @@ import { arrival, arrowHead, arrowPath, loopPath, withoutHead } from "./shapes";
 export interface Looks {
   names: Names;
   dark: boolean;
-  /** Places of boxes: what is pointed at, what is selected, what Tab leads to. */
+  /** Indexes of boxes: under the pointer, selected, and in the tab order. */
   hovered: number | undefined;
   chosen: number | undefined;
   entry: number;
@@ -28,7 +28,7 @@ interface Properties {
   onFocus(place: number): void;
 }
 
-/** Everything inside of the svg, in the drawing's own measures. */
+/** The content of the svg, in the coordinates of the drawing. */
 export function GraphDrawing(properties: Properties) {
   const { graph, looks } = properties;
   const lit = looks.hovered ?? looks.chosen;
@@ -56,7 +56,7 @@ function shareOf(graph: CallGraph, cost: number): number {
   return graph.total === 0 ? 0 : cost / graph.total;
 }
 
-/** What a box says to those who hear it: what it shows, and all of a name that is too long to be shown. */
+/** The label of a box for screen readers: its text, with the full name if that was cut. */
 export function boxLabel(box: GraphBox, names: Names): string {
   const name = functionName(names, box.of);
   const shown = [box.title, box.place, ...box.lines].filter((line) => line !== "");

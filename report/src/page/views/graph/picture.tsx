@@ -1,4 +1,4 @@
-// A call graph that is moved, made larger and walked through.
+// A call graph that can be moved, zoomed and navigated by keys.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CallGraph } from "../../../engine/graph/methods";
@@ -11,7 +11,7 @@ import { GraphDrawing } from "./drawing";
 import { ArrowTip, BoxTip } from "./tips";
 import { neighbour, stepOf } from "./walk";
 
-/** Below this scale text can't be read, and a picture begins at no smaller one. */
+/** Below this scale text is not readable; no graph is initially smaller. */
 const READABLE = 0.5;
 const ZOOM_STEP = 1.25;
 
@@ -19,7 +19,7 @@ type Hovered = ({ box: number } | { arrow: number }) & { x: number; y: number };
 
 interface Properties {
   graph: CallGraph;
-  /** What the picture is of: another one begins with all of it in sight. */
+  /** A key of the content: a graph with another key is first shown whole. */
   subject: string;
   onFocus(of: number): void;
   onUnfocus(): boolean;
@@ -37,7 +37,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
   const hoveredBox = hovered && "box" in hovered ? hovered.box : undefined;
   const dark = isDark();
   const found = useFound();
-  // The same elements while the camera moves: nothing of them is looked at again.
+  // The same elements while the camera moves, so that none is compared again.
   const drawing = useMemo(
     () => (
       <GraphDrawing
@@ -111,13 +111,13 @@ function ZoomButtons({ control, fit }: { control: CameraControl; fit(): ReturnTy
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset can't be laid out in a corner.
     <div class="zoom" role="group" aria-label="Zoom">
-      <button type="button" aria-label="Larger" title="Larger (+)" onClick={() => control.zoom(ZOOM_STEP)}>
+      <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => control.zoom(ZOOM_STEP)}>
         +
       </button>
-      <button type="button" aria-label="Smaller" title="Smaller (-)" onClick={() => control.zoom(1 / ZOOM_STEP)}>
+      <button type="button" aria-label="Zoom out" title="Zoom out (-)" onClick={() => control.zoom(1 / ZOOM_STEP)}>
         −
       </button>
-      <button type="button" title="All of it (0)" onClick={() => control.setCamera(fit)}>
+      <button type="button" title="Show the whole graph (0)" onClick={() => control.setCamera(fit)}>
         Fit
       </button>
     </div>
@@ -129,7 +129,7 @@ function placeOf(graph: CallGraph, of: number | null): number | undefined {
   return place < 0 ? undefined : place;
 }
 
-/** Shows a new picture whole; of a picture that only got more or fewer boxes, what was in the middle stays where it was. */
+/** Shows a new graph whole. If a graph only gained or lost boxes, its centre keeps its position. */
 function useSteadyCamera(
   graph: CallGraph,
   subject: string,
@@ -163,7 +163,7 @@ function useSteadyCamera(
   }, [graph, subject]);
 }
 
-/** All of it, or if that can't be read then what is selected, or the most expensive function without a caller. */
+/** The whole graph; if that is not readable, the selected function, or the most expensive function without a caller. */
 function beginning(graph: CallGraph, window: DOMRect): Camera {
   const all = fitting(graph, window);
   const isDown = graph.direction === "down";

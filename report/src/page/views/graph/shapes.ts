@@ -1,4 +1,4 @@
-// Lines of arrows.
+// The shapes of arrows.
 
 import type { Direction } from "../../../engine/graph/layout";
 
@@ -14,19 +14,19 @@ export function arrowPath(points: number[], direction: Direction): string {
   return path;
 }
 
-/** The path of what calls itself: out of the right or the lower side of a box, and back into it. */
+/** The path of a recursive call: out of the right or the lower side of a box, and back into it. */
 export function loopPath(points: number[]): string {
   const [x, y, outX, outY, endX, endY] = points as [number, number, number, number, number, number];
   const bends = isBeside(points) ? [outX, y, outX, endY] : [x, outY, endX, outY];
   return `M${near(x)} ${near(y)} C${[...bends, endX, endY].map(near).join(" ")}`;
 }
 
-/** Whether a loop goes out beside its box. One below it goes out further down than it begins. */
+/** Whether a loop leaves on the right side of its box. One below the box extends further down than it begins. */
 function isBeside(points: number[]): boolean {
   return points[2]! > Math.max(points[0]!, points[4]!);
 }
 
-/** The head of an arrow at the end of these points, which arrives downwards (0, 1), to the left (-1, 0), and so on. */
+/** The head of an arrow at the last of these points, which arrives downwards (0, 1), to the left (-1, 0), and so on. */
 export function arrowHead(points: number[], [alongX, alongY]: [number, number], size: number): string {
   const [x, y] = points.slice(-2) as [number, number];
   const corner = (side: number) =>
@@ -34,14 +34,14 @@ export function arrowHead(points: number[], [alongX, alongY]: [number, number], 
   return `M${near(x)} ${near(y)} L${corner(1)} L${corner(-1)} Z`;
 }
 
-/** The way on which an arrow arrives. */
+/** The direction in which an arrow arrives. */
 export function arrival(points: number[], kind: Direction | "loop"): [number, number] {
   if (kind === "loop") return isBeside(points) ? [-1, 0] : [0, -1];
   if (kind === "right") return points.at(-2)! >= points.at(-4)! ? [1, 0] : [-1, 0];
   return points.at(-1)! >= points.at(-3)! ? [0, 1] : [0, -1];
 }
 
-/** Points with the last one moved back, so that a thick line does not reach over the head of its arrow. */
+/** The points with the last one moved back, so that a thick line does not cover the head of its arrow. */
 export function withoutHead(points: number[], [alongX, alongY]: [number, number], size: number): number[] {
   const [x, y] = points.slice(-2) as [number, number];
   return [...points.slice(0, -2), x - alongX * size, y - alongY * size];

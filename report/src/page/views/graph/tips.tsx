@@ -1,4 +1,4 @@
-// What stands beside the pointer in the call graph.
+// The tooltips of the call graph.
 
 import type { CallGraph, GraphArrow, GraphBox } from "../../../engine/graph/methods";
 import { functionName, placeOf } from "../../../shared/names";

@@ -80,7 +80,7 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
   const chosen = selected.value;
   return (
     <div class="bar">
-      <span id="graph-least">Least share</span>
+      <span id="graph-least">Minimum share</span>
       <Choice
         label="Minimum share"
         value={leastText.value}
@@ -125,20 +125,20 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
   );
 }
 
-/** Says that what is selected is not in the picture. */
+/** Reports that the selected function is not in the graph. */
 function selectionText({ boxes }: CallGraph, chosen: number | null): string {
   if (chosen === null || boxes.some(({ of }) => of === chosen)) return "";
-  return `. ${functionName(names(), chosen)} is not in sight: focus on it, or choose a smaller share`;
+  return `. ${functionName(names(), chosen)} is not shown: focus on it, or choose a smaller share`;
 }
 
-/** What is in the picture, and what is not. */
+/** Describes the content of the graph, and what is left out. */
 function summaryText({ boxes, functionsLeftOut, isFull, edgesLeftOut }: CallGraph): string {
   const counted = (count: number, what: string) => `${countText(count)} ${what}${count === 1 ? "" : "s"}`;
-  const why = isFull ? "that cost less than these" : `with less than ${shareText(least())}`;
+  const why = isFull ? "with a lower cost than these" : `with less than ${shareText(least())}`;
   const missing = [
     functionsLeftOut > 0 ? `${counted(functionsLeftOut, "function")} ${why}` : "",
-    edgesLeftOut > 0 ? counted(edgesLeftOut, "smaller arrow") : "",
+    edgesLeftOut > 0 ? counted(edgesLeftOut, "lighter call") : "",
   ].filter(Boolean);
   const shown = counted(boxes.length, "function");
-  return missing.length === 0 ? `${shown}: all there are` : `${shown}. Left out: ${missing.join(", ")}`;
+  return missing.length === 0 ? `${shown}, nothing left out` : `${shown}. Left out: ${missing.join(", ")}`;
 }

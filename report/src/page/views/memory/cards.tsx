@@ -1,4 +1,4 @@
-// The figures of a memory; each of them is a choice of what is looked at.
+// The figures of a memory; each selects a view of it.
 
 import type { Amount, DeviceMemory } from "../../../shared/format";
 import { neverFreed } from "../../../shared/memory";
@@ -37,10 +37,10 @@ function aboutLive({ fromBefore }: DeviceMemory, share: string): string {
 }
 
 const TITLES: Record<MemoryMeasure, string> = {
-  peak: "What was taken when most was taken",
-  live: "What was still taken at the end of the recording: leaks, and what the program keeps",
-  bytes: "All blocks that were ever taken",
-  temporary: "Blocks that were freed before their thread had taken another one",
+  peak: "Live memory at the moment of the peak",
+  live: "Live memory at the end of the recording: leaks, and memory that the program keeps",
+  bytes: "All blocks that were allocated",
+  temporary: "Blocks that were freed before their thread allocated another one",
 };
 
 interface CardProperties {
@@ -63,7 +63,7 @@ function Card({ label, title, amount, about, isChosen, choose }: CardProperties)
   );
 }
 
-/** Says what the curve is good for, and what was chosen on it. */
+/** Explains the curve, and shows the selected moments. */
 function MomentCard({ of, totals }: { of: DeviceMemory; totals: Float64Array | undefined }) {
   const now = part();
   const times = of.moments!.times;

@@ -1,4 +1,4 @@
-// What stands in the tables of memory.
+// The cells of the tables of memory.
 
 import { placeOf } from "../../../shared/names";
 import { bytesText, countText, shareText, signedCostText } from "../../../shared/units";
@@ -16,12 +16,12 @@ export function Bytes({ bytes, all }: { bytes: number; all: number }) {
   );
 }
 
-/** Bytes more or less than before. */
+/** A change in bytes. */
 export function Growth({ bytes }: { bytes: number }) {
   return <span class={bytes > 0 ? "more" : bytes < 0 ? "less" : ""}>{signedCostText("peak", bytes)}</span>;
 }
 
-/** Blocks; with a sign if they are more or less than before. */
+/** A number of blocks; with a sign if it is a change. */
 export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean }) {
   return (
     <>
@@ -31,7 +31,7 @@ export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean
   );
 }
 
-/** Where a function is, at a line of it rather than its first. */
+/** The location of a line in a function. */
 export function linePlace(of: number, line: number): string {
   const place = placeOf(names(), of);
   return line > 0 ? place.replace(/(:\d+)?$/, `:${line}`) : place;

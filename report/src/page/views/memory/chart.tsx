@@ -1,4 +1,4 @@
-// Memory over time, with moments to choose from.
+// Memory over time, with moments to select.
 
 import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -23,7 +23,7 @@ import {
   peakMoment,
 } from "./state";
 
-/** The total of a device is shown where what was reserved comes as near to it. */
+/** The total of a device is visible if reserved memory reaches this share of it. */
 const NEAR_TOTAL = 0.6;
 
 interface Hover {
@@ -34,7 +34,7 @@ interface Hover {
 
 interface Properties {
   of: DeviceMemory;
-  /** The pool whose curve it is; `null` if it is that of all of the memory. */
+  /** The pool of the curve; `null` for all memory. */
   pool: number | null;
   curve: MemoryCurve;
 }
@@ -115,7 +115,7 @@ export function MemoryChart({ of, pool, curve }: Properties) {
         aria-valuemin={0}
         aria-valuemax={Math.max(0, times.length - 1)}
         aria-valuenow={at ?? peakMoment(of)}
-        aria-valuetext={saidMoment(of, curve, at ?? peakMoment(of))}
+        aria-valuetext={describeMoment(of, curve, at ?? peakMoment(of))}
         onKeyDown={onKeyDown}
       />
       <Legend
@@ -160,7 +160,7 @@ interface TipProperties {
   peak: number | null;
 }
 
-const TIP_WORDS: Record<string, string> = { resident: "In memory", pending: "Pending frees", reserved: "Reserved" };
+const TIP_WORDS: Record<string, string> = { resident: "Resident", pending: "Pending frees", reserved: "Reserved" };
 
 function ChartTip({ curve, curves, place, peak }: TipProperties) {
   const { time, taken } = curve.curveColumns;
@@ -168,7 +168,7 @@ function ChartTip({ curve, curves, place, peak }: TipProperties) {
     <dl>
       <dt>Time</dt>
       <dd>{timeText(time[place]!)}</dd>
-      <dt>Taken</dt>
+      <dt>Live</dt>
       <dd>{bytesText(taken[place]!)}</dd>
       {peak !== null && (
         <>
@@ -189,14 +189,14 @@ function ChartTip({ curve, curves, place, peak }: TipProperties) {
   );
 }
 
-function saidMoment(of: DeviceMemory, curve: MemoryCurve, at: number): string {
+function describeMoment(of: DeviceMemory, curve: MemoryCurve, at: number): string {
   const times = of.moments?.times ?? [];
   if (times.length === 0) return `Peak ${bytesText(of.peak.bytes)}`;
   const bytes = bytesText(curve.momentsColumns.bytes[at] ?? 0);
   return `Moment ${at + 1} of ${times.length}, at ${timeText(times[at]!)}: ${bytes}`;
 }
 
-/** Goes to the next moment, or with Shift changes the one that is compared with. */
+/** Selects the next moment, or with Shift the next moment to compare with. */
 function step(event: KeyboardEvent, of: DeviceMemory): boolean {
   const count = of.moments?.times.length ?? 0;
   const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -count, End: count };
@@ -211,7 +211,7 @@ function step(event: KeyboardEvent, of: DeviceMemory): boolean {
   return true;
 }
 
-/** Presses that do not end elsewhere: those are selections of a time. */
+/** Presses without movement; the others select a time. */
 function onClicks(element: HTMLElement, click: (x: number, isOther: boolean) => void): () => void {
   let pressedAt = Number.NaN;
   const down = (event: MouseEvent) => {
@@ -229,7 +229,7 @@ function onClicks(element: HTMLElement, click: (x: number, isOther: boolean) => 
   };
 }
 
-/** Shows so many times the time that is shown now, around a time or the middle; never more than all. */
+/** Zooms by a factor around a time or the centre, at most to the whole time. */
 function zoomBy(chart: uPlot | null, [first, last]: [number, number], factor: number, around: number | null): void {
   const { min, max } = chart?.scales.x ?? {};
   if (!chart || min == null || max == null) return;

@@ -1,4 +1,4 @@
-// What the chosen memory was made of: by call path, function, line, or as a picture.
+// The selected memory by call path, function or line, or as segments.
 
 import { batch } from "@preact/signals";
 import { ALL, type Layout } from "../../../engine/flame/layout";
@@ -11,7 +11,7 @@ import { functionColours, isDark } from "../../colours";
 import { query } from "../../engine";
 import { measureText, names, selection, show, threads } from "../../state";
 import { FlameChart, type Skin } from "../flame/chart";
-import { boxName, boxSaid, FlameTip, share } from "../flame/tip";
+import { boxName, describeBox, FlameTip, share } from "../flame/tip";
 import { MemoryFlat } from "./flat";
 import { MemoryPaths } from "./paths";
 import { part, partWords } from "./state";
@@ -59,7 +59,7 @@ export function MemoryContent({ of }: { of: DeviceMemory }) {
         )}
       </div>
       {now.kind !== "measure" && threads.value !== null && (
-        <p class="nothing">What there was at a moment is not known by thread: this is of all threads.</p>
+        <p class="nothing">Live memory at a moment is not recorded by thread: this is the memory of all threads.</p>
       )}
       {now.kind === "growth" && (
         <p class="nothing">
@@ -81,7 +81,7 @@ function Icicle({ question, words }: { question: MemoryQuestion; words: string }
     cost: ({ boxesColumns, total }, box) =>
       boxesColumns.function[box] === ALL ? bytesText(total) : share(boxesColumns.total[box]!, total),
     tip: (layout, box) => <FlameTip layout={layout} box={box} measure="peak" />,
-    said: (layout, box) => boxSaid(layout, box, "peak"),
+    describe: (layout, box) => describeBox(layout, box, "peak"),
   };
   return (
     <div class="memory-icicle">

@@ -1,19 +1,19 @@
-// The curves beside that of what is taken, and which of them are shown.
+// The curves beside that of live memory, and which of them are visible.
 
 import type { Signal } from "@preact/signals";
 import type { CurveColumns } from "../../../engine/memory/curve";
 import { addressed } from "../../address";
 import { curveFits, IN_MEMORY, PENDING, RESERVED, withPending } from "./plot";
 
-/** Each is "on", "off", or "" for what is best: it is shown where it does not hide what is taken. */
+/** Each is "on", "off", or "" for automatic: visible unless it hides live memory. */
 const residentText = addressed("memory.resident", "");
 const pendingText = addressed("memory.pending", "");
 const reservedText = addressed("memory.reserved", "");
 
 export interface OtherCurve {
-  /** Its place among the series. */
+  /** Its index among the series. */
   series: number;
-  /** What the style calls it. */
+  /** Its name in the style sheet. */
   name: string;
   label: string;
   title: string;
@@ -23,7 +23,7 @@ export interface OtherCurve {
   toggle(): void;
 }
 
-/** The curves that there is something of. */
+/** The curves with data. */
 export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve[] {
   const curves: OtherCurve[] = [];
   const add = (text: Signal<string>, of: Omit<OtherCurve, "isShown" | "toggle">, drawn = of.bytes) => {

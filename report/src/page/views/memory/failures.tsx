@@ -8,7 +8,7 @@ import { head } from "../../state";
 import { StackList } from "./stack";
 import { chooseFailure, chooseMoment, failure, nearestMoment } from "./state";
 
-/** So many are shown at first. */
+/** The number of requests that are shown at first. */
 const FEW = 6;
 
 export function Failures({ of }: { of: DeviceMemory }) {
@@ -16,7 +16,7 @@ export function Failures({ of }: { of: DeviceMemory }) {
   const host = of.host;
   if (!host || host.failures.length === 0) return null;
   const opened = failure(of);
-  // One that was chosen on the curve is there, whichever it is.
+  // The request that was selected on the curve is always shown.
   const shown = isAll || (opened ?? 0) >= FEW ? host.failures : host.failures.slice(0, FEW);
   const left = host.failureCount - shown.length;
   return (
@@ -83,7 +83,7 @@ function Failure({ of, failed, place, isOpen }: Properties) {
           <StackList device={of.device} node={failed.stack} />
           {times.length > 0 && (
             <button type="button" onClick={() => chooseMoment(nearestMoment(times, failed.timeNs))}>
-              What was taken then
+              Live memory at that time
             </button>
           )}
         </div>

@@ -1,4 +1,4 @@
-// Memory by function or by line: what each took itself.
+// Self cost of memory by function or by line.
 
 import type { MemoryQuestion } from "../../../engine/memory/methods";
 import { bytesText, countText } from "../../../shared/units";

@@ -1,4 +1,4 @@
-// What an allocator's own account says: how much it holds, what of it is used, and how the rest is scattered.
+// The state of an allocator: its reserved memory, the used part of it, and the fragmentation of the rest.
 
 import type { DeviceMemory, SegmentState } from "../../../shared/format";
 import { fragmentation, poolWords } from "../../../shared/memory";
@@ -12,7 +12,7 @@ import { Segments } from "./segments";
 const WORDS: Record<SegmentState["reason"], string> = {
   end: "at the end of the recording",
   failure: "when memory ran out",
-  requested: "on the program's request",
+  requested: "at the program's request",
 };
 
 export function Fragments({ of }: { of: DeviceMemory }) {
@@ -63,11 +63,11 @@ function Figures({ state }: { state: SegmentState }) {
       />
       {state.pending > 0 && <Figure name="Pending frees" value={bytesText(state.pending)} about="not free yet" />}
       <Figure name="Free in segments" value={bytesText(state.free)} about={share(state.free, state.reserved)} />
-      <Figure name="Largest free piece" value={bytesText(state.largestFree)} about="the most that fits without more" />
+      <Figure name="Largest free block" value={bytesText(state.largestFree)} about="the largest request that fits" />
       <Figure
         name="Fragmentation"
         value={scattered === null ? "–" : exactShareText(scattered)}
-        about={scattered === null ? "nothing is free" : "of the free memory is not in the largest range"}
+        about={scattered === null ? "nothing is free" : "of the free memory is outside the largest free block"}
       />
     </dl>
   );
@@ -89,7 +89,7 @@ function Figure({ name, value, about }: { name: string; value: string; about: st
   );
 }
 
-/** All that is reserved as one bar. */
+/** Reserved memory as one bar. */
 function Parts({ state }: { state: SegmentState }) {
   const parts = [
     ["taken", state.requested],

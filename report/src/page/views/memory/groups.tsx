@@ -8,13 +8,13 @@ type Which = "peak" | "live" | "allocated" | "temporary";
 
 const WORDS: Record<Which, string> = {
   peak: "at the peak",
-  live: "never freed",
-  allocated: "of all that was allocated",
-  temporary: "of what was temporary",
+  live: "not freed",
+  allocated: "of allocated memory",
+  temporary: "of temporary memory",
 };
 const MOST_ROWS = 12;
 
-/** What is grouped. What was there before the recording is in what is live, and is no leak. */
+/** The groups. Memory from before the recording is live, but no leak candidate. */
 function wordsOf({ fromBefore }: DeviceMemory, which: Which): string {
   return which === "live" && fromBefore.blocks > 0 ? "live at the end" : WORDS[which];
 }
@@ -38,7 +38,7 @@ interface GroupProperties {
   rows: NamedAmounts[];
   which: Which;
   words: string;
-  /** What is said where there is no name. */
+  /** The text for a missing name. */
   unnamed: string;
 }
 
@@ -103,7 +103,7 @@ function Bar({ name, bytes, blocks, all }: { name: string; bytes: number; blocks
   );
 }
 
-/** How many blocks of which size: a bar for each size, in its order. */
+/** Blocks by size: a bar for each size class. */
 function Sizes({ rows, which, words }: { rows: NamedAmounts[]; which: Which; words: string }) {
   const there = rows.map((row) => row[which].blocks > 0);
   if (!there.includes(true)) return null;

@@ -1,11 +1,11 @@
-// What the curves are, and what can be done with them.
+// The legend of the curves, and hints.
 
 import type { OtherCurve } from "./curves";
 import { chooseMoment, chosenMoments, isComparing } from "./state";
 
 interface Properties {
   curves: OtherCurve[];
-  /** Whether there are moments to choose from. */
+  /** Whether there are moments to select. */
   hasMoments: boolean;
   hasFailures: boolean;
   isZoomed: boolean;
@@ -16,7 +16,7 @@ export function Legend({ curves, hasMoments, hasFailures, isZoomed, showAll }: P
   const { at, other } = chosenMoments();
   return (
     <p class="memory-legend">
-      <span class="key taken">Taken by the program</span>
+      <span class="key taken">Live</span>
       {curves.map(({ name, label, title, isShown, toggle }) => (
         <button key={name} type="button" class={`key ${name}`} aria-pressed={isShown} title={title} onClick={toggle}>
           {label}
@@ -44,7 +44,7 @@ export function Legend({ curves, hasMoments, hasFailures, isZoomed, showAll }: P
       )}
       {isZoomed && (
         <button type="button" onClick={showAll}>
-          Show all of the time
+          Show the whole recording
         </button>
       )}
     </p>

@@ -1,9 +1,9 @@
-// Which mark a click means.
+// Selects a mark by a click near it.
 
-/** A click so many pixels beside a mark means that. */
+/** The maximum distance of a click from a mark, in pixels. */
 const NEAR_MARK = 6;
 
-/** The mark that is nearest to a place, of marks at these places; `null` if none is near. */
+/** The mark that is nearest to a position; `null` if none is near. */
 export function nearestMark(places: number[], x: number): number | null {
   let nearest: number | null = null;
   for (const [mark, place] of places.entries()) {

@@ -83,7 +83,7 @@ function PathTable({ label, paths, isGrowth, toggle }: TableProperties) {
     event.preventDefault();
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: rows that open are a grid of a tree.
+    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: the rows form a tree grid.
     <table class="memory-table" role="treegrid" aria-label={label} ref={table} onKeyDown={onKeyDown}>
       <thead>
         <tr>
@@ -152,7 +152,7 @@ interface RowProperties {
   onFocus(): void;
 }
 
-/** Steps of indentation that a row has room for; deeper ones say how deep they are. */
+/** The maximum number of indentation steps; deeper rows show their depth as a number. */
 const MOST_STEPS = 16;
 
 function Row({ row, index, isEntry, all, isGrowth, toggle, onFocus }: RowProperties) {

@@ -1,25 +1,25 @@
-// The curve of memory as uPlot draws it.
+// The curve of memory, drawn by uPlot.
 
 import uPlot from "uplot";
 import type { CurveColumns } from "../../../engine/memory/curve";
 import { bytesText, timeText } from "../../../shared/units";
 
-/** What is marked on the curve. */
+/** The marks on the curve. */
 export interface Marks {
   peak: { time: number; bytes: number } | null;
-  /** Times of all moments, and those that are chosen. */
+  /** Times of all moments, and of the selected ones. */
   moments: number[];
   chosen: { time: number; name: string }[];
-  /** Times of requests that could not be met, and which of them is looked at. */
+  /** Times of failed requests, and the selected one. */
   failures: number[];
   failure: number | null;
-  /** All that the device has, if the curve comes near it. */
+  /** The device's total memory, if the curve comes near it. */
   total: number | null;
 }
 
 export interface PlotEvents {
   marks(): Marks;
-  /** The pointer is at this place of the data, or at none. */
+  /** Called with the index under the pointer, or with `null`. */
   hover(place: number | null): void;
   zoomed(from: number, to: number): void;
 }
@@ -79,7 +79,7 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
   return new uPlot(options, all as unknown as uPlot.AlignedData, place);
 }
 
-/** What is drawn for pending frees: they are on top of what is taken. */
+/** The curve of pending frees, on top of live memory. */
 export function withPending(taken: Float64Array, pending: Float64Array): Float64Array {
   return pending.map((bytes, at) => bytes + taken[at]!);
 }
@@ -92,14 +92,14 @@ function isKnown(bytes: number): boolean {
   return !Number.isNaN(bytes);
 }
 
-/** Curves beside that of what is taken, by their places among the series. */
+/** The indexes of the series beside live memory. */
 export const IN_MEMORY = 2;
 export const PENDING = 3;
 export const RESERVED = 4;
-/** What the program took is still to be seen if what is in memory is not more than so many times that. */
+/** Live memory is still visible if resident memory is at most this many times as much. */
 const AS_LARGE = 8;
 
-/** Whether what a curve is of is known at all, and whether it leaves room for that of what is taken. */
+/** Whether a curve has data, and leaves enough height for that of live memory. */
 export function curveFits(taken: Float64Array, other: Float64Array): { isThere: boolean; fits: boolean } {
   const most = (column: Float64Array) =>
     column.reduce((high, bytes) => (isKnown(bytes) ? Math.max(high, bytes) : high), 0);
@@ -154,7 +154,7 @@ function drawTotal(made: uPlot, total: number, ratio: number): void {
   ctx.fillText(`The device has ${bytesText(total)}`, bbox.left + 6 * ratio, y - 8 * ratio);
 }
 
-/** Where a request could not be met. */
+/** The marks of failed requests. */
 function drawFailures(made: uPlot, { failures, failure }: Marks, ratio: number): void {
   const { ctx, bbox } = made;
   ctx.strokeStyle = ctx.fillStyle = themed("more");
@@ -169,7 +169,7 @@ function drawFailures(made: uPlot, { failures, failure }: Marks, ratio: number):
     const text = "Out of memory";
     const width = ctx.measureText(text).width;
     const left = x + width + 10 * ratio > bbox.left + bbox.width ? x - width - 5 * ratio : x + 5 * ratio;
-    // Where many are near each other, one says it.
+    // Of several that are close to each other, one has the label.
     if (left > free) {
       ctx.fillText(text, left, bbox.top - 5 * ratio);
       free = left + width + 8 * ratio;

@@ -1,5 +1,5 @@
-// Where segments are on a picture: one after the other, in rows as wide as the picture, each as long as it has bytes. One that
-// is longer than a row goes on in the next. Each pool begins a row.
+// The positions of segments in a picture: one after another, in rows of the picture's width, by size. A segment that
+// is longer than a row continues in the next. Each pool begins a row.
 
 import type { SegmentColumns } from "../../../engine/memory/segments";
 
@@ -9,25 +9,25 @@ const LABEL = 20;
 const GAP = 3;
 const SHORTEST = 3;
 
-/** A part of a segment that lies in one row. */
+/** The part of a segment in one row. */
 export interface Piece {
   segment: number;
   left: number;
   top: number;
   width: number;
-  /** Its bytes, from the beginning of the segment. */
+  /** Its bytes, from the start of the segment. */
   from: number;
   to: number;
 }
 
 export interface Ribbon {
   pieces: Piece[];
-  /** The pools, and where their names go. */
+  /** The pools, and the positions of their names. */
   labels: { pool: number; top: number }[];
   height: number;
 }
 
-/** Lays out segments, which come by pool, so that about so many rows are full. */
+/** Lays out segments, which are sorted by pool, to fill about `rows` rows. */
 export function layOut({ segmentsColumns }: SegmentColumns, width: number, rows: number): Ribbon {
   const { size, pool } = segmentsColumns;
   const all = size.reduce((sum, bytes) => sum + bytes, 0);
@@ -58,7 +58,7 @@ export function layOut({ segmentsColumns }: SegmentColumns, width: number, rows:
   return ribbon;
 }
 
-/** The block at a place; `null` if there is none. */
+/** The block at a position; `null` if there is none. */
 export function blockAt(columns: SegmentColumns, { pieces }: Ribbon, x: number, y: number): number | null {
   const piece = pieces.find(
     ({ left, top, width }) => y >= top && y < top + ROW && x >= left && x < left + Math.max(width, SHORTEST),
@@ -79,7 +79,7 @@ export interface Box {
   width: number;
 }
 
-/** The boxes of a range of bytes of a segment, one for each row that it is in; `pieces` are those of the segment. */
+/** The boxes of a range of bytes of a segment, one for each row; `pieces` are those of the segment. */
 export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
   const boxes: Box[] = [];
   for (let at = firstPiece(pieces, from); at < pieces.length && pieces[at]!.from < to; at++) {
@@ -92,7 +92,7 @@ export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
   return boxes;
 }
 
-/** The place of the first piece that ends behind a byte: a segment may have many, and many blocks. */
+/** The index of the first piece that ends after a byte: a segment may have many pieces, and many blocks. */
 function firstPiece(pieces: Piece[], byte: number): number {
   let [low, high] = [0, pieces.length];
   while (low < high) {

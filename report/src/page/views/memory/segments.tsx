@@ -1,4 +1,4 @@
-// The segments of an allocator and the blocks in them, as a picture: fragmentation is what is between the coloured ones.
+// The segments of an allocator with their blocks, as a picture: the gaps between coloured blocks are fragmentation.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FREE, PENDING, type SegmentColumns, TAKEN } from "../../../engine/memory/segments";
@@ -64,12 +64,12 @@ export function Segments({ device, state, columns }: Properties) {
         <span class="key rounding">Rounding</span>
         <span class="key pending">Pending frees</span>
         <span class="key free">Free</span>
-        <span class="how">Each bar is a segment, as long as it is large. Click: who took a block.</span>
+        <span class="how">The length of a bar is the size of a segment. Click a block to see its stack.</span>
         <span class="choice">
-          <button type="button" disabled={rows <= FEW_ROWS} aria-label="Smaller" onClick={() => zoom(0.5)}>
+          <button type="button" disabled={rows <= FEW_ROWS} aria-label="Zoom out" onClick={() => zoom(0.5)}>
             −
           </button>
-          <button type="button" disabled={rows >= MOST_ROWS} aria-label="Larger" onClick={() => zoom(2)}>
+          <button type="button" disabled={rows >= MOST_ROWS} aria-label="Zoom in" onClick={() => zoom(2)}>
             +
           </button>
         </span>
@@ -94,10 +94,10 @@ export function Segments({ device, state, columns }: Properties) {
         </div>
       </div>
       <p class="flame-said" role="status">
-        {chosen !== null && said(columns, chosen)}
+        {chosen !== null && describeBlock(columns, chosen)}
       </p>
       {chosen !== null && (
-        <section class="memory-block" aria-label="The chosen block">
+        <section class="memory-block" aria-label="The selected block">
           <BlockFacts state={state} columns={columns} block={chosen} />
           {columns.blocksColumns.use[chosen] !== FREE && (
             <StackList device={device} node={columns.blocksColumns.stack[chosen]!} />
@@ -141,7 +141,7 @@ function BlockFacts({ state, columns, block }: { state: SegmentState; columns: S
   );
 }
 
-function said(columns: SegmentColumns, block: number): string {
+function describeBlock(columns: SegmentColumns, block: number): string {
   const { size, requested, use } = columns.blocksColumns;
   const how = use[block] === FREE ? "" : `, ${bytesText(requested[block]!)} requested`;
   return `Block ${block + 1} of ${size.length}: ${USES[use[block]!]}, ${bytesText(size[block]!)}${how}`;
@@ -153,7 +153,7 @@ function boxesOfBlock({ blocksColumns }: SegmentColumns, { pieces }: Ribbon, blo
   return boxesOf(ofSegment, offset[block]!, offset[block]! + size[block]!);
 }
 
-/** Around a block, above the picture: that need not be drawn again. */
+/** The outline of a block, on a layer above the picture, which need not be drawn again. */
 function Mark({ boxes, name }: { boxes: Box[]; name: string }) {
   return (
     <>
@@ -218,7 +218,7 @@ function fillBoxes(context: CanvasRenderingContext2D, boxes: Box[]): void {
   for (const { left, top, width } of boxes) context.fillRect(left, top, width, ROW);
 }
 
-/** A line behind a block, where it is distinguishable from the next one. */
+/** A line after a block, if it can be distinguished from the next one. */
 function separate(context: CanvasRenderingContext2D, box: Box | undefined, colour: string): void {
   if (!box || box.width < 2) return;
   context.fillStyle = colour;

@@ -15,7 +15,7 @@ export function StackList({ device, node }: { device: number; node: number }) {
     frames: await query("memoryStack", device, node, filter.value),
   }));
   if (error) return <Problem what="The stack can't be shown" why={error} />;
-  if (value?.key !== key) return <p role="status">Looking it up…</p>;
+  if (value?.key !== key) return <p role="status">Resolving…</p>;
   if (value.frames.length === 0) return <p class="nothing">No stack was recorded.</p>;
   const { frames } = names();
   return (

@@ -1,4 +1,4 @@
-// Which memory is looked at. All of it is kept in the address.
+// The selected memory. All of it is kept in the address.
 
 import { batch, signal } from "@preact/signals";
 import type { MemoryPart } from "../../../engine/memory/methods";
@@ -11,12 +11,12 @@ const MEASURES = ["peak", "live", "bytes", "temporary"] as const;
 export type MemoryMeasure = (typeof MEASURES)[number];
 
 const partText = addressed("memory.part", "peak");
-/** Moments by their place in `MomentsInfo.times`: the one that is looked at, and the one it is compared with. */
+/** Moments by index in `MomentsInfo.times`: the selected one, and the one that it is compared with. */
 const atText = addressed("memory.at", "");
 const otherText = addressed("memory.other", "");
-/** Whether the next moment that is chosen is one to compare with: for those who have no Shift key. */
+/** Whether the next click selects the moment to compare with, for devices without a Shift key. */
 export const isComparing = signal(false);
-/** The memory that is looked at. */
+/** The selected memory. */
 export function device(): DeviceMemory {
   const { devices } = head().memory!;
   return devices.find((of) => of.device === chosenDevice.value) ?? devices[0]!;
@@ -27,7 +27,7 @@ export function pool(of: DeviceMemory): number | null {
   return poolText.value === "" || !of.host?.pools[Number(poolText.value)] ? null : Number(poolText.value);
 }
 
-/** The request that is open; `null` for none. */
+/** The open request; `null` for none. */
 export function failure(of: DeviceMemory): number | null {
   return failureText.value === "" || !of.host?.failures[Number(failureText.value)] ? null : Number(failureText.value);
 }
@@ -42,7 +42,7 @@ function placeIn(text: string): number | null {
   return text !== "" && Number.isInteger(place) && place >= 0 && place < moments ? place : null;
 }
 
-/** The moments that are chosen: none, one, or two. */
+/** The selected moments: none, one, or two. */
 export function chosenMoments(): { at: number | null; other: number | null } {
   if (partText.value !== "moment") return { at: null, other: null };
   const at = placeIn(atText.value);
@@ -72,7 +72,7 @@ export function chooseMoment(at: number): void {
   });
 }
 
-/** Compares the moment that is looked at with another one; if there is none yet, this is it. */
+/** Compares the selected moment with another one; without a selected one, selects this. */
 export function compareWith(other: number): void {
   const { at } = chosenMoments();
   isComparing.value = false;
@@ -80,7 +80,7 @@ export function compareWith(other: number): void {
   else otherText.value = String(other);
 }
 
-/** The moment that is nearest to a time. */
+/** The moment nearest to a time. */
 export function nearestMoment(times: number[], time: number): number {
   let nearest = 0;
   for (const [place, at] of times.entries()) {
@@ -89,19 +89,19 @@ export function nearestMoment(times: number[], time: number): number {
   return nearest;
 }
 
-/** The moment at the peak; the first one if it is not known which it is. */
+/** The moment of the peak; the first one if that is unknown. */
 export function peakMoment(of: DeviceMemory): number {
   return nearestMoment(of.moments?.times ?? [], of.peakNs ?? 0);
 }
 
-/** What is looked at, in words that go on a heading. */
+/** A description of the selection, for headings. */
 export function partWords(of: MemoryPart, times: number[]): string {
-  if (of.kind === "moment") return `What was taken at ${timeText(times[of.at]!)}`;
+  if (of.kind === "moment") return `Live memory at ${timeText(times[of.at]!)}`;
   if (of.kind === "growth") return `Growth from ${timeText(times[of.from]!)} to ${timeText(times[of.to]!)}`;
   return {
-    peak: "What was taken at the peak",
-    live: "What was never freed",
-    bytes: "All that was allocated",
-    temporary: "What was freed at once",
+    peak: "Live memory at the peak",
+    live: "Leak candidates",
+    bytes: "Allocated memory",
+    temporary: "Temporary memory",
   }[of.measure];
 }

@@ -1,4 +1,4 @@
-// Memory over time, and what it was made of.
+// Memory over time, and the code that allocated it.
 
 import type { DeviceMemory } from "../../../shared/format";
 import { poolWords } from "../../../shared/memory";
@@ -22,7 +22,7 @@ export function MemoryView() {
   const ofPool = pool(of);
   const key = `${of.device} ${ofPool}`;
   const { value, error } = useAnswer(key, async () => ({ key, curve: await query("memoryCurve", of.device, ofPool) }));
-  // The answer for another device's memory is not valid for this one.
+  // An answer about another device's memory is not valid for this one.
   const curve = value?.key === key ? value.curve : undefined;
   return (
     <div class="memory">
@@ -43,15 +43,14 @@ export function MemoryView() {
       )}
       {sampleEvery !== null && (
         <p class="remark">
-          These are estimates: of about every {bytesText(sampleEvery)} that were allocated one block was recorded, and
-          stands for the others.
+          These are estimates: one block for each {bytesText(sampleEvery)} of allocated memory was recorded, on average.
         </p>
       )}
       <MemoryCards of={of} totals={curve?.momentsColumns.bytes} />
       {error && <Problem what="The curve can't be drawn" why={error} />}
       {of.moments === null && (
         <p class="remark">
-          This recording has sums and no history, so what was taken{" "}
+          This recording has sums and no history, so live memory{" "}
           {of.curve === null ? "when" : "at other moments than the peak"} is not known. Record without{" "}
           <code>--aggregate</code> to see it.
         </p>
@@ -66,7 +65,7 @@ export function MemoryView() {
   );
 }
 
-/** Which pool the curve is of. */
+/** The choice of the pool of the curve. */
 function Pools({ of }: { of: DeviceMemory }) {
   const pools = of.host?.pools ?? [];
   if (pools.length < 2) return null;

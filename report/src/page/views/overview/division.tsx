@@ -1,4 +1,4 @@
-// Whose code the time was spent in.
+// The time by origin of the code.
 
 import type { Division } from "../../../engine/overview";
 import { costText, shareText } from "../../../shared/units";

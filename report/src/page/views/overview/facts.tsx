@@ -1,4 +1,4 @@
-// When and where it was recorded, how long it took, and how much memory.
+// The time and the machine of the recording, its duration, and its memory.
 
 import type { ComponentChildren } from "preact";
 import type { Amount, DeviceMemory, MeasureName } from "../../../shared/format";
@@ -9,7 +9,7 @@ import { head, measures } from "../../state";
 
 export function Facts({ functions }: { functions: number | undefined }) {
   const { title, wallNs, durationNs, events, processes, threads, before } = head();
-  // Machine and Python of each process, each once.
+  // Machine and Python of the processes, without repetitions.
   const labels = [...new Set(processes.flatMap((process) => process.labels.split(", ")).filter(Boolean))];
   const command = processes.length === 1 ? processes[0]?.title : undefined;
   return (
@@ -69,14 +69,14 @@ export function MemoryFacts() {
       ))}
       {memory.sampleEvery !== null && (
         <p class="dim">
-          Not all allocations were recorded: one in about {bytesText(memory.sampleEvery)}. Amounts are estimated.
+          Amounts are estimates: one allocation for each {bytesText(memory.sampleEvery)} was recorded, on average.
         </p>
       )}
     </>
   );
 }
 
-/** Where the memory of a device is shown. */
+/** A link to the memory of a device. */
 function placeOf({ device }: DeviceMemory): Record<string, string> {
   return { view: "memory", device: String(device), "memory.pool": "", "memory.failure": "" };
 }

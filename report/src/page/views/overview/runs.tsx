@@ -55,7 +55,7 @@ export function Runs() {
               <th scope="col" class="number">
                 #
               </th>
-              <th scope="col">What</th>
+              <th scope="col">Run</th>
               <th scope="col" class="number began">
                 Began
               </th>
@@ -131,7 +131,7 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
   );
 }
 
-/** When a run began; where there is a timeline a click looks at the time of the run only. */
+/** The begin of a run; if there is a timeline, a click selects the time of the run. */
 function Began({ run }: { run: RunInfo }) {
   if (head().timeline === null || run.durationNs === 0) return <>{timeText(run.beganNs)}</>;
   const [from, to] = [run.beganNs, run.beganNs + run.durationNs];
@@ -141,7 +141,7 @@ function Began({ run }: { run: RunInfo }) {
       type="button"
       class="quiet"
       aria-pressed={isChosen}
-      title={isChosen ? "Select all of the time" : "Select the time of this run, in all views"}
+      title={isChosen ? "Select the whole recording" : "Select the time of this run, in all views"}
       onClick={() => chooseRange(isChosen ? null : [from, to])}
     >
       {timeText(run.beganNs)}
@@ -149,7 +149,7 @@ function Began({ run }: { run: RunInfo }) {
   );
 }
 
-/** What says why stands in the open. */
+/** The reason of a failure is always visible. */
 function isSentence(name: string): boolean {
   return /reason|error/.test(name);
 }
@@ -164,7 +164,7 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The phases that took most, themselves. */
+/** The phases with the highest self time. */
 function phasesText({ phases, durationNs }: RunInfo): string {
   const sorted = [...phases].sort((a, b) => b.selfNs - a.selfNs);
   const few = sorted.slice(0, 3).map(({ function: of, selfNs }) => {
@@ -175,7 +175,7 @@ function phasesText({ phases, durationNs }: RunInfo): string {
   return [...few, ...(more > 0 ? [`${countText(more)} more`] : [])].join(", ");
 }
 
-/** What says most, in a line: nothing that is zero, and nothing that stands above. */
+/** The most important details in one line, without zeros and without those that are shown above. */
 function attributesText(attributes: [string, unknown][]): string {
   return attributes
     .filter(([name, value]) => value !== 0 && value !== null && !["function", "file", "line"].includes(name))

@@ -1,14 +1,14 @@
-// Processes and threads; a click looks at one thread only.
+// Processes and threads; a click selects one thread.
 
 import { useState } from "preact/hooks";
 import type { ThreadIndex } from "../../../shared/format";
 import { costText, countText, MEASURE_LABELS, shareText, timeText } from "../../../shared/units";
 import { chooseThreads, threads as chosen, head, measure, selection } from "../../state";
 
-/** So many are shown at first. */
+/** The number of threads that are shown at first. */
 const FEW = 12;
 
-/** What each thread cost, by thread; of the whole recording. */
+/** The cost of each thread, in the whole recording. */
 function costs(): Float64Array {
   const { trees, threads } = head();
   const sums = new Float64Array(threads.length);
@@ -99,8 +99,8 @@ function Processes() {
             <th scope="col" class="number">
               Process
             </th>
-            <th scope="col">What</th>
-            <th scope="col">When</th>
+            <th scope="col">Program</th>
+            <th scope="col">Time</th>
             <th scope="col" class="number">
               Took
             </th>

@@ -1,4 +1,4 @@
-// What was recorded, and what of it matters: the first thing that people see.
+// The overview of a recording: the first view that people see.
 
 import type { Overview, Top } from "../../../engine/overview";
 import { costText, MEASURE_LABELS, shareText } from "../../../shared/units";
@@ -46,7 +46,7 @@ function Remarks() {
 
 function Costs({ overview }: { overview: Overview }) {
   if (head().trees.length === 0)
-    return <p class="nothing">Nothing was recorded that has a cost. Look at the timeline for what happened when.</p>;
+    return <p class="nothing">The recording has no costs. The timeline shows its events.</p>;
   if (overview.byTotal.length === 0)
     return (
       <p class="nothing">No visible function has a cost. Show more kinds of functions, or select other threads.</p>

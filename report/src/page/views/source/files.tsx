@@ -1,4 +1,4 @@
-// The files, those that cost most first.
+// The files, those with the highest cost first.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { FileCost, SourceFiles } from "../../../engine/source";
@@ -7,7 +7,7 @@ import { costText, countText, shareText } from "../../../shared/units";
 import { measure, names, search } from "../../state";
 
 const FEW = 200;
-const NO_TEXT = "The text was not at hand when the report was made";
+const NO_TEXT = "The text was not available when the report was made";
 
 interface Properties {
   files: SourceFiles;
@@ -23,7 +23,7 @@ export function FileList({ files, current, choose }: Properties) {
     const path = pathOf(file).toLowerCase();
     return words.every((word) => path.includes(word));
   });
-  // A search may be for a function: then it filters nothing.
+  // A search that matches only functions does not filter files.
   const isFiltered = words.length > 0 && found.length > 0;
   const shown = isFiltered ? found : files.files;
   const some = shown.slice(0, isAll ? shown.length : FEW);

@@ -1,19 +1,19 @@
-// The lines of a file that cost most, and the keys that go from one to the next.
+// The most expensive lines of a file, and the keys that go from one to the next.
 
 import type { LineColumns } from "../../../engine/source";
 
-/** No more than so many lines of a file are hot, and none that costs less than a thousandth of the hottest. */
+/** The maximum number of hot lines of a file. A line with less than a thousandth of the cost of the hottest is not hot. */
 const MOST = 20;
 const LEAST = 0.001;
 
 export interface HotLines {
   byCost: number[];
   byLine: number[];
-  /** The next hot line behind a line or before it; from the end it goes on at the other end. */
+  /** The next hot line after or before a line; after the last one follows the first. */
   from(line: number, step: 1 | -1): number | undefined;
 }
 
-/** Lines are hot by their self costs, or if there are none by their totals; `byBoth`: by whatever is more. */
+/** Lines are hot by self cost, or without any by total cost; with `byBoth` by the greater one. */
 export function hotLines(columns: LineColumns, byBoth = false): HotLines {
   const { self, total } = columns;
   const hasSelf = self.some((cost) => cost > 0);
@@ -35,7 +35,7 @@ export function hotLines(columns: LineColumns, byBoth = false): HotLines {
   };
 }
 
-/** Calls back for the keys n and p, unless the user is typing. Returns a function that ends it. */
+/** Calls `go` for the keys n and p, unless the user is typing. Returns a function that removes the handler. */
 export function onHotKey(go: (step: 1 | -1) => void): () => void {
   const listen = (event: KeyboardEvent) => {
     const isWriting = event.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);

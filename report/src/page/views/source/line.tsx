@@ -16,12 +16,12 @@ export interface LineCost {
 interface Properties {
   line: number;
   text: string;
-  /** What is open before the line; `undefined` if the text is not Python. */
+  /** The open strings and brackets before the line; `undefined` if the text is not Python. */
   open: Open | undefined;
   cost: LineCost | undefined;
   all: number;
   functions: FunctionCost[] | undefined;
-  /** What was called from the line; `null` if that is known of no line. */
+  /** The calls from the line; `null` if the calls of lines are unknown. */
   calls: LineCalls | undefined | null;
   isCurrent: boolean;
 }
@@ -58,7 +58,7 @@ function partOf({ text, kind }: Token, at: number) {
   );
 }
 
-/** The heat is the share of everything, not of the file: a file that costs little stays cool. */
+/** The heat is the share of the total, not of the file: a cheap file stays cool. */
 function Amount({ cost, all }: { cost: number | undefined; all: number }) {
   if (!cost) return <td class="heat" />;
   const share = all > 0 ? Math.max(0, Math.min(1, cost / all)) : 0;

@@ -1,20 +1,20 @@
 // Comments, strings, keywords and numbers of Python, line by line.
 //
-// What a line begins inside of is known from the line before. Strings that format may hold code, and that may hold strings.
+// The state at the begin of a line comes from the line before. Format strings may contain code, and that may contain strings.
 
 export interface Token {
   text: string;
   kind: "" | "comment" | "string" | "keyword" | "number" | "defined";
 }
 
-/** What is open at the end of a line; the innermost is the last. */
+/** The open strings and brackets at the end of a line; the innermost is the last. */
 export type Open = readonly Inside[];
 
 type Inside =
   | { is: "string"; quote: string; isRaw: boolean; formats: boolean }
-  /** Code between braces, with so many brackets open. */
+  /** Code between braces, with the number of open brackets in it. */
   | { is: "code"; brackets: number }
-  /** Behind the colon of such code. */
+  /** The format after the colon of such code. */
   | { is: "format" };
 
 const KEYWORDS = new Set(
@@ -28,7 +28,7 @@ const WORD = /[\p{L}_][\p{L}\p{N}_]*/uy;
 const NUMBER = /\d[\w.]*/y;
 const PLAIN = /[^\p{L}\p{N}_'"#()[\]{}:]+/uy;
 
-/** What is open before each line of a text. */
+/** The open strings and brackets before each line of a text. */
 export function opensOf(lines: string[]): Open[] {
   const opens: Open[] = [];
   let open: Open = [];
@@ -39,7 +39,7 @@ export function opensOf(lines: string[]): Open[] {
   return opens;
 }
 
-/** The parts of a line that begins inside of `open`. */
+/** The tokens of a line that begins inside `open`. */
 export function tokensOf(line: string, open: Open): Token[] {
   return new Line(line, open).read().tokens;
 }
@@ -105,7 +105,7 @@ class Line {
     }
   }
 
-  /** Whether the word before is `def` or `class`. */
+  /** Whether the previous word is `def` or `class`. */
   private isDefined(): boolean {
     return /\b(?:def|class)\s+$/.test(this.line.slice(Math.max(0, this.at - 12), this.at));
   }

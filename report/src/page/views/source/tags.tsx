@@ -1,4 +1,4 @@
-// What stands behind the text of a line: functions that begin there, functions that were called from it.
+// Tags after the text of a line: the functions that begin in it, and the functions that it called.
 
 import type { Called, LineCalls } from "../../../engine/call-lines";
 import type { FunctionCost } from "../../../engine/source";
@@ -15,7 +15,7 @@ export function FunctionTag({ of, all }: { of: FunctionCost; all: number }) {
   return <Tag of={of.function} kind="function-tag" share={all > 0 ? of.total / all : null} costs={costs} />;
 }
 
-/** The functions that were called from the line, the costliest first. */
+/** The functions that were called from the line, those with the highest cost first. */
 export function CalledTags({ calls, all }: { calls: LineCalls; all: number }) {
   return (
     <>

@@ -1,4 +1,4 @@
-// The text of a file, with what its lines cost.
+// The text of a file, with the costs of its lines.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LineCalls } from "../../../engine/call-lines";
@@ -31,7 +31,7 @@ export function FileText({ source, file, isPending }: Properties) {
   );
 }
 
-/** By line: what it cost. */
+/** Costs by line. */
 function costsOf(source: SourceText): Map<number, LineCost> {
   const { line, self, total, isWhole } = source.linesColumns;
   return new Map(
@@ -52,7 +52,7 @@ function functionsByLine(functions: FunctionCost[]): Map<number, FunctionCost[]>
   return byLine;
 }
 
-/** `null` if it is not known what lines called. */
+/** `null` if the calls of lines are unknown. */
 function callsByLine({ totals, calls }: SourceText): Map<number, LineCalls> | null {
   return totals === "calls" ? new Map(calls.map((of) => [of.line, of])) : null;
 }
@@ -103,12 +103,12 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
       </div>
       {source.changed && (
         <p class="changed" role="note">
-          This file was written to after the recording: lines may have moved.
+          This file was modified after the recording: lines may have moved.
         </p>
       )}
       {source.totals === "part" && (
         <p class="changed" role="note">
-          What the calls from each line took is known for all of the time only. Take the chosen time away to see it.
+          Times of calls from lines are known only for the whole recording. Clear the range to see them.
         </p>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys. */}
@@ -166,7 +166,7 @@ function Gap({ rows }: { rows: number }) {
   );
 }
 
-/** What is known of a file whose text is not in the report: its functions. */
+/** A file without its text: the functions in it. */
 function WithoutText({ source, path }: { source: SourceText; path: string }) {
   return (
     <>
@@ -175,8 +175,8 @@ function WithoutText({ source, path }: { source: SourceText; path: string }) {
       </div>
       <div class="without-text-note">
         <p>
-          The text was not at hand when the report was made. Make the report where the file is, to see what its lines
-          cost.
+          The text was not available when the report was made. Make the report where the file is, to see the costs of
+          its lines.
         </p>
         <ul>
           {source.functions.map((cost) => (

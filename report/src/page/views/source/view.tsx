@@ -1,4 +1,4 @@
-// Files, and the text of one of them with what its lines cost.
+// Files, and the text of one file with the costs of its lines.
 
 import type { SourceFiles } from "../../../engine/source";
 import type { StringIndex } from "../../../shared/format";
@@ -12,7 +12,7 @@ import { FileText } from "./text";
 
 const fileText = addressed("source.file", "", { isStep: true });
 
-/** The file of the selected function, or the one that was chosen, or the one that costs most. */
+/** The file of the selected function, or the selected file, or the most expensive one. */
 function currentFile({ files }: SourceFiles): StringIndex | null {
   const of = selected.value;
   const ofFunction = of === null ? 0 : (names().functions.file[of] ?? 0);

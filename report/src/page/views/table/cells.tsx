@@ -1,4 +1,4 @@
-// What stands in the tables of functions.
+// The cells of the tables of functions.
 
 import { type FunctionIndex, KINDS, ORIGINS } from "../../../shared/format";
 import { functionName, placeOf } from "../../../shared/names";
@@ -18,7 +18,7 @@ export function Cost({ cost, all }: { cost: number; all: number }) {
   );
 }
 
-/** How often a function was called; `10/2` if two of the ten calls were in no other call of it, as cProfile writes it. */
+/** The number of calls; `10/2` if two of the ten calls were in no other call of the function, as in cProfile. */
 export function callsText(calls: number, primitiveCalls: number): string {
   return calls === primitiveCalls ? countText(calls) : `${countText(calls)}/${countText(primitiveCalls)}`;
 }
@@ -45,7 +45,7 @@ export function FunctionName({ of }: { of: FunctionIndex }) {
   );
 }
 
-/** Where a function is, shortened in the middle: the file stays in sight. */
+/** The location of a function, shortened in the middle: the file stays visible. */
 export function Place({ of }: { of: FunctionIndex }) {
   return <PathText path={placeOf(names(), of)} />;
 }

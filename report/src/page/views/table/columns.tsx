@@ -1,4 +1,4 @@
-// The columns of the tables of functions, and how rows are sorted by them.
+// The columns of the tables of functions, and sorting by them.
 
 import type { FunctionIndex, MeasureName } from "../../../shared/format";
 import type { Names } from "../../../shared/names";
@@ -16,14 +16,14 @@ export interface Costs {
   total: Float64Array;
 }
 
-/** What a call took with all that it called; of memory, how large a block is. `undefined` where that says nothing. */
+/** The total per call; for memory, the size of a block. `undefined` if that has no meaning. */
 export function perCall(of: MeasureName, costs: Costs, row: number): number | undefined {
   const [cost, calls] =
     of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.self[row]!, costs.calls[row]!];
   return calls > 0 ? cost / calls : undefined;
 }
 
-/** Whether calls say more than costs. */
+/** Whether calls matter more than costs. */
 export function hasCalls(of: MeasureName): boolean {
   return of !== "samples" && of !== "allocations";
 }
@@ -32,7 +32,7 @@ function titleCase(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Bars and shares of self and total costs are of `ownAll` and `totalAll`. */
+/** The bars and shares of self and total costs refer to `ownAll` and `totalAll`. */
 export function columnsOf(costs: Costs, selfAll: number, totalAll: number): GridColumn[] {
   const { function: functions, calls, primitiveCalls, self, total } = costs;
   const of = measure.value;
@@ -57,7 +57,7 @@ export function columnsOf(costs: Costs, selfAll: number, totalAll: number): Grid
       {
         name: "calls",
         label: titleCase(counted),
-        title: of === "time" ? "Calls; 10/2: two of the ten calls were not recursive" : `How many ${counted} it took`,
+        title: of === "time" ? "Calls; 10/2: two of the ten calls were not recursive" : `Number of ${counted}`,
         cell: (row) => callsText(calls[row]!, of === "time" ? primitiveCalls[row]! : calls[row]!),
       },
       {
@@ -89,7 +89,7 @@ export const placeColumn = (costs: Costs): GridColumn => ({
   cell: (row) => <Place of={costs.function[row]!} />,
 });
 
-/** The rows that `takes`, in order. Rows that are equal stay in the order of their total, then of the function. */
+/** The rows for which `takes` is true, sorted. Equal rows are in the order of their total, then of the function. */
 export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
   const { function: functions, total } = costs;
   const rows: number[] = [];
@@ -118,7 +118,7 @@ function sortKeys(costs: Costs, column: string): Float64Array {
 
 const ranksOf = new WeakMap<Names, Uint32Array>();
 
-/** For each text its place among all texts, so that many rows are sorted by comparing numbers. */
+/** The rank of each text, so that rows are sorted by comparing numbers. */
 function textRanks(known: Names): Uint32Array {
   let ranks = ranksOf.get(known);
   if (!ranks) {

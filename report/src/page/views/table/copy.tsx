@@ -7,7 +7,7 @@ import { countText } from "../../../shared/units";
 import { measure, names } from "../../state";
 import type { Costs } from "./columns";
 
-/** Rows as they stand on the page, with plain numbers: nanoseconds, bytes or counts. */
+/** The rows of the page, with plain numbers: nanoseconds, bytes or counts. */
 export function tableText(costs: Costs, rows: Uint32Array): string {
   const known = names();
   const unit = measure.value === "time" ? "ns" : ["samples", "allocations"].includes(measure.value) ? "count" : "bytes";
@@ -59,10 +59,10 @@ export function CopyButton({ text }: { text(): string }) {
   );
 }
 
-/** A field with more lines takes seconds to be shown. */
+/** The maximum number of lines; a field with more takes seconds to appear. */
 const MOST_LINES = 5000;
 
-/** Where the browser lets no page write to the clipboard. */
+/** For browsers that allow no page to write to the clipboard. */
 function CopyFrom({ text, close }: { text: string; close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
@@ -75,7 +75,7 @@ function CopyFrom({ text, close }: { text: string; close(): void }) {
   return (
     <dialog ref={dialog} class="copy-from" aria-label="Rows to copy" onClose={close}>
       <p>
-        This browser lets the page copy nothing by itself. Press Ctrl+C
+        This browser does not let the page copy. Press Ctrl+C
         {isCut && ` for the first ${countText(MOST_LINES - 1)} of ${countText(lines.length - 2)} rows`}:
       </p>
       <textarea

@@ -1,4 +1,4 @@
-// A table that can be sorted and gone through by keys, and draws only the rows in sight.
+// A table that can be sorted and navigated by keys, and draws only the visible rows.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { bringInSight, useRowsInSight } from "../../rows-in-sight";
 
 const ROW = 24;
 const HEADER = 28;
-/** Elements of rows that scroll out of sight are used for those that scroll in; more are never drawn at once. */
+/** Elements of rows that scroll out are reused for those that scroll in; this is the maximum of both at once. */
 const DRAWN = 256;
 
 export interface GridColumn {
@@ -22,7 +22,7 @@ export interface Order {
   isRising: boolean;
 }
 
-/** The order after a click on a header: numbers fall at first, texts rise. */
+/** The order after a click on a header: numbers descend first, texts ascend. */
 export function orderedBy(order: Order, column: GridColumn): Order {
   if (order.column === column.name) return { ...order, isRising: !order.isRising };
   return { column: column.name, isRising: column.isText === true };
@@ -31,11 +31,11 @@ export function orderedBy(order: Order, column: GridColumn): Order {
 interface Properties {
   label: string;
   columns: GridColumn[];
-  /** The rows that `cell` renders, from the top to the bottom. */
+  /** The rows for `cell`, from top to bottom. */
   rows: Uint32Array;
   order: Order;
   sort(column: GridColumn): void;
-  /** The row that is selected. */
+  /** The selected row. */
   selected: number | null;
   classOf?(row: number): string;
   choose(row: number): void;
@@ -81,7 +81,7 @@ export function Grid(properties: Properties) {
   return (
     <div class="grid" ref={scroller}>
       <table
-        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: rows are gone through and chosen by keys.
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: rows are navigated and selected by keys.
         role="grid"
         aria-label={label}
         aria-rowcount={rows.length + 1}
@@ -139,7 +139,7 @@ function Header({ columns, order, sort }: Pick<Properties, "columns" | "order" |
   );
 }
 
-/** As high as the rows that are not drawn. */
+/** Has the height of the rows that are not drawn. */
 function Gap({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null;
   return (

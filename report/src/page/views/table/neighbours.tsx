@@ -1,4 +1,4 @@
-// Who called a function, and whom it called. A click goes along; "back" goes back.
+// The callers and callees of a function. A click goes to one of them; "back" returns.
 
 import { useMemo, useState } from "preact/hooks";
 import type { NeighbourColumns, Numbers } from "../../../engine/table";
@@ -89,7 +89,7 @@ interface SideProperties {
   about: string;
   empty: string;
   costs: NeighbourColumns;
-  /** What bars and shares are of. */
+  /** The whole for bars and shares. */
   all: number;
 }
 

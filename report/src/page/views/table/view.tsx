@@ -1,4 +1,4 @@
-// Functions and what they cost, and beside them who called the selected one and whom it calls.
+// Functions and their costs, and the callers and callees of the selected one.
 
 import { useMemo } from "preact/hooks";
 import type { Table } from "../../../engine/table";
@@ -115,12 +115,12 @@ function Nothing({ isSearch }: { isSearch: boolean }) {
     <p class="nothing">
       {isSearch
         ? "No function has all of these words in its name, file or module. Search for less, or show more kinds of functions."
-        : "No function is shown that cost anything. Show more kinds of functions, or choose other threads or another time."}
+        : "No visible function has a cost. Show more kinds of functions, or select other threads or another time."}
     </p>
   );
 }
 
-/** How many functions there are, or were found, and what they cost. */
+/** The number of functions, all or found, and their cost. */
 function Totals({ table, found }: { table: Table; found: Uint8Array | null }) {
   const functions = table.functionsColumns.function;
   const text = (cost: number) => costText(measure.value, cost);
@@ -142,8 +142,7 @@ function Totals({ table, found }: { table: Table; found: Uint8Array | null }) {
   return (
     <output class="summary" aria-live="polite">
       {countText(count)} of {countText(functions.length)} functions found
-      {cost &&
-        `: self ${text(cost.self)}${share(cost.self)}, with what they call ${text(cost.total)}${share(cost.total)}`}
+      {cost && `: self ${text(cost.self)}${share(cost.self)}, total ${text(cost.total)}${share(cost.total)}`}
     </output>
   );
 }

@@ -1,4 +1,4 @@
-// Where the marks of a time axis are.
+// The ticks of a time axis.
 
 export interface Ticks {
   step: number;
@@ -6,12 +6,12 @@ export interface Ticks {
 }
 
 const MINUTE = 60e9;
-/** Steps above a second that people count in. */
+/** Usual steps above a second. */
 const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(
   (seconds) => seconds * 1e9,
 );
 
-/** The least step that is not shorter than this and that people count in. */
+/** The smallest usual step that is not shorter than this. */
 export function niceStep(least: number): number {
   if (least > 1e9)
     return LONG_STEPS.find((step) => step >= least) ?? Math.ceil(least / (1440 * MINUTE)) * 1440 * MINUTE;
@@ -19,7 +19,7 @@ export function niceStep(least: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least - 1e-9)!;
 }
 
-/** The moments to mark in a time, at most so many. */
+/** The ticks of a time, at most `most`. */
 export function ticksOf(from: number, to: number, most: number): Ticks {
   const step = niceStep((to - from) / Math.max(most, 1));
   const times: number[] = [];

@@ -1,4 +1,4 @@
-// What the engine has said of tracks. While a newer answer is on its way the one before is drawn: nothing ever blinks.
+// The engine's answers about tracks. Until a new answer arrives the previous one is drawn, so that nothing flickers.
 
 import { signal } from "@preact/signals";
 import type { CounterSteps, Sight } from "../../../engine/timeline/methods";
@@ -7,11 +7,11 @@ import { query } from "../../engine";
 import type { Order } from "./look";
 import type { Span } from "./state";
 
-/** The part of a track that is known. */
+/** The known part of a track. */
 export interface Known {
   sight: Sight;
   window: Window;
-  /** Rows in the order in which they are drawn, for the look that this key stands for. */
+  /** Rows in the order of drawing, for the look with this key. */
   order: Order | null;
 }
 
@@ -23,7 +23,7 @@ interface TrackRequest {
 
 const tracks = new Map<number, TrackRequest>();
 const counters = new Map<number, CounterSteps | null>();
-/** How often an answer came: what is drawn depends on it. */
+/** The number of answers so far: the picture depends on it. */
 export const arrived = signal(0);
 export const problem = signal<string | null>(null);
 
@@ -32,9 +32,9 @@ export function knownOf(track: number): Known | null {
 }
 
 /**
- * Queries a track, if what is known is not enough. It requests one window more than is visible, half of it at each side, and
- * scales are powers of two, so that small steps need no answer. One question at a time: what is wanted when its answer comes
- * is request next, and what was wanted in between is never request.
+ * Queries a track if the known part is too small. A request covers one window more than is visible, half of it on each side,
+ * and scales are powers of two, so that small steps need no new answer. There is one request at a time; after its answer only
+ * the newest wanted window is requested.
  */
 export function want(track: number, { from, to }: Span, pixelNs: number, depthLimit: number, most: number): void {
   const request = tracks.get(track) ?? { known: null, inFlight: false, wanted: null };
@@ -87,7 +87,7 @@ interface Activity {
 let activity: Activity = { key: "", open: null };
 const PIECES = 600;
 
-/** How many spans were open at each moment of the whole time, on these tracks; `null` until it is known. */
+/** The number of open spans of these tracks at each moment of the recording; `null` until it is known. */
 export function activityOf(of: number[]): Float64Array | null {
   const key = of.join(" ");
   if (activity.key !== key) {

@@ -12,12 +12,12 @@ import type { Picked, Span } from "./state";
 
 export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
-/** What is drawn, and where. */
+/** The content of the picture, and its position. */
 export interface Scene {
   surface: Surface;
   look: Look;
   visible: Span;
-  /** Where time begins at the left, and where tracks begin at the top. */
+  /** The left edge of the time, and the top edge of the tracks. */
   left: number;
   top: number;
   pixelNs: number;
@@ -25,7 +25,7 @@ export interface Scene {
   focus: Picked | null;
 }
 
-/** A track whose rows begin at `y` of the surface. */
+/** A track with its top edge at `y` of the surface. */
 export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
   const known = knownOf(place.track);
   if (!known) return;
@@ -35,7 +35,7 @@ export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
   markInstants(scene, known, place, y);
 }
 
-/** Rows of a place that are in sight: no others are drawn. */
+/** The visible rows of a track: no others are drawn. */
 function depthsInSight({ surface, top }: Scene, place: TrackPlace, y: number): [number, number] {
   const first = Math.max(0, Math.floor((top - y) / place.rowHeight));
   const last = Math.min(place.rows, Math.ceil((surface.height - y) / place.rowHeight));
@@ -43,8 +43,8 @@ function depthsInSight({ surface, top }: Scene, place: TrackPlace, y: number): [
 }
 
 /**
- * Fills rectangles, on whole pixels. Narrow ones that touch and look the same become one: that is most of them where a track
- * is full, and what keeps a frame short.
+ * Fills rectangles, on whole pixels. Adjacent narrow ones with the same look are merged, which are most of them on a busy
+ * track: this keeps a frame short.
  */
 function fillRows(scene: Scene, known: Known, place: TrackPlace, y: number): void {
   const { look, visible, left, pixelNs } = scene;
@@ -77,10 +77,10 @@ function fillRows(scene: Scene, known: Known, place: TrackPlace, y: number): voi
   context.globalAlpha = 1;
 }
 
-/** From here on a rectangle has an edge at its end. */
+/** Rectangles of at least this width have an edge at their end. */
 const NARROW = 3;
 
-/** Narrow rectangles of a depth as one, as long as they touch. */
+/** Adjacent narrow rectangles of one depth, merged. */
 class Runs {
   private readonly from: Int32Array;
   private readonly to: Int32Array;
@@ -138,7 +138,7 @@ function writeNames(scene: Scene, known: Known, place: TrackPlace, y: number): v
   }
 }
 
-/** Edges: what failed, what has no end, what is of the selected function, what has the focus. */
+/** Edges: of failed spans, of spans without an end, of those of the selected function, and of the focus. */
 function markRows(scene: Scene, known: Known, place: TrackPlace, y: number): void {
   const { selected, focus, look } = scene;
   const columns = known.sight.sightColumns;
@@ -234,7 +234,7 @@ function markInstants({ surface, visible, left, pixelNs }: Scene, known: Known, 
   }
 }
 
-/** The rectangle at a moment and a depth, or the nearest that is no further away than a time. */
+/** The rectangle at a moment and a depth, or the nearest one within a distance. */
 export function pickAt(track: number, time: number, depth: number, slack: number): Picked | null {
   const known = knownOf(track);
   if (!known) return null;
@@ -245,7 +245,7 @@ export function pickAt(track: number, time: number, depth: number, slack: number
     if (columns.depth[row] !== depth) continue;
     const begin = columns.begin[row]!;
     const away = Math.max(begin - time, time - begin - columns.extent[row]!, 0);
-    // Spans stand before pieces, which may reach below them.
+    // Spans come before pieces, which may extend below them.
     const isBetter = away < bestAway || (away === bestAway && (best < 0 || (columns.flags[best]! & DENSE) !== 0));
     if (isBetter) {
       best = row;

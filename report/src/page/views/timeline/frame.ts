@@ -1,4 +1,4 @@
-// What stands around the tracks: the strip with the whole time, the axis, names.
+// The frame of the tracks: the strip with the whole time, the axis, and names.
 
 import type { Head, ThreadIndex } from "../../../shared/format";
 import { countText, momentText, timeText } from "../../../shared/units";
@@ -8,13 +8,13 @@ import { FONT, type Scene } from "./draw";
 import { ABOVE, AXIS, OVERVIEW, type ProcessPlace, type TrackPlace } from "./layout";
 import { type Span, wholeTime } from "./state";
 
-/** Where the strip is: from the left to the right edge. */
+/** The strip, from its left to its right edge. */
 export function overviewScale(width: number, gutter: number): { left: number; pixelNs: number } {
   const left = Math.max(gutter, 8);
   return { left, pixelNs: wholeTime().to / Math.max(width - left - 8, 1) };
 }
 
-/** The whole time, how much went on, and what of it is in sight. */
+/** The whole time with its activity, and the visible part of it. */
 export function drawOverview({ surface, visible, left: gutter }: Scene, open: Float64Array | null, range: Span | null) {
   const { context, width, colour } = surface;
   const { left, pixelNs } = overviewScale(width, gutter);
@@ -55,7 +55,7 @@ export function drawOverview({ surface, visible, left: gutter }: Scene, open: Fl
   }
 }
 
-/** Moments, with lines down through the tracks. */
+/** Times, with lines down through the tracks. */
 export function drawAxis({ surface, visible, left, pixelNs }: Scene): void {
   const { context, width, height, colour } = surface;
   context.fillStyle = colour("raised");
@@ -81,7 +81,7 @@ export function drawAxis({ surface, visible, left, pixelNs }: Scene): void {
   context.fillRect(0, ABOVE - 1, width, 1);
 }
 
-/** How long the window is, at the left of the axis. */
+/** The length of the window, at the left of the axis. */
 export function drawScale({ surface, visible, left }: Scene): void {
   if (left === 0) return;
   const { context, colour } = surface;
@@ -90,7 +90,7 @@ export function drawScale({ surface, visible, left }: Scene): void {
   context.fillStyle = colour("text");
   context.font = FONT;
   context.textBaseline = "middle";
-  context.fillText(`${timeText(visible.to - visible.from)} in sight`, 8, OVERVIEW + AXIS / 2);
+  context.fillText(`${timeText(visible.to - visible.from)} visible`, 8, OVERVIEW + AXIS / 2);
 }
 
 export function threadName(head: Head, thread: ThreadIndex): string {
@@ -98,7 +98,7 @@ export function threadName(head: Head, thread: ThreadIndex): string {
   return name ? `${name} (${tid})` : `thread ${tid}`;
 }
 
-/** The name of a track, at the left of it or above it. */
+/** The name of a track, on its left or above it. */
 export function drawName(surface: Surface, head: Head, place: TrackPlace, y: number, gutter: number): void {
   const { context, width, colour } = surface;
   const info = head.timeline!.tracks[place.track]!;

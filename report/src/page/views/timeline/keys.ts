@@ -1,4 +1,4 @@
-// Keys on the timeline.
+// The keys of the timeline.
 
 import type { FoundSpan } from "../../../engine/timeline/search";
 import { query } from "../../engine";
@@ -36,7 +36,7 @@ function panBy(share: number): void {
   pan((to - from) * share);
 }
 
-/** The moment that keys move along. */
+/** The time at which keys move. */
 function momentNow(): number {
   const { from, to } = visible.value;
   const at = focus.value;
@@ -45,7 +45,7 @@ function momentNow(): number {
   return begin <= end ? (begin + end) / 2 : (from + to) / 2;
 }
 
-/** Moves the focus a depth up or down, and on to the next track where there are no more. */
+/** Moves the focus up or down by one depth, and to the next track after the last depth. */
 function moveDepth(by: 1 | -1): void {
   const places = shownPlaces();
   const { from, to } = visible.value;
@@ -73,7 +73,7 @@ function deepestAt({ track, rows }: TrackPlace, moment: number): number {
   return 0;
 }
 
-/** Moves the focus to the next or the last rectangle of the same depth. */
+/** Moves the focus to the next or the previous rectangle of the same depth. */
 function moveAlong(by: 1 | -1): void {
   const at = focus.value;
   const columns = at && knownOf(at.track)?.sight.sightColumns;
@@ -100,16 +100,16 @@ export function moveTo(picked: Picked): void {
   scrollInto(layoutNow(), picked);
 }
 
-/** A span that the engine found, as one that has the focus. */
+/** A span that the engine found, as the focus. */
 export function pickedOf(found: FoundSpan): Picked {
   return { ...found, frame: found.frame + 1, calls: 1, busy: found.extent };
 }
 
-/** Goes to the next span of the selected function, or to the one before. */
+/** Goes to the next or the previous span of the selected function. */
 export async function findNext(direction: 1 | -1): Promise<void> {
   const of = selected.value;
   if (of === null) {
-    message.value = "Select a function first: click on one, or press Enter where the focus is.";
+    message.value = "Select a function first: click on one, or press Enter on the focused one.";
     return;
   }
   const at = focus.value;
@@ -122,7 +122,7 @@ export async function findNext(direction: 1 | -1): Promise<void> {
   if (found) {
     bringIntoSight(found);
     moveTo(pickedOf(found));
-  } else message.value = direction > 0 ? "There is no later one." : "There is no earlier one.";
+  } else message.value = direction > 0 ? "There is no later call." : "There is no earlier call.";
 }
 
 export function rangeOfWindow(): void {

@@ -1,10 +1,10 @@
-// Where tracks, counters and names stand, from the top of all of them.
+// The positions of tracks, counters and names, from the top.
 
 import type { Head, ThreadIndex } from "../../../shared/format";
 
 export const OVERVIEW = 44;
 export const AXIS = 24;
-/** What stands above the tracks and does not scroll. */
+/** The part above the tracks, which does not scroll. */
 export const ABOVE = OVERVIEW + AXIS;
 const PROCESS = 24;
 const COUNTER = 34;
@@ -32,7 +32,7 @@ export interface CounterPlace {
 
 export interface TrackPlace {
   kind: "track";
-  /** Its place in `TimelineInfo.tracks`. */
+  /** The index of the track in `TimelineInfo.tracks`. */
   track: number;
   top: number;
   height: number;
@@ -40,7 +40,7 @@ export interface TrackPlace {
   rowHeight: number;
   rows: number;
   isClosed: boolean;
-  /** Whether there are more depths than rows, or there were before it was made larger. */
+  /** Whether there are more depths than rows, or were before the user enlarged it. */
   more: "more" | "fewer" | null;
 }
 
@@ -49,11 +49,11 @@ export type Placed = ProcessPlace | CounterPlace | TrackPlace;
 export interface Layout {
   places: Placed[];
   height: number;
-  /** How wide names are at the left; 0 if they stand above their tracks. */
+  /** The width of names on the left; 0 if they are above their tracks. */
   gutter: number;
 }
 
-/** What the user has opened or closed: words `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
+/** What the user opened or closed, as words: `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
 export type Opened = ReadonlySet<string>;
 
 export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): Layout {
@@ -98,7 +98,7 @@ function trackPlace(
   return { kind: "track", track, top, height, rowsTop, rowHeight, rows, isClosed, more };
 }
 
-/** What stands at a height. */
+/** The item at a height. */
 export function placeAt(layout: Layout, y: number): Placed | undefined {
   return layout.places.find((place) => y >= place.top && y < place.top + place.height);
 }

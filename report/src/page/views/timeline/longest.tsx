@@ -1,4 +1,4 @@
-// The timeline as a table: what takes longest in the time that is in sight.
+// The timeline as a table: the longest spans in the visible time.
 
 import { useEffect, useState } from "preact/hooks";
 import { placeOf, shortPath } from "../../../shared/names";
@@ -11,7 +11,7 @@ import { fitFocus, moveTo, pickedOf, tracksShown } from "./keys";
 import { focus, type Span, visible } from "./state";
 import { endText, nameOf } from "./words";
 
-/** The window once it has stood still for a moment. */
+/** The window, once it has not moved for a moment. */
 function useSettled(): Span {
   const now = visible.value;
   const [settled, setSettled] = useState(now);
@@ -26,7 +26,7 @@ export function LongestSpans() {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="longest" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Longest spans in sight</summary>
+      <summary>Longest visible spans</summary>
       {isOpen && <Longest />}
     </details>
   );
@@ -42,7 +42,7 @@ function Longest() {
     around: track === undefined ? [] : await query("timelineAround", track, span),
   }));
   if (error) return <p class="dim">The spans can't be shown: {error}.</p>;
-  if (!value) return <p role="status">Looking…</p>;
+  if (!value) return <p role="status">Searching…</p>;
   const around = value.around.map((frame) => nameOf(names(), frame + 1));
   return (
     <>
@@ -68,7 +68,7 @@ function Table({ spans }: { spans: Awaited<ReturnType<typeof query<"timelineLong
   const known = names();
   return (
     <table>
-      <caption class="hidden-text">The {spans.length} longest spans that begin or end in the time in sight</caption>
+      <caption class="hidden-text">The {spans.length} longest spans that begin or end in the visible time</caption>
       <thead>
         <tr>
           <th scope="col">Function</th>
@@ -92,7 +92,7 @@ function Table({ spans }: { spans: Awaited<ReturnType<typeof query<"timelineLong
                 <button
                   type="button"
                   class="link"
-                  title="Select it and show all of it"
+                  title="Select it, and zoom to it"
                   onClick={() => {
                     select(of);
                     moveTo(pickedOf(span));

@@ -1,6 +1,6 @@
-// How rectangles look: by function, dimmed if a filter or a search leaves them out. Those that look the same are drawn in a row.
+// The look of rectangles: a colour by function, dimmed by a filter or a search. Rectangles with the same look are drawn together.
 
-import { seenByOrigin, seenFunctions } from "../../../engine/filter";
+import { visibleByOrigin, visibleFunctions } from "../../../engine/filter";
 import type { SightColumns } from "../../../engine/timeline/sight";
 import { DENSE } from "../../../engine/timeline/sight";
 import type { Names } from "../../../shared/names";
@@ -8,7 +8,7 @@ import type { Filter } from "../../../shared/selection";
 import { functionColours } from "../../colours";
 import type { Known } from "./data";
 
-/** How strong colours are: what is left out, then pieces by how busy they were, then spans. In the order of drawing. */
+/** The strengths of colours, in the order of drawing: filtered out, then pieces by their busy time, then spans. */
 export const STRENGTHS = [0.18, 0.5, 0.7, 0.85, 1] as const;
 const SPAN = STRENGTHS.length - 1;
 
@@ -18,11 +18,11 @@ export interface Look {
   /** By function, if there is a search. */
   found: Uint8Array | null;
   isDark: boolean;
-  /** What of the above it stands for. */
+  /** A key of the above. */
   key: string;
 }
 
-/** Colours, and which each function has. The first is that of pieces that are no single function's. */
+/** The colours, and the colour of each function. The first is that of pieces without a dominant function. */
 export interface Palette {
   colours: string[];
   of: Uint16Array;
@@ -47,7 +47,7 @@ export function paletteOf({ names, isDark }: Look): Palette {
   return palette;
 }
 
-/** Rows group by group: those of group g are `rows` from `starts[g]` to `starts[g + 1]`; g is strength * colours + colour. */
+/** Rows by group: those of group g are `rows` from `starts[g]` to `starts[g + 1]`; g is strength * colours + colour. */
 export interface Order {
   key: string;
   rows: Uint32Array;
@@ -89,7 +89,7 @@ const seenBy = new WeakMap<Filter, Uint8Array>();
 function seenOnce(names: Names, filter: Filter): Uint8Array {
   let seen = seenBy.get(filter);
   if (!seen) {
-    seen = seenFunctions(names, filter);
+    seen = visibleFunctions(names, filter);
     seenBy.set(filter, seen);
   }
   return seen;
@@ -112,7 +112,7 @@ function leftOut(columns: SightColumns, { names, filter, found }: Look): Uint8Ar
       continue;
     }
     const of = functionOf[frame - 1]!;
-    const [shows, below] = seenByOrigin(origin[of]!, above, filter.internals);
+    const [shows, below] = visibleByOrigin(origin[of]!, above, filter.internals);
     isLibrary[depth] = below;
     out[row] = !shows || seen[of] !== 1 || (found && found[of] !== 1) ? 1 : 0;
   }

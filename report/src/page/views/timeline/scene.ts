@@ -1,4 +1,4 @@
-// The whole picture of the timeline, and what of the recording it needs.
+// The whole picture of the timeline, and the data that it needs.
 
 import { batch } from "@preact/signals";
 import type { FunctionIndex, Head } from "../../../shared/format";
@@ -13,7 +13,7 @@ import { ABOVE, type Layout, layoutOf, type Placed, type TrackPlace } from "./la
 import type { Look } from "./look";
 import { opened, type Picked, type Span, scroll, visible } from "./state";
 
-/** How large the picture is. */
+/** The size of the picture. */
 export const size = { width: 0, height: 0 };
 
 export function layoutNow(): Layout {
@@ -29,7 +29,7 @@ export function scrollTo(layout: Layout, y: number): void {
   scroll.value = Math.max(0, Math.min(y, layout.height - (size.height - ABOVE)));
 }
 
-/** Scrolls as far as is needed to see a depth of a track. */
+/** Scrolls as little as possible to show a depth of a track. */
 export function scrollInto(layout: Layout, { track, depth }: Picked): void {
   const place = layout.places.find((of): of is TrackPlace => of.kind === "track" && of.track === track);
   if (!place) return;
@@ -49,7 +49,7 @@ export interface Shown {
   focus: Picked | null;
 }
 
-/** Rows that are looked at for one answer: on two slow cores about 30 ms of the engine's time. */
+/** The maximum number of rows for one answer: on two slow cores about 30 ms of the engine's time. */
 const MOST = 400_000;
 
 export function drawTimeline(surface: Surface, shown: Shown): void {
@@ -89,7 +89,7 @@ function drawNothing({ surface: { context, colour } }: Scene): void {
   context.textBaseline = "top";
   context.textAlign = "left";
   context.fillStyle = colour("dim");
-  context.fillText("Nothing was recorded on this thread. Choose another one above, or all.", 12, ABOVE + 14);
+  context.fillText("This thread has no events. Select another one above, or all threads.", 12, ABOVE + 14);
 }
 
 function drawPlace(scene: Scene, of: Head, place: Placed, offset: number): void {
@@ -108,7 +108,7 @@ function drawPlace(scene: Scene, of: Head, place: Placed, offset: number): void 
   }
 }
 
-/** Makes pale what is outside of the range. */
+/** Dims the time outside the range. */
 function shade({ surface, visible: seen, left, pixelNs }: Scene, { range }: Shown): void {
   if (!range) return;
   const { context, width, height, colour } = surface;
@@ -124,7 +124,7 @@ function shade({ surface, visible: seen, left, pixelNs }: Scene, { range }: Show
   if (to < width) context.fillRect(to, ABOVE, 1, height);
 }
 
-/** The range while it is drawn, and how long it is. */
+/** The range while the user drags it, with its length. */
 function drawBand({ surface, visible: seen, left, pixelNs }: Scene, band: Span | null): void {
   if (!band) return;
   const { context, height, colour } = surface;

@@ -1,4 +1,4 @@
-// What the timeline shows: a time, how far it is scrolled, what has the focus.
+// The state of the timeline: its window, its scroll position, and its focus.
 
 import { batch, computed, signal } from "@preact/signals";
 import { addressed } from "../../address";
@@ -12,7 +12,7 @@ export interface Span {
 
 /** A rectangle under the pointer, or with the focus. */
 export interface Picked {
-  /** Its place in `TimelineInfo.tracks`. */
+  /** The index of its track in `TimelineInfo.tracks`. */
   track: number;
   begin: number;
   extent: number;
@@ -28,25 +28,25 @@ export interface Picked {
 
 const windowText = addressed("timeline.window", "");
 const openedText = addressed("timeline.tracks", "");
-/** While it changes, the window is not written to the address: browsers do not take that many changes. */
+/** While it changes, the window is not written to the address: browsers limit the number of such changes. */
 const moving = signal<Span | null>(null);
 let written: ReturnType<typeof setTimeout> | undefined;
 
-/** No closer than this: nothing is as short. */
+/** The shortest window: nothing shorter can be distinguished. */
 const LEAST_NS = 50;
 
 export function wholeTime(): Span {
   return { from: 0, to: Math.max(head().durationNs, LEAST_NS) };
 }
 
-/** The time in sight. */
+/** The visible time. */
 export const visible = computed<Span>(() => {
   if (moving.value) return moving.value;
   const [from, to] = windowText.value.split("-").map(Number);
   return from !== undefined && to !== undefined && from < to ? inside(from, to) : wholeTime();
 });
 
-/** A window of that length, moved to where there is time. */
+/** Returns a window of that length, moved into the recording. */
 function inside(from: number, to: number): Span {
   const all = wholeTime();
   const length = Math.min(Math.max(to - from, LEAST_NS), all.to);
@@ -70,7 +70,7 @@ export function look(from: number, to: number): void {
   }, 250);
 }
 
-/** Shows so many times as much, around a moment that stays where it is. */
+/** Zooms by a factor around a moment, which keeps its position. */
 export function zoom(factor: number, at?: number): void {
   const { from, to } = visible.value;
   const length = Math.min(Math.max((to - from) * factor, LEAST_NS), wholeTime().to);
@@ -89,13 +89,13 @@ export function lookAtAll(): void {
   look(from, to);
 }
 
-/** Shows a span, with a little of what is around it. */
+/** Shows a span with some time around it. */
 export function fit({ begin, extent }: { begin: number; extent: number }): void {
   const around = Math.max(extent * 0.05, LEAST_NS / 2);
   look(begin - around, begin + extent + around);
 }
 
-/** Moves the window to a span that is not in sight, and makes it larger if the span is longer. */
+/** Moves the window to a span that is not visible, and enlarges it if the span is longer. */
 export function bringIntoSight({ begin, extent }: { begin: number; extent: number }): void {
   const { from, to } = visible.value;
   const length = to - from;
@@ -120,7 +120,7 @@ export type Hovered =
   | { kind: "span"; picked: Picked }
   | { kind: "instant"; track: number; time: number; frame: number; count: number }
   | { kind: "counter"; counter: number; time: number; value: number };
-/** A range while it is drawn. */
+/** The range while the user drags it. */
 export const band = signal<Span | null>(null);
-/** What is said to those who can't see the picture. */
+/** The announcement for screen readers. */
 export const message = signal("");

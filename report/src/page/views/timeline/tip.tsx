@@ -1,4 +1,4 @@
-// What the pointer is on.
+// The tooltip of the timeline.
 
 import { functionName, placeOf } from "../../../shared/names";
 import { countText, momentText, timeText } from "../../../shared/units";
@@ -65,8 +65,8 @@ function SpanTip({ of }: { of: Picked }) {
       <dl>
         {Object.entries(value ?? {})
           .filter(([name]) => name !== "failed")
-          .map(([name, said]) => (
-            <Row key={name} name={name} value={detailText(said)} />
+          .map(([name, value]) => (
+            <Row key={name} name={name} value={detailText(value)} />
           ))}
       </dl>
     </>
@@ -85,8 +85,8 @@ function Facts({ of }: { of: Picked }) {
   );
 }
 
-function detailText(said: unknown): string {
-  return typeof said === "string" ? said : JSON.stringify(said);
+function detailText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function Row({ name, value }: { name: string; value: string }) {

@@ -1,4 +1,4 @@
-// What each thread did when: all threads as tracks, from hours to nanoseconds.
+// The activity of each thread over time: all threads as tracks, from hours to nanoseconds.
 
 import { useEffect } from "preact/hooks";
 import type { FunctionIndex } from "../../../shared/format";
@@ -57,7 +57,7 @@ function TimelineBar() {
         <button type="button" title="Zoom out (S)" aria-label="Zoom out" onClick={() => zoom(2)}>
           −
         </button>
-        <button type="button" title="Show all of the time (0)" onClick={lookAtAll}>
+        <button type="button" title="Show the whole recording (0)" onClick={lookAtAll}>
           All
         </button>
         <button type="button" title="Show the focused span (F)" disabled={!focus.value} onClick={fitFocus}>
@@ -94,13 +94,13 @@ function TimelineBar() {
 
 function hint(of: FunctionIndex | null, isHiding: boolean): string {
   if (of !== null && of < names().functions.name.length) {
-    return `All spans of ${functionName(names(), of)} are outlined. N goes to the next one, P to the one before.`;
+    return `All spans of ${functionName(names(), of)} are outlined. N goes to the next one, P to the previous one.`;
   }
   const isTouched = matchMedia("(pointer: coarse)").matches;
   const keys = isTouched
     ? "Drag to move, pinch to zoom."
     : "Drag to move, Ctrl + wheel to zoom, Shift + drag to choose a range.";
-  return isHiding ? `${keys} What the filter hides is pale.` : keys;
+  return isHiding ? `${keys} Hidden functions are dimmed.` : keys;
 }
 
 let searches = 0;

@@ -1,4 +1,4 @@
-// The timeline in words: for tooltips, and for those who can't see it.
+// The timeline as text: for tooltips and screen readers.
 
 import { DENSE } from "../../../engine/timeline/sight";
 import { FAILED, UNFINISHED } from "../../../engine/timeline/tiles";
@@ -16,12 +16,12 @@ export function nameOf(names: Names, frame: number): string {
 
 /** `N calls, busy x of y, mostly f`. */
 export function denseText(names: Names, picked: Picked): string {
-  const mostly = picked.frame === 0 ? "no single function most" : `mostly ${nameOf(names, picked.frame)}`;
+  const mostly = picked.frame === 0 ? "no dominant function" : `mostly ${nameOf(names, picked.frame)}`;
   const calls = `${countText(picked.calls)} ${picked.calls === 1 ? "call" : "calls"}`;
   return `${calls}, busy ${timeText(picked.busy)} of ${timeText(picked.extent)}, ${mostly}`;
 }
 
-/** What became of a span, if that is not the usual. */
+/** The outcome of a span, unless it is the usual one. */
 export function endText(flags: number): string {
   if (flags & DENSE) return "";
   return [flags & FAILED ? "failed" : "", flags & UNFINISHED ? "has no end" : ""].filter(Boolean).join(", ");
