@@ -58,6 +58,8 @@ export function overviewMethods({ report, trees }: Context) {
       };
     },
 
+    hidden: (selection: Selection) => trees.hidden(selection),
+
     async runs(): Promise<RunInfo[]> {
       return report.head.runs === null ? [] : ((await report.json(report.head.runs)) as RunInfo[]);
     },

@@ -3,6 +3,7 @@
 import type { Head, MeasureName, TreeInfo } from "../shared/format";
 import type { Selection } from "../shared/selection";
 import { visibleByOrigin, visibleFunctions } from "./filter";
+import { type Hidden, hiddenIn } from "./hidden";
 import type { Report } from "./report";
 import { RangeTrees } from "./timeline/range-tree";
 import { type CallTree, TreeBuilder } from "./tree";
@@ -33,14 +34,22 @@ export class SelectedTrees {
     return tree;
   }
 
+  /** What the view of a selection hides inside libraries and the interpreter, and the total. */
+  async hidden(selection: Selection): Promise<Hidden & { total: number }> {
+    const trees = await this.trees(selection, "after");
+    const total = trees.reduce((sum, tree) => sum + tree.total[0]!, 0);
+    return { ...hiddenIn(this.report.names, trees, selection).hidden, total };
+  }
+
   private async make(selection: Selection, lines: boolean, side: Side): Promise<CallTree> {
+    return viewed(this.report, await this.trees(selection, side), selection, lines);
+  }
+
+  /** The trees of a selection with all frames, one or more for each thread. */
+  private async trees(selection: Selection, side: Side): Promise<CallTree[]> {
     const range = chosenRange(this.report.head, selection, side);
-    if (range && this.ranges) {
-      return viewed(this.report, await this.ranges.get(range, selection.threads), selection, lines);
-    }
-    const infos = treesOf(this.report.head, selection, side);
-    const trees = await Promise.all(infos.map((info) => this.report.tree(info)));
-    return viewed(this.report, trees, selection, lines);
+    if (range && this.ranges) return this.ranges.get(range, selection.threads);
+    return Promise.all(treesOf(this.report.head, selection, side).map((info) => this.report.tree(info)));
   }
 }
 
@@ -74,6 +83,7 @@ export function viewed(report: Report, trees: CallTree[], selection: Selection, 
   const { function: functionOf } = report.names.frames;
   const { origin } = report.names.functions;
   const seen = visibleFunctions(report.names, filter);
+  const { isCostly } = hiddenIn(report.names, trees, selection);
   const builder = new TreeBuilder(lines);
   const movesCalls = measure !== "time";
   for (const tree of trees) {
@@ -88,7 +98,7 @@ export function viewed(report: Report, trees: CallTree[], selection: Selection, 
         const of = functionOf[frame]!;
         const [shows, below] = visibleByOrigin(origin[of]!, isLibrary[above] === 1, filter.internals);
         isLibrary[node] = below ? 1 : 0;
-        const isSeen = shows && seen[of] === 1;
+        const isSeen = (shows || isCostly[of] === 1) && seen[of] === 1;
         place[node] = isSeen ? builder.child(place[above]!, lines ? frame : of) : place[above]!;
         if (!isSeen && !movesCalls) counted = 0;
       }

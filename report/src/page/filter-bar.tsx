@@ -1,7 +1,9 @@
 // The selection for all views: measure, threads, kinds of frames, a search.
 
-import { MEASURE_LABELS, momentText } from "../shared/units";
+import { costText, countText, exactShareText, MEASURE_LABELS, momentText } from "../shared/units";
+import { useAnswer } from "./answer";
 import { isDark, themeText } from "./colours";
+import { query } from "./engine";
 import { isHelpShown } from "./help";
 import {
   chooseDevice,
@@ -17,6 +19,7 @@ import {
   only,
   range,
   search,
+  selection,
   type Toggle,
   threads,
   toggle,
@@ -50,6 +53,7 @@ export function FilterBar() {
           </button>
         ))}
       </span>
+      <HiddenCost />
       <Only />
       <Range />
       <input
@@ -85,6 +89,25 @@ export function FilterBar() {
         ?
       </button>
     </div>
+  );
+}
+
+/** Hidden frames with a smaller share of the total are not mentioned, as below the tables of the command. */
+const LEAST_HIDDEN = 0.01;
+
+/** The share of the cost that is hidden inside libraries and the interpreter; a click shows it. */
+function HiddenCost() {
+  const { value: hidden } = useAnswer(JSON.stringify(selection.value), () => query("hidden", selection.value));
+  if (!hidden || hidden.functions === 0 || hidden.self < LEAST_HIDDEN * hidden.total) return null;
+  const share = exactShareText(hidden.self / hidden.total);
+  const except = hidden.costly > 0 ? ", except those with the highest self time" : "";
+  const title =
+    `${countText(hidden.functions)} functions inside libraries and the interpreter are hidden${except}: ` +
+    `${share} (${costText(measure.value, hidden.self)}) of self, counted for their callers. Click to show them.`;
+  return (
+    <button type="button" class="hidden-cost" title={title} aria-label={title} onClick={() => toggle("internals")}>
+      {share} hidden
+    </button>
   );
 }
 

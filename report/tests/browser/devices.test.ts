@@ -142,7 +142,7 @@ inBrowsers(["chromium"], "the curve can be that of a pool", async (browser) => {
   await opened.page.select('select[aria-label="Pool of the curve"]', "1");
   await opened.settled();
   assert.equal((await opened.address()).get("memory.pool"), "1");
-  assert.match(await opened.text(), /The curve is that of one pool/);
+  assert.match(await opened.text(), /The curve shows one pool/);
   const pressed = await opened.page.$$eval(".memory-legend .key.reserved", (keys) => keys.length);
   assert.equal(pressed, 1);
   await opened.close();

@@ -62,9 +62,9 @@ test("cost without a visible caller is the root's self cost", async () => {
 
 test("of a library only functions that other code called are visible, also through the interpreter", async () => {
   const inside: NodeSample = ["loads", 4, 1, 1, ["eval", 0, 1, 10, ["decode", 31, 1, 100, ["scan", 0, 1, 1000]]]];
-  assert.deepEqual(await shown(nodes(["main", 2, 1, 0, inside]), filtered({})), [
-    "root 0 0 1111",
-    "  main 1 0 1111",
+  assert.deepEqual(await shown(nodes(["main", 2, 1, 1000, inside]), filtered({})), [
+    "root 0 0 2111",
+    "  main 1 1000 2111",
     "    loads 1 1111 1111",
   ]);
 });
@@ -80,9 +80,49 @@ test("a library that the program calls back is visible again", async () => {
 });
 
 test("a call inside a library stays hidden even if its caller is hidden", async () => {
-  const tree = nodes(["main", 2, 1, 1, ["loads", 4, 1, 10, ["scan", 0, 1, 100]]]);
-  assert.deepEqual(await shown(tree, filtered({ python: false })), ["root 0 111 111"]);
-  assert.deepEqual(await shown(tree, filtered({ ...ALL, python: false })), ["root 0 11 111", "  scan 1 100 100"]);
+  const tree = nodes(["main", 2, 1, 100, ["loads", 4, 1, 10, ["scan", 0, 1, 100]]]);
+  assert.deepEqual(await shown(tree, filtered({ python: false })), ["root 0 210 210"]);
+  assert.deepEqual(await shown(tree, filtered({ ...ALL, python: false })), ["root 0 110 210", "  scan 1 100 100"]);
+});
+
+/** Three quarters of the time are inside of a library, in `scan` and, less than one fiftieth of it, in `decode`. */
+const MOSTLY_LIBRARY: NodeSample = ["main", 2, 1, 250, ["loads", 4, 1, 0, ["decode", 31, 1, 14, ["scan", 0, 1, 736]]]];
+
+test("in a program that is mostly libraries, functions inside them that take the time are visible", async () => {
+  assert.deepEqual(await shown(nodes(MOSTLY_LIBRARY), filtered({})), [
+    "root 0 0 1000",
+    "  main 1 250 1000",
+    "    loads 1 14 750",
+    "      scan 1 736 736",
+  ]);
+  const less: NodeSample = ["main", 2, 1, 251, ["loads", 4, 1, 0, ["decode", 31, 1, 14, ["scan", 0, 1, 735]]]];
+  assert.deepEqual((await shown(nodes(less), filtered({}))).slice(2), ["    loads 1 749 749"]);
+});
+
+test("they are determined for the selected threads, and hidden by filters as others are", async () => {
+  const trees: TreeSample[] = [
+    { thread: 0, nodes: [MOSTLY_LIBRARY] },
+    { thread: 1, nodes: [["main", 2, 1, 5000]] },
+  ];
+  assert.equal((await shown(trees, filtered({}))).length, 3);
+  assert.equal((await shown(trees, { ...filtered({}), threads: [0] })).length, 4);
+  assert.equal((await shown(nodes(MOSTLY_LIBRARY), filtered({ native: false }))).length, 3);
+});
+
+test("calls and bytes never make functions inside libraries visible", async () => {
+  const tree: TreeSample[] = [{ measure: "bytes", nodes: [MOSTLY_LIBRARY] }];
+  assert.equal((await shown(tree, filtered({}, "bytes"))).length, 3);
+});
+
+test("what is hidden is counted", async () => {
+  const hidden = async (tree: TreeSample[], filter: Partial<Filter>) =>
+    new SelectedTrees(await reportOf({ functions: FUNCTIONS, trees: tree })).hidden(filtered(filter));
+  const inside: NodeSample = ["loads", 4, 1, 1, ["eval", 0, 1, 10, ["decode", 31, 1, 100]]];
+  const program: NodeSample = ["main", 2, 1, 889, inside];
+  assert.deepEqual(await hidden(nodes(program), {}), { functions: 2, self: 110, costly: 0, total: 1000 });
+  assert.deepEqual(await hidden(nodes(program), ALL), { functions: 0, self: 0, costly: 0, total: 1000 });
+  assert.deepEqual(await hidden(nodes(program), { only: "main" }), { functions: 0, self: 0, costly: 0, total: 1000 });
+  assert.deepEqual(await hidden(nodes(MOSTLY_LIBRARY), {}), { functions: 1, self: 14, costly: 1, total: 1000 });
 });
 
 test("kinds, libraries and words hide functions without their callees", async () => {
