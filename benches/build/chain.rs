@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 const LINKS: usize = 128;
 
-/// `frame_pointers` says how the chain will be compiled: only without them may a link use `rbp` as it likes.
+/// Returns the C source of the chain. `frame_pointers` says how the chain will be compiled: a link may use `rbp` freely
+/// only without frame pointers.
 pub(crate) fn source(variant: &str, frame_pointers: bool) -> String {
     let mut text = String::from("#include <alloca.h>\n\n");
     for index in (0..LINKS).rev() {
@@ -18,8 +19,8 @@ pub(crate) fn source(variant: &str, frame_pointers: bool) -> String {
     text
 }
 
-/// Frames take 8 to 240 bytes; every 8th has a size known only at run time, every 4th saves all
-/// callee-saved registers.
+/// Appends one function of the chain. Frames take 8 to 240 bytes. The size of every 8th frame is
+/// known only at run time, and every 4th saves all callee-saved registers.
 fn link(text: &mut String, variant: &str, index: usize, frame_pointers: bool) {
     let size = 8 + (index * 37 % 30) * 8;
     let onward = if index + 1 == LINKS {

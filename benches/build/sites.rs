@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 const SITES: usize = 4000;
 
-/// Each function stores its own number, or the compiler would fold those of equal shape into one.
+/// Returns the C source. Each function stores its own number; otherwise the compiler would fold functions of equal
+/// shape into one.
 pub(crate) fn source() -> String {
     let mut text = String::new();
     for index in 0..SITES {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 const LEVELS: usize = 12;
 
-/// The tree has `2^LEVELS - 1` nodes; each level is a function of its own with two call sites.
+/// Returns the C source of the tree. It has `2^LEVELS - 1` nodes; each level is a separate function with two call
+/// sites.
 pub(crate) fn source(variant: &str) -> String {
     let mut text = String::new();
     for level in (0..LEVELS).rev() {

@@ -1,7 +1,7 @@
-//! Stackweave against its peers: all in one process, in interleaved rounds, with one table at the end.
+//! Benchmarks of Stackweave against its peers: all in one process, in interleaved rounds, with one table at the end.
 //!
-//! Each area (`native`, ...) is a module that returns `report::Case`s; everything else here is shared.
-//! It is a library, so that a Python process can load it and measure on its own stack.
+//! Each area (`native`, ...) is a module that returns `report::Case`s; everything else here is shared. The crate is a
+//! library, so that a Python process can load it and measure on its own stack.
 
 mod export;
 mod host;
@@ -29,7 +29,7 @@ use std::{env, fs};
 use options::{Area, Command, Options};
 use report::{Case, json, table};
 
-/// The program: runs what the command line requests.
+/// Runs what the command line requests.
 pub fn main() -> ExitCode {
     let outcome = match options::parse(env::args().skip(1)) {
         Ok(Command::Help) => writeln!(io::stdout(), "{}", options::USAGE),

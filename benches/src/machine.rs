@@ -1,4 +1,4 @@
-//! What the figures were taken on.
+//! The machine that the figures come from.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -23,7 +23,8 @@ pub(crate) fn glibc_version() -> String {
     version.to_string_lossy().into_owned()
 }
 
-/// Bytes of the first- and second-level data caches, with a guess where the C library does not know.
+/// Returns the sizes in bytes of the first- and second-level data caches, or a guess if the C library does not know
+/// them.
 pub(crate) fn data_caches() -> (usize, usize) {
     let size = |name, guess| {
         // SAFETY: `sysconf` takes any number and touches no memory of ours.
@@ -33,7 +34,7 @@ pub(crate) fn data_caches() -> (usize, usize) {
     (size(libc::_SC_LEVEL1_DCACHE_SIZE, 48 << 10), size(libc::_SC_LEVEL2_CACHE_SIZE, 2 << 20))
 }
 
-/// The first line a program prints, or "unknown".
+/// Returns the first line that a program prints, or "unknown".
 pub(crate) fn first_line_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success());
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

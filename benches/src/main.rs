@@ -1,4 +1,4 @@
-//! Stackweave against its peers.
+//! The benchmark program: Stackweave against its peers.
 
 use std::process::ExitCode;
 

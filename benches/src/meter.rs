@@ -3,7 +3,7 @@
 use std::fs;
 use std::mem::MaybeUninit;
 
-/// What a process has taken so far.
+/// The CPU time and the peak memory that a process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub(crate) cpu_ms: f64,
@@ -24,19 +24,19 @@ impl Spent {
     }
 }
 
-/// Nanoseconds of CPU time that this thread has used.
+/// Returns the nanoseconds of CPU time that this thread has used.
 pub(crate) fn thread_cpu_ns() -> f64 {
     clock_ms(libc::CLOCK_THREAD_CPUTIME_ID) * 1e6
 }
 
-/// Makes the peak start again from what is resident now. Where the kernel refuses, an earlier peak may hide growth.
+/// Resets the peak to what is resident now. Where the kernel refuses, an earlier peak may hide growth.
 pub(crate) fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
 fn clock_ms(clock: libc::clockid_t) -> f64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: `time` is writable, and a clock that is not there is refused.
+    // SAFETY: `time` is writable, and the call rejects an unknown clock.
     let error = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
     if error != 0 {
         return f64::NAN;

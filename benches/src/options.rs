@@ -5,19 +5,19 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, trace,
-               memory, timing, export, report, python, host)
-  --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
-  --quick      fewer rounds: a look, not a result
+  --area AREA  measure this area only (default: all areas, which are native, symbolize, record, recording,
+               trace, memory, timing, export, report, python, host)
+  --only TEXT  run only benches whose name contains TEXT, such as native/no-reuse
+  --quick      run fewer rounds: a quick check, not a result to quote
   --package PATH
-               the folder with the Python package `stackweave` (default: it is built by scripts/build-package)
-  --json PATH  where the rows go (default: target/bench.json)";
+               use the Python package `stackweave` in this folder (default: build it with scripts/build-package)
+  --json PATH  write the rows to this file (default: target/bench.json)";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
     Bench(Options),
-    /// Hidden: the first capture of a process, made by this process.
+    /// Hidden: makes the first capture of this process.
     FirstCapture {
         peer: String,
         depth: usize,
@@ -30,15 +30,15 @@ pub(crate) enum Command {
     Recording {
         job: Vec<String>,
     },
-    /// Hidden: records phases, or reads them, in this process.
+    /// Hidden: records or reads phases, in this process.
     Timing {
         job: Vec<String>,
     },
-    /// Hidden: exports a recording, or has a peer do so.
+    /// Hidden: exports a recording, or runs a peer that does.
     Export {
         job: Vec<String>,
     },
-    /// Hidden: makes a report page, or has a peer make one.
+    /// Hidden: makes a report page, or runs a peer that makes one.
     Page {
         job: Vec<String>,
     },
@@ -47,10 +47,10 @@ pub(crate) enum Command {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) areas: Vec<Area>,
-    /// Part of the names of the benches to run; empty: all.
+    /// Part of the names of the benches to run; empty for all.
     pub(crate) only: String,
     pub(crate) effort: Effort,
-    /// The folder that holds our Python package, if it is not to be built.
+    /// The folder with our Python package; `None` to build it.
     pub(crate) package: Option<PathBuf>,
     pub(crate) json: PathBuf,
 }
@@ -85,7 +85,7 @@ impl Area {
         Self::Host,
     ];
 
-    /// What the names of its benches begin with.
+    /// Returns the prefix of the area's bench names.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -103,7 +103,7 @@ impl Area {
     }
 }
 
-/// How many rounds to spend.
+/// The number of rounds to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     Quick,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_heard() {
+    fn every_option_is_parsed() {
         let options = Options {
             areas: vec![Area::Native],
             only: "reuse".into(),

@@ -1,6 +1,6 @@
-//! From samples to one figure.
+//! Functions that reduce samples to one figure.
 
-/// The middle sample, or the mean of the two in the middle; `None` without samples.
+/// Returns the middle sample, or the mean of the two in the middle; `None` without samples.
 pub(crate) fn median(samples: &[f64]) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -12,7 +12,7 @@ pub(crate) fn median(samples: &[f64]) -> Option<f64> {
     }
 }
 
-/// How far the middle half of the samples is apart; `None` without samples.
+/// Returns the width of the interval that holds the middle half of the samples; `None` without samples.
 pub(crate) fn spread(samples: &[f64]) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -20,7 +20,7 @@ pub(crate) fn spread(samples: &[f64]) -> Option<f64> {
     Some(sorted.get(sorted.len().checked_sub(quarter + 1)?)? - sorted.get(quarter)?)
 }
 
-/// The median of what each round's sample exceeds that round's baseline by.
+/// Returns the median of the differences between each round's sample and that round's baseline.
 pub(crate) fn median_excess(samples: &[f64], baseline: &[f64]) -> Option<f64> {
     let excess = samples.iter().zip(baseline).map(|(sample, base)| sample - base).collect::<Vec<_>>();
     median(&excess)

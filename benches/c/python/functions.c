@@ -8,7 +8,7 @@ static const char traceback_name[] = "traceback";
 
 static capture_parts_fn probe_capture;
 static unsigned probe_parts;
-static size_t probe_answer;
+static size_t probe_result;
 
 void bench_probe_select(capture_parts_fn capture, unsigned parts)
 {
@@ -16,9 +16,9 @@ void bench_probe_select(capture_parts_fn capture, unsigned parts)
     probe_parts = parts;
 }
 
-size_t bench_probe_answer(void)
+size_t bench_probe_result(void)
 {
-    return probe_answer;
+    return probe_result;
 }
 
 static object none(void)
@@ -32,7 +32,7 @@ static object probe(object self, object nothing)
 {
     (void)self;
     (void)nothing;
-    probe_answer = probe_capture(probe_parts);
+    probe_result = probe_capture(probe_parts);
     return none();
 }
 

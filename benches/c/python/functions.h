@@ -7,7 +7,7 @@
 /* From now on the probe captures in this way. */
 void bench_probe_select(capture_parts_fn capture, unsigned parts);
 /* What the probe's last capture answered. */
-size_t bench_probe_answer(void);
+size_t bench_probe_result(void);
 /* Nanoseconds of wall-clock time for each of so many captures, with pauses between; and what the last one answered. */
 size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds);
 

@@ -1,4 +1,4 @@
-//! What an export took. `python/exports/cost.py` is the same in Python.
+//! The cost of an export. `python/exports/cost.py` measures the same in Python.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::meter::{Spent, forget_peak};
 use crate::python::reported_figure::ReportedFigure;
 
-/// One export: CPU time of all threads, wall-clock time, growth of the peak memory, and what was written.
+/// The cost of one export: CPU time of all threads, wall-clock time, growth of the peak memory, and size of the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     pub(crate) cpu_ms: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Of what this process does in `work`, which returns how many bytes it wrote.
+    /// Measures `work` in this process. `work` returns how many bytes it wrote.
     pub(crate) fn of(work: impl FnOnce() -> io::Result<u64>) -> io::Result<Self> {
         forget_peak();
         let (before, began) = (Spent::by_this_process(), Instant::now());
@@ -31,7 +31,7 @@ impl Cost {
         })
     }
 
-    /// One after the other.
+    /// Returns the cost of two programs that run one after the other.
     pub(crate) fn then(self, next: Self) -> Self {
         Self {
             cpu_ms: self.cpu_ms + next.cpu_ms,
@@ -42,7 +42,7 @@ impl Cost {
     }
 }
 
-/// What a case costs a contender, or why it has no figure, as lines for the benchmark.
+/// Prints the cost of one case for a contender, or why there is no figure, as lines for the benchmark.
 pub(crate) fn print_figure(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) -> io::Result<()> {
     let figures = cost.as_ref().map(|cost| [cost.cpu_ms, cost.wall_ms, cost.peak_mb, cost.file_mb]);
     for (index, (suffix, unit)) in [("", "ms"), ("-wall", "ms"), ("-memory", "MB"), ("-file", "MB")].iter().enumerate()
@@ -57,7 +57,7 @@ pub(crate) fn print_figure(area: &str, case: &str, peer: &str, cost: &io::Result
     Ok(())
 }
 
-/// What is to be reached, wall clock.
+/// Prints the wall-clock time that an export should stay below.
 pub(crate) fn print_target(area: &str, case: &str, wall_ms: f64) -> io::Result<()> {
     print_line(ReportedFigure::new(&format!("{area}-wall"), case, "ms", "target", wall_ms))
 }

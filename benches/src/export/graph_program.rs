@@ -1,7 +1,8 @@
-//! Calls of 200 functions, all of which take enough time to be shown in a call graph.
+//! A program of 200 functions, each of which takes enough time to appear in a call graph.
 //!
-//! The functions stand in layers of ten. Each calls two of the next layer, every third one of the layer after that too, and every
-//! tenth itself. Walks go down from the only function of the top, by chance, which is the same in every run.
+//! The functions are in layers of ten. Each calls two functions of the next layer. Every third also calls one of the
+//! layer after that, and every tenth calls itself. A walk starts at the only function of the top layer and chooses
+//! pseudo-random callees, the same in every run.
 
 use std::hint::black_box;
 use std::io;
@@ -15,10 +16,10 @@ use crate::recording::calls;
 pub(super) const FUNCTIONS: usize = 200;
 const LAYER: usize = 10;
 const WALKS: u64 = 5_000;
-/// What the last function of a walk does, so that it takes longer than the calls to it.
+/// The work of the last function of a walk: enough to take longer than the calls to it.
 const WORK: usize = 1_000;
 
-/// Records so many walks.
+/// Records `WALKS` walks.
 pub(super) fn write(path: &Path) -> io::Result<()> {
     let name = |number| stackweave_store::label(&format!("Module{}.function_{number}", number % 7), "graph.py", 1);
     let names = (0..FUNCTIONS).map(name).collect::<Option<Vec<_>>>();
@@ -57,7 +58,7 @@ impl Walk<'_> {
     }
 }
 
-/// The functions that a function may call; none at the bottom.
+/// Returns the functions that a function may call. A function of the last layer calls none.
 fn callees(function: usize) -> Vec<usize> {
     let below = (function / LAYER + 1) * LAYER;
     let place = function % LAYER;

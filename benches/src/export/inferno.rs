@@ -1,4 +1,4 @@
-//! inferno's program, built once under the target folder. Its licence keeps it out of our own dependencies.
+//! inferno's program, built once under the target folder. Its licence does not allow it among our dependencies.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::recording::peers::{must_run, target_folder};
 
 const VERSION: &str = "0.12.8";
 
-/// The program that draws flame graphs.
+/// Builds the program that draws flame graphs, if it is not there yet, and returns its path.
 pub(super) fn install() -> Result<PathBuf, String> {
     let root = target_folder()?.join(format!("bench-inferno-{VERSION}"));
     let program = root.join("bin/inferno-flamegraph");

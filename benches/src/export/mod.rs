@@ -1,8 +1,9 @@
-//! Exports: what it takes to write a recording in the formats of other viewers, against the programs that write or draw
-//! the same.
+//! Exports: the cost of writing a recording in the formats of other viewers, compared with the programs that write or
+//! draw the same.
 //!
-//! Each figure comes from a process of its own: this program with a hidden command, which exports or runs a peer's
-//! program, or a script of `python/exports/`. They print what they measured; here the figures are only put together.
+//! Each figure comes from a separate process: this program with a hidden command, which exports or runs a peer's
+//! program, or a script of `python/exports/`. The processes print what they measured; this module only collects the
+//! figures.
 
 pub(crate) mod cost;
 mod graph_program;
@@ -26,11 +27,11 @@ use crate::recording::peers::{self, Python};
 use crate::report::Case;
 use plan::{PLANS, Plan, Process, Setting};
 
-/// What the names of benches begin with: calls in all formats, and a call graph of many functions.
+/// The prefixes of bench names: calls in all formats, and a call graph of many functions.
 const CALLS: &str = "export/calls";
 const GRAPH: &str = "export/graph";
 
-/// What the processes need.
+/// The Python, the programs and the folder that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     python: Python,
@@ -77,7 +78,7 @@ impl Stage {
         fs::remove_dir_all(&self.folder)
     }
 
-    /// What the processes of all rounds say.
+    /// Runs the processes of all rounds, and returns the figures that they print.
     fn reported(
         &self,
         plan: &Plan,
@@ -109,7 +110,7 @@ impl Stage {
 }
 
 fn graphviz() -> String {
-    // It prints its version to standard error.
+    // graphviz prints its version to standard error.
     let output = Command::new("dot").arg("-V").output();
     output.map_or_else(|_| "no graphviz".to_owned(), |output| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
@@ -124,7 +125,7 @@ fn script_of(python: &Path, name: &str, arguments: &[String]) -> Command {
     command
 }
 
-/// Does one job in this process, and prints what it took: `JOB FOLDER ARGUMENTS`.
+/// Does one job in this process, and prints its cost: `JOB FOLDER ARGUMENTS`.
 pub(crate) fn here(job: &[String]) -> io::Result<()> {
     let words = job.iter().map(String::as_str).collect::<Vec<_>>();
     let unknown = || io::Error::other(format!("no such job: {job:?}"));

@@ -1,4 +1,4 @@
-//! Ours: a recording opened and exported, in a process that has done nothing else.
+//! Our exports: opens a recording and exports it, in a process that has done nothing else.
 
 use std::fs;
 use std::io;
@@ -12,22 +12,22 @@ use super::{CALLS, GRAPH, graph_program};
 
 pub(super) const RECORDING: &str = "recording.swv";
 
-/// What peers read: it stays when it is measured.
+/// The formats that peers read. Their files are kept after the measurement.
 const READ_BY_PEERS: [Format; 3] = [Format::Pstats, Format::Folded, Format::Dot];
 
-/// What is to be reached for 1 million calls, and for a call graph of 200 functions.
+/// The targets for 1 million calls, and for a call graph of 200 functions.
 const TARGET_MS: f64 = 5_000.0;
 const GRAPH_TARGET_MS: f64 = 2_000.0;
 
-/// What each function has in our picture.
+/// The attribute that every function has in our picture.
 const BOX: &str = "class=\"box\"";
 
-/// Where an export goes.
+/// Returns the path of an export.
 pub(super) fn output(folder: &Path, format: Format) -> PathBuf {
     folder.join(format!("export{}", format.suffix()))
 }
 
-/// Exports the folder's recording, and prints its cost. `case` says what it is a recording of.
+/// Exports the folder's recording, and prints the cost. `case` names the recording.
 pub(super) fn measure(area: &str, folder: &Path, format: &str, case: &str) -> io::Result<()> {
     let format = format.parse::<Format>().map_err(io::Error::other)?;
     let path = output(folder, format);
@@ -47,14 +47,15 @@ pub(super) fn measure(area: &str, folder: &Path, format: &str, case: &str) -> io
     Ok(())
 }
 
-/// An error if a picture of the call graph does not show all functions, each of which has this mark.
+/// Fails if a picture of the call graph does not show all functions. `mark` appears once for each function that is
+/// shown.
 pub(super) fn must_show_all(picture: &Path, mark: &str) -> io::Result<()> {
     let (shown, wanted) = (fs::read_to_string(picture)?.matches(mark).count(), graph_program::FUNCTIONS);
     let message = || io::Error::other(format!("{shown} of {wanted} functions are shown"));
     if shown == wanted { Ok(()) } else { Err(message()) }
 }
 
-/// Returns how many bytes were written.
+/// Exports the recording, and returns how many bytes it wrote.
 fn write(recording: &Path, format: Format, path: &Path) -> io::Result<u64> {
     let recording = Recording::open(recording).map_err(io::Error::other)?;
     let options = ExportOptions { overwrite: true, ..ExportOptions::default() };

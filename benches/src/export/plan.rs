@@ -1,4 +1,4 @@
-//! Which processes are run for which figures.
+//! The processes that each group of figures needs.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use stackweave_export::Format;
 use super::{CALLS, GRAPH};
 use crate::options::Effort;
 
-/// Calls of the two recordings.
+/// The numbers of calls in the two recordings.
 const CALL_COUNTS: [usize; 2] = [1_000_000, 10_000_000];
 const GRAPH_CASE: &str = "200 functions";
 
-/// One process. What it writes stays in the folder, for one after it to read.
+/// One process. The files that it writes stay in the folder, so that a later process can read them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Process {
     /// This program.
     Own(Vec<String>),
-    /// A script of `python/exports/`, run by the Python that has viztracer.
+    /// A script of `python/exports/`, run with the Python that has viztracer.
     Script(&'static str, Vec<String>),
-    /// The same, run by the Python that has torch.
+    /// A script of `python/exports/`, run with the Python that has torch.
     TorchScript(&'static str, Vec<String>),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Process {
 pub(super) struct Plan {
     pub(super) benches: &'static [&'static str],
     pub(super) what: &'static str,
-    /// Rounds, quick and full.
+    /// The number of rounds, quick and full.
     rounds: (usize, usize),
     /// The processes of one round.
     pub(super) processes: fn(&Setting) -> Vec<Process>,
@@ -42,7 +42,7 @@ impl Plan {
 /// The arguments of child processes.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// Where files go.
+    /// The folder for all files.
     pub(super) folder: PathBuf,
     /// The Python that has gprof2dot.
     pub(super) python: PathBuf,
@@ -91,7 +91,7 @@ pub(super) const PLANS: [Plan; 3] = [
     },
 ];
 
-/// Our exports of so many calls, and the programs that read some of them.
+/// Returns the processes that export a recording of `calls` calls, and the programs that read some of the exports.
 fn of_calls(setting: &Setting, calls: usize) -> Vec<Process> {
     let case = format!("{} M calls", calls / 1_000_000);
     let record = setting.own("record", &[&calls.to_string()]);
@@ -110,7 +110,7 @@ fn of_one_million(setting: &Setting) -> Vec<Process> {
 
 fn of_ten_million(setting: &Setting) -> Vec<Process> {
     let [fewer, calls] = CALL_COUNTS;
-    // Ten million would take ten times the memory, which is more than a machine may have.
+    // Ten million calls would need ten times the memory, which is more than a machine may have.
     let viztracer = setting.viztracer("viztracer", fewer, calls / fewer);
     of_calls(setting, calls).into_iter().chain([viztracer, setting.viztracer("viztracer, raw", calls, 1)]).collect()
 }

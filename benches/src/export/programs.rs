@@ -1,4 +1,4 @@
-//! Peers that are programs: they read what we exported, and draw.
+//! Peers that are programs: they read files that we exported, and draw.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,14 +13,14 @@ use super::cost::{Cost, megabytes, print_figure};
 use super::ours::{must_show_all, output};
 use super::{CALLS, GRAPH};
 
-/// inferno's flame graph of our folded stacks.
+/// Measures inferno, which draws a flame graph of our folded stacks.
 pub(super) fn inferno(folder: &Path, program: &str, case: &str) -> io::Result<()> {
     let (stacks, picture) = (output(folder, Format::Folded), folder.join("inferno.svg"));
     let cost = run(Command::new(program).arg(&stacks), &picture);
     print_figure(CALLS, &format!("flamegraph, {case}"), "inferno", &cost)
 }
 
-/// gprof2dot's graph of our pstats file, and graphviz's picture of it.
+/// Measures gprof2dot, which makes a graph of our pstats file, and graphviz, which draws it.
 pub(super) fn gprof2dot(area: &str, folder: &Path, python: &str, case: &str) -> io::Result<()> {
     let (profile, graph, picture) =
         (output(folder, Format::Pstats), folder.join("gprof2dot.dot"), folder.join("dot.svg"));
@@ -31,7 +31,7 @@ pub(super) fn gprof2dot(area: &str, folder: &Path, python: &str, case: &str) -> 
     print_figure(area, &format!("callgraph, {case}"), "gprof2dot + dot", &checked)
 }
 
-/// graphviz's picture of our own graph.
+/// Measures graphviz, which draws our graph.
 pub(super) fn dot_of_ours(folder: &Path, case: &str) -> io::Result<()> {
     let picture = folder.join("ours.svg");
     let cost = draw(&output(folder, Format::Dot), &picture);
@@ -47,7 +47,7 @@ fn must_show(picture: &Path) -> io::Result<()> {
     must_show_all(picture, "class=\"node\"")
 }
 
-/// Runs a program that writes to standard output. Its memory is its whole peak.
+/// Runs a program that writes to standard output. The memory is the program's whole peak.
 pub(crate) fn run(command: &mut Command, out: &Path) -> io::Result<Cost> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (before, began) = (children()?, Instant::now());
@@ -55,8 +55,8 @@ pub(crate) fn run(command: &mut Command, out: &Path) -> io::Result<Cost> {
     let output = command.output().map_err(|error| io::Error::other(format!("not installed: {name}: {error}")))?;
     let wall_ms = began.elapsed().as_secs_f64() * 1e3;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let why = said.lines().last().unwrap_or("it failed without a word");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let why = stderr.lines().last().unwrap_or("it failed without a message");
         return Err(io::Error::other(format!("{name}: {why}")));
     }
     let after = children()?;
@@ -64,7 +64,7 @@ pub(crate) fn run(command: &mut Command, out: &Path) -> io::Result<Cost> {
     Ok(Cost { cpu_ms: after.cpu_ms - before.cpu_ms, wall_ms, peak_mb: after.peak_mb, file_mb })
 }
 
-/// What the children that have ended took: CPU time together, and the highest peak.
+/// Returns the CPU time of all children that have ended, and their highest peak of memory.
 #[expect(clippy::cast_precision_loss, reason = "seconds, microseconds and kilobytes are far below 2^52")]
 fn children() -> io::Result<Cost> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

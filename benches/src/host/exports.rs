@@ -1,4 +1,4 @@
-//! What the host captures by when it is not ours: functions of this library.
+//! The functions by which the host captures when it does not use ours. This library exports them.
 
 use std::ffi::{c_uint, c_void};
 
@@ -11,34 +11,34 @@ unsafe extern "C" {
 
 const WOVEN: c_uint = 3;
 
-/// A traceback as torch makes them, which takes the GIL.
+/// Captures a traceback the way torch does, which takes the GIL.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_host_torch_way_capture() -> usize {
     // SAFETY: the script has bound Python, and given the peer its unwinder.
     unsafe { bench_torch_way_gather(WOVEN) }.expose_provenance()
 }
 
-/// Its frames.
+/// Returns how many frames a traceback has.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_host_torch_way_len(traceback: usize) -> usize {
     // SAFETY: the caller passes what was captured, and not dropped yet.
     unsafe { bench_torch_way_len(std::ptr::with_exposed_provenance(traceback)) }
 }
 
-/// Drops it as torch does: its references wait for the next holder of the GIL.
+/// Drops a traceback the way torch does: its references wait for the next thread that holds the GIL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_host_torch_way_drop(traceback: usize) {
     // SAFETY: the host drops each traceback once.
     unsafe { bench_torch_way_drop(std::ptr::with_exposed_provenance_mut(traceback)) };
 }
 
-/// torch's own, captured and dropped; how many frames it had.
+/// Captures and drops a traceback with torch's own code. Returns how many frames it had.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_host_torch_capture() -> usize {
     // SAFETY: the script has found torch's function.
     unsafe { bench_torch_capture(WOVEN) }
 }
 
-/// It was dropped already.
+/// Does nothing: `stackweave_bench_host_torch_capture` has already dropped the traceback.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_host_torch_drop(_frames: usize) {}

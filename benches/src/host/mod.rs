@@ -1,6 +1,6 @@
-//! A block's cost in the example host of `examples/cpp-host`: an allocator that captures with its lock held.
+//! The cost of a block in the example host of `examples/cpp-host`: an allocator that captures while it holds its lock.
 //!
-//! Each interpreter loads the host, Stackweave's C library and this very code, and runs `python/captures/in_host.py`.
+//! Each interpreter loads the host, Stackweave's C library and this library, and runs `python/captures/in_host.py`.
 
 mod exports;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()
         return Ok(());
     }
     let Some(libraries) = Libraries::build()? else {
-        return writeln!(io::stderr(), "host: this program's library is not beside it; run it through cargo");
+        return writeln!(io::stderr(), "host: this program's library is missing; run the benchmark through cargo");
     };
     for python in interpreters() {
         writeln!(io::stderr(), "host: {}", python.version)?;
@@ -41,9 +41,9 @@ pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()
     Ok(())
 }
 
-/// What an interpreter loads.
+/// The libraries that an interpreter loads.
 struct Libraries {
-    /// This program's.
+    /// The library of this program.
     own: PathBuf,
     /// Stackweave's C library.
     ours: PathBuf,
@@ -51,7 +51,7 @@ struct Libraries {
 }
 
 impl Libraries {
-    /// Builds the other two, so that what is measured is this source tree.
+    /// Builds Stackweave's library and the host, so that the figures are of this source tree.
     fn build() -> io::Result<Option<Self>> {
         let Some(own) = own_library::find() else { return Ok(None) };
         let Some(release) = own.parent().and_then(Path::parent) else { return Ok(None) };

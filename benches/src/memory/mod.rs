@@ -1,8 +1,8 @@
-//! Memory: what recording every allocation costs a program, beside other recorders; what it leaves, and how long it takes to
-//! look at that.
+//! Memory: the cost of recording every allocation, beside other recorders; the size of the recording, and the time to
+//! read it.
 //!
-//! The scripts of `python/memory/` run each program as a process of its own, without and with a recorder in turn, and print
-//! what they measured; here the figures are only put together.
+//! The scripts of `python/memory/` run each program in a separate process, without and with a recorder in turn, and
+//! print what they measured; this module only collects the figures.
 
 mod malloc_churn;
 mod plan;
@@ -38,7 +38,7 @@ const BENCHES: [&str; 8] = [
 ];
 const RECORDERS: Wanted = Wanted { name: "memory", packages: include_str!("../../python/memory.txt") };
 
-/// What the processes need.
+/// The Python, the package and the folder that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     python: Option<(Python, Environment)>,
@@ -67,17 +67,17 @@ impl Stage {
             }
         }
         if let Err(why) = &self.package {
-            let _ = writeln!(text, "  no package, so ours is not measured: {why}");
+            let _ = writeln!(text, "  no package, so our recorder is not measured: {why}");
         }
         text
     }
 
-    /// Measures, and returns a table for each of the figures.
+    /// Measures, and returns one table for each figure.
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<String> {
         let (Some(library), Some(pair)) = (own_library::find(), &self.python) else {
             writeln!(
                 io::stderr(),
-                "memory: no Python, or this program's library is not beside it; run it through cargo"
+                "memory: no Python, or this program's library is missing; run the benchmark through cargo"
             )?;
             return Ok(String::new());
         };
@@ -113,7 +113,8 @@ impl Stage {
         lines_of(command.args(programs), &format!("measure.py {tool}"))
     }
 
-    /// torch is in an environment of its own, and so gets the recorders by their path.
+    /// Returns the command for a script. torch is in a separate environment, so its Python gets the recorders by their
+    /// path.
     fn script(&self, (python, environment): &(Python, Environment), is_torch: bool) -> Command {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
         let mut command = Command::new(if is_torch { &python.executable } else { &environment.executable });
@@ -126,7 +127,7 @@ impl Stage {
     }
 }
 
-/// The Python with torch, or else the newest that the recorders are there for.
+/// Chooses the Python that has torch, or else the newest Python that the recorders support.
 fn chosen(mut pythons: Vec<Python>) -> Option<Python> {
     const NEWEST: u32 = 13;
     if let Some(place) = pythons.iter().position(has_torch) {
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(names("measure.py", "BENCHES"), BENCHES);
     }
 
-    /// One program under one recorder, as a process reports it.
+    /// Runs one program under one recorder, and checks the figures that the process reports.
     #[test]
     fn a_script_reports_the_cost_of_a_recorder() {
         let Some(python) = interpreters().into_iter().next() else { return };

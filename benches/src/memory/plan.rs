@@ -1,8 +1,8 @@
-//! Which processes are run.
+//! The processes of the area `memory`.
 
 use crate::options::Effort;
 
-/// What records, as the scripts and the report call it.
+/// The recorders, as the scripts and the report name them.
 pub(super) const TOOLS: [&str; 16] = [
     "ours",
     "ours, Python stacks",
@@ -21,7 +21,7 @@ pub(super) const TOOLS: [&str; 16] = [
     "heaptrack",
     "plain",
 ];
-/// What they record, in the order of the report.
+/// The programs that they record, in the order of the report.
 pub(super) const PROGRAMS: [&str; 8] =
     ["objects", "churn", "blocks", "calls", "numpy", "malloc", "malloc, 2 threads", TORCH];
 pub(super) const TORCH: &str = "torch";
@@ -30,13 +30,13 @@ pub(super) const TORCH: &str = "torch";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) tool: &'static str,
-    /// How often each program is run without and with it.
+    /// How often each program runs without and with the recorder.
     pub(super) pairs: usize,
-    /// So many repetitions of a program become one.
+    /// The divisor of each program's repetitions.
     pub(super) part: usize,
 }
 
-/// Every tool in turn, and that so many times.
+/// Returns every tool in turn, once for each round.
 pub(super) fn measured(effort: Effort) -> impl Iterator<Item = Measured> {
     let (rounds, pairs, part) = (effort.pick(1, 3), 1, effort.pick(5, 1));
     let round = TOOLS.map(|tool| Measured { tool, pairs, part });

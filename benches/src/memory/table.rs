@@ -1,4 +1,4 @@
-//! Programs below one another, recorders side by side.
+//! The tables of the area `memory`: one row for each recorder, one column for each program.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::statistics::median;
 
 use super::plan::{PROGRAMS, TOOLS};
 
-/// A table of each requested bench: its title, its name and its unit.
+/// The tables: title, bench and unit of each.
 const TABLES: [(&str, &str, &str); 6] = [
     ("Slowdown, CPU time of the thread", "memory/cpu", "x"),
     ("Slowdown, wall clock", "memory/wall", "x"),

@@ -1,4 +1,4 @@
-//! The unwinders of a scene, with the memory that the C side works in.
+//! The unwinders of a scene, with the memory that the C side uses.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -7,7 +7,7 @@ use super::ffi::{self, Job, Subject, verdict};
 use super::stage::{Code, Results, Scene, Timed};
 use crate::peers::{self, Unwinder};
 
-/// Frames a capture may write; deeper than any stack here.
+/// The most frames that a capture may write; no stack here is deeper.
 const MAX_FRAMES: usize = 512;
 
 /// glibc's two root functions, which have no frame pointer.
@@ -16,7 +16,7 @@ const ROOTS_WITHOUT_FRAME_POINTER: usize = 2;
 /// The memory that a job points into.
 #[derive(Debug)]
 pub(super) struct Cast {
-    /// For each unwinder its subject's index, or why it has none.
+    /// For each unwinder the index of its subject, or why it has none.
     roles: Vec<Result<usize, String>>,
     subjects: Vec<Subject>,
     samples: Vec<Vec<f64>>,
@@ -30,7 +30,7 @@ impl Cast {
             roles: Vec::new(),
             subjects: Vec::new(),
             samples: vec![vec![f64::NAN; length]; unwinders.len() + 1],
-            // Not null, so that the pages are there before the first capture.
+            // Not null, so that the pages are resident before the first capture.
             buffer: vec![ptr::dangling_mut::<u64>().cast(); MAX_FRAMES],
         };
         for unwinder in unwinders {
@@ -95,7 +95,7 @@ impl Cast {
     }
 }
 
-/// Whether every checked capture was whole, or what was wrong with the first that was not.
+/// Checks that every verified capture was complete, or returns what was wrong with the first one that was not.
 fn judge(subject: &Subject) -> Result<(), String> {
     let (equal, expected) = (subject.equal, subject.expected);
     match subject.verdict {

@@ -9,7 +9,7 @@ use crate::peers::Unwinder;
 use crate::report::Case;
 use crate::statistics::median_excess;
 
-/// Nodes of the binary tree of twelve levels.
+/// The number of nodes in the binary tree of twelve levels.
 const NODES: f64 = 4095.0;
 
 pub(super) fn measure(

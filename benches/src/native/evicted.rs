@@ -1,4 +1,4 @@
-//! The first capture after the program has used the caches for something else.
+//! The first capture after the program has filled the caches with other data.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(super) fn measure(
     done: &mut dyn FnMut(Case) -> io::Result<()>,
 ) -> io::Result<()> {
     let (first_level, second_level) = machine::data_caches();
-    // Four times the cache leaves nothing in it; 4 times a first level still fits in any second level.
+    // Four times the cache leaves nothing in it; four times a first level still fits in any second level.
     for (what, sweep_bytes) in [("L1 evicted", 4 * first_level), ("L1+L2 evicted", 4 * second_level)] {
         for depth in [30, 100] {
             let scene = Scene {

@@ -1,4 +1,4 @@
-//! The C side, as `c/bench.h` declares it.
+//! The interface to the C side, as `c/bench.h` declares it.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -53,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// The stand-in that captures nothing, so that its time is that of the calls alone.
+    /// Returns a subject that captures nothing, so that its time is the time of the calls alone.
     pub(super) fn nothing(samples: &mut [f64]) -> Self {
         Self { uncheckable: 1, ..Self::new(bench_capture_nothing, 0, samples) }
     }
@@ -81,7 +81,7 @@ pub(super) struct Job {
     pub(super) lane: usize,
 }
 
-/// Set by the C side when it runs a pair.
+/// The initial pair fields of a job. The C side sets them when it runs a pair.
 pub(super) const UNPAIRED: (*mut c_void, usize) = (ptr::null_mut(), 0);
 
 unsafe extern "C" {

@@ -1,4 +1,4 @@
-//! The first capture a process makes, set-up included: this program runs itself once for each.
+//! The first capture of a process, with the set-up. This program starts itself once for each capture.
 
 use std::env;
 use std::io::{self, Write};
@@ -61,7 +61,7 @@ fn summary(unwinder: &Unwinder, firsts: &[First]) -> Entry {
     Entry { peer: unwinder.name, outcome }
 }
 
-/// The child's part: loads one unwinder, captures once, prints what [`parse`] reads.
+/// Runs in the child process: loads one unwinder, captures once, and prints the line that [`parse`] reads.
 pub(crate) fn first_capture_here(peer: &str, depth: usize) -> io::Result<()> {
     let unwinder = peers::one(peer).ok_or_else(|| io::Error::other(format!("unknown peer {peer:?}")))?;
     let scene = Scene { driver: ffi::bench_drive_once, ..Scene::repeated(Code::WithoutFramePointers, depth, 1) };
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_says_its_cost_or_why_not() {
+    fn a_child_reports_its_cost_or_why_it_has_none() {
         assert_eq!(parse("125.250 36"), Ok((125.25, 36)));
         assert_eq!(parse("no frames"), Err("no frames".to_owned()));
         assert_eq!(parse(""), Err(String::new()));

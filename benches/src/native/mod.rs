@@ -1,7 +1,9 @@
-//! Native stack capture: how long one capture takes, in every state a program can leave the caches in.
+//! Native stack capture: the time of one capture, in every state in which a program can leave the
+//! caches.
 //!
-//! The method is the same for all: a chain of distinct C functions on a fresh thread; every unwinder
-//! compared with libgcc at the places where it is then timed; interleaved rounds; medians.
+//! The method is the same for all: a chain of distinct C functions on a new thread; each unwinder
+//! is compared with libgcc in the places where it is then timed; rounds are interleaved; the result
+//! is a median.
 
 mod cast;
 mod changing_stack;
@@ -29,7 +31,7 @@ const DEPTHS: [usize; 3] = [10, 30, 100];
 
 type Measure = fn(&[Unwinder], Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
-/// Bench, what it is about, and how it is done.
+/// Bench, description, and function of each measurement.
 const MEASUREMENTS: [(&str, &str, Measure); 9] = [
     ("native/same-stack", "same stack again and again", same_stack::measure),
     ("native/real-stack", "Python and torch", real_stack::measure),

@@ -1,4 +1,4 @@
-//! Return addresses never seen before: what it costs to learn the rule of one.
+//! Return addresses that no unwinder has seen: the cost of finding the rule of one.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::peers::Unwinder;
 use crate::report::{Case, Entry, Outcome};
 use crate::statistics::{median, median_excess};
 
-/// Call sites that `build/sites.rs` writes, and how many a round of `c/sites.c` uses up.
+/// The call sites that `build/sites.rs` writes, and how many of them one round of `c/sites.c` uses up.
 const SITES: usize = 4000;
 const SITES_PER_ROUND: usize = 64;
 
@@ -47,7 +47,7 @@ pub(super) fn measure(
     })
 }
 
-/// The first visits and the visits after them.
+/// Separates the samples of first visits from those of second visits.
 fn visits(samples: &[f64]) -> (Vec<f64>, Vec<f64>) {
     samples.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip()
 }
@@ -76,13 +76,13 @@ mod tests {
 
     static CALLERS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 
-    /// The reference's frames; notes who called.
+    /// Captures as the reference does, and records the caller.
     unsafe extern "C" fn noting(buffer: *mut *mut c_void, max: usize) -> usize {
         // SAFETY: as for any capture.
         let count = unsafe { peers::reference(buffer, max) };
         // SAFETY: the reference wrote the first `count` words.
         let frames = unsafe { slice::from_raw_parts(buffer, count) };
-        // Its own frame, this one, the caller.
+        // The frames are the reference, this function, the caller.
         if let Some(caller) = frames.get(2) {
             let mut callers = CALLERS.lock().unwrap_or_else(PoisonError::into_inner);
             callers.get_or_insert_default().insert(caller.addr());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn every_site_has_an_address_of_its_own() {
+    fn every_site_has_its_own_address() {
         let unwinder = Unwinder {
             name: "noting",
             version: String::new,

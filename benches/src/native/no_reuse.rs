@@ -1,4 +1,5 @@
-//! Every rule known, but the whole stack at other addresses than last time: nothing to re-use.
+//! Captures with every rule known, but with the whole stack at other addresses than last time, so that nothing is
+//! re-used.
 
 use std::io;
 

@@ -1,6 +1,6 @@
-//! The stack of a real program: Python, torch and their libraries, built without frame pointers by many hands.
+//! The stack of a real program: Python, torch and their libraries, from several builds without frame pointers.
 //!
-//! Python builds the stack and calls this very code, loaded as a library, in its innermost frame.
+//! Python builds the stack, and calls this library in its innermost frame.
 
 use std::io::{self, Write};
 use std::iter;
@@ -15,7 +15,7 @@ use crate::statistics::median;
 
 const SCRIPT: &str = include_str!("../../python/real_stack.py");
 
-/// What one process said of its stack, and its results by name.
+/// The description that one process gives of its stack, and its results by name.
 #[derive(Debug)]
 struct ReportedFigure {
     stack: String,
@@ -42,15 +42,15 @@ pub(super) fn measure(
 }
 
 fn in_python(rounds: usize) -> Result<ReportedFigure, String> {
-    let library = own_library::find().ok_or("this program's library is not beside it")?;
+    let library = own_library::find().ok_or("this program's library is missing")?;
     let mut command = Command::new(torch::python());
     command.args(["-c", SCRIPT]).arg(library).arg(rounds.to_string());
     let output = command.output().map_err(|error| format!("{}: {error}", torch::python()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}: {}", output.status, said.lines().last().unwrap_or_default()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}", output.status, stderr.lines().last().unwrap_or_default()));
     }
-    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "Python said nothing of its stack".to_owned())
+    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "Python did not describe its stack".to_owned())
 }
 
 fn parse(lines: &str) -> Option<ReportedFigure> {
@@ -58,7 +58,7 @@ fn parse(lines: &str) -> Option<ReportedFigure> {
     Some(ReportedFigure { stack, outcomes: lines.lines().filter_map(json::parse_outcome).collect() })
 }
 
-/// The median over the processes, or why one of them has no figure.
+/// Returns the median over the processes, or why one of them has no figure.
 fn summary(peer: &'static str, reported: &[ReportedFigure]) -> Entry {
     let of_peer = || reported.iter().flat_map(|reported| &reported.outcomes).filter(|(name, _)| name == peer);
     let absent = of_peer().map(|(_, outcome)| outcome).find(|outcome| outcome.cost().is_none());
@@ -75,14 +75,14 @@ fn summary(peer: &'static str, reported: &[ReportedFigure]) -> Entry {
     Entry { peer, outcome }
 }
 
-/// Python's part: measures on the stack of its caller and prints what [`parse`] reads.
+/// Runs in the Python process: measures on the stack of the caller, and prints the lines that [`parse`] reads.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_measure_here(rounds: usize) {
     let scene = Scene::repeated(Code::WithoutFramePointers, 0, rounds);
     let results = stage::run_here(&scene, &peers::all());
     let mut out = io::stdout().lock();
     for Entry { peer, outcome } in results.entries(median) {
-        // No process is left to report to when the other end is gone.
+        // A failed write means that the reading process has ended.
         let _ = writeln!(out, "{}", json::outcome_line(peer, &outcome));
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_summed_up_by_their_median() {
+    fn the_summary_is_the_median_over_processes() {
         let reported = ["90.5", "70.0", "80.0"].map(|cost| {
             let lines = [
                 r#"{"stack": "Python 3"}"#.to_owned(),

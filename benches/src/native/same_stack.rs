@@ -1,4 +1,4 @@
-//! The same stack captured again and again: everything is warm.
+//! Repeated captures of the same stack, with everything warm.
 
 use std::io;
 

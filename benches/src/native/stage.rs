@@ -1,4 +1,4 @@
-//! Puts unwinders on the C side's stacks and brings back what they did there.
+//! Runs unwinders on the C side's stacks, and returns their results.
 
 use std::fmt;
 use std::io;
@@ -31,7 +31,7 @@ pub(super) struct Scene {
     pub(super) depth: usize,
     pub(super) driver: DriverFn,
     pub(super) body: BodyFn,
-    /// Whether the driver runs above the chain, and the body descends it.
+    /// Whether the driver runs above the chain, so that the body descends it.
     pub(super) at_base: bool,
     pub(super) rounds: usize,
     pub(super) samples_per_round: usize,
@@ -40,7 +40,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Round-robin batches of captures at the end of the chain.
+    /// Returns a scene of round-robin batches, with captures at the end of the chain.
     pub(super) fn repeated(code: Code, depth: usize, rounds: usize) -> Self {
         Self {
             code,
@@ -56,7 +56,7 @@ impl Scene {
     }
 }
 
-/// What one unwinder did in a scene, or why it was not timed.
+/// The samples and the frames of one unwinder in a scene.
 #[derive(Clone, Debug)]
 pub(super) struct Timed {
     pub(super) samples: Vec<f64>,
@@ -65,14 +65,14 @@ pub(super) struct Timed {
 
 #[derive(Debug)]
 pub(super) struct Results {
-    /// In the order of the unwinders.
+    /// The results of the unwinders, in their order, or why one was not timed.
     pub(super) timed: Vec<(&'static str, Result<Timed, String>)>,
-    /// The samples of capturing nothing.
+    /// The samples of the subject that captures nothing.
     pub(super) calls_alone: Vec<f64>,
 }
 
 impl Results {
-    /// One entry per unwinder, its cost taken from its samples by `cost`.
+    /// Returns one entry for each unwinder, with the cost that `cost` computes from its samples.
     pub(super) fn entries(&self, cost: impl Fn(&[f64]) -> Option<f64>) -> Vec<Entry> {
         let outcome = |timed: &Result<Timed, String>| match timed {
             Ok(timed) => cost(&timed.samples).map_or_else(
@@ -88,25 +88,25 @@ impl Results {
 pub(super) fn run(scene: &Scene, unwinders: &[Unwinder]) -> io::Result<Results> {
     let mut cast = Cast::new(scene, unwinders);
     let mut job = cast.job(scene);
-    // SAFETY: the job's pointers lead into `cast`, which lives on; the thread ends before the call does.
+    // SAFETY: the job's pointers lead into `cast`, which outlives the call; the thread ends before the call does.
     succeed(unsafe { ffi::bench_run(&raw mut job) })?;
     Ok(cast.results(unwinders))
 }
 
-/// The scene on the caller's stack, whatever that is: the chain is not descended.
+/// Runs the scene on the caller's stack, and does not descend the chain.
 pub(super) fn run_here(scene: &Scene, unwinders: &[Unwinder]) -> Results {
     let mut cast = Cast::new(scene, unwinders);
     let mut job = cast.job(scene);
-    // SAFETY: the job's pointers lead into `cast`, which lives on.
+    // SAFETY: the job's pointers lead into `cast`, which outlives the call.
     unsafe { (scene.driver)(&raw mut job) };
     cast.results(unwinders)
 }
 
-/// The same scene on two threads at once.
+/// Runs the same scene on two threads at once.
 pub(super) fn run_pair(scene: &Scene, unwinders: &[Unwinder]) -> io::Result<[Results; 2]> {
     let mut casts = [Cast::new(scene, unwinders), Cast::new(scene, unwinders)];
     let [mut first, mut second] = casts.each_mut().map(|cast| cast.job(scene));
-    // SAFETY: each job's pointers lead into its own cast, which lives on; both threads end before the call does.
+    // SAFETY: each job's pointers lead into its own cast, which outlives the call; both threads end before it does.
     succeed(unsafe { ffi::bench_run_pair(&raw mut first, &raw mut second) })?;
     Ok(casts.map(|cast| cast.results(unwinders)))
 }
@@ -122,9 +122,9 @@ mod tests {
     use super::*;
     use crate::peers::{self, CaptureFn};
 
-    /// The reference's frames, then `change` made to the buffer and the count.
+    /// Captures as the reference does, then applies `change` to the frames. `change` returns the new count.
     unsafe fn changed(buffer: *mut *mut c_void, max: usize, change: impl Fn(&mut [*mut c_void]) -> usize) -> usize {
-        // SAFETY: the caller hands over `max` words.
+        // SAFETY: the caller passes `max` writable words.
         let count = unsafe { peers::reference(buffer, max) };
         // SAFETY: the reference wrote the first `count` of them.
         change(unsafe { std::slice::from_raw_parts_mut(buffer, count) })

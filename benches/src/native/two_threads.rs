@@ -1,4 +1,4 @@
-//! What a second capturing thread costs the first: CPU time per capture, alone and together.
+//! The effect of a second capturing thread on the first: CPU time per capture, alone and together.
 
 use std::io::{self, Write};
 
@@ -19,7 +19,7 @@ pub(super) fn measure(
     let scene = Scene {
         driver: ffi::bench_drive_pair,
         samples_per_round: 2,
-        // Long beside the time that a sleeping thread takes to wake up.
+        // Long compared with the time that a sleeping thread needs to wake up.
         batch_ns: 1_500_000.0,
         ..Scene::repeated(Code::WithoutFramePointers, DEPTH, effort.pick(11, 31))
     };
@@ -42,10 +42,10 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The mean of both threads' medians.
+/// Returns the mean of the two threads' medians.
 fn together(first: &Results, second: &Results) -> Vec<Entry> {
     let entries = |lane: &Results, index| lane.entries(|samples| median(&every_second(samples, index)));
-    // The second thread is silent while the first is alone, so it has one sample per round.
+    // The second thread does not capture while the first is alone, so it has one sample per round.
     let (mut entries, others) = (entries(first, 1), second.entries(median));
     for (entry, other) in entries.iter_mut().zip(others) {
         entry.outcome = match (&entry.outcome, other.outcome) {

@@ -1,4 +1,4 @@
-//! Pages: ours of a recording, and those of peers.
+//! Report pages: ours of a recording, and those of peers.
 
 use std::fs;
 use std::io;
@@ -16,17 +16,17 @@ use crate::recording::calls;
 const BUILD: &str = "report/build";
 const TARGET_MS: f64 = 20_000.0;
 
-/// Records so many events: a call is two.
+/// Records `events` events; a call is two events.
 pub(super) fn record(folder: &Path, events: usize) -> io::Result<()> {
     calls::write(events / 2, &folder.join(format!("{CALLS}.swv"))).map(drop)
 }
 
-/// Where a page goes, or the file that a peer's page reads.
+/// Returns the path of a page, or of the file that a peer's page reads.
 pub(super) fn output(folder: &Path, recording: &str, format: Format) -> PathBuf {
     folder.join(format!("{recording}{}", format.suffix()))
 }
 
-/// Our page of a recording, or the file for a peer's page.
+/// Measures our page of a recording, or the file for a peer's page.
 pub(super) fn ours(folder: &Path, recording: &str, format: &str, peer: &str, case: &str) -> io::Result<()> {
     let format = format.parse::<Format>().map_err(io::Error::other)?;
     let (from, to) = (folder.join(format!("{recording}.swv")), output(folder, recording, format));
@@ -43,7 +43,7 @@ pub(super) fn ours(folder: &Path, recording: &str, format: &str, peer: &str, cas
     cost.map(drop)
 }
 
-/// memray's page of its own recording.
+/// Measures memray's page of its own recording.
 pub(super) fn memray(folder: &Path, python: &str, peer: &str, case: &str) -> io::Result<()> {
     let page = folder.join(format!("{peer}.html"));
     let mut command = Command::new(python);

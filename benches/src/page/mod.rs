@@ -1,8 +1,8 @@
-//! The report page: what it takes to build one of ten million events, and how soon a browser shows it, against the pages of
-//! speedscope and memray of the same.
+//! The report page: the cost of building one of ten million events, and the time until a browser shows it, compared
+//! with the pages of speedscope and memray for the same data.
 //!
-//! Each figure comes from a process of its own: this program with a hidden command, a peer's program, or `browser/open.mjs`,
-//! which drives a browser.
+//! Each figure comes from a separate process: this program with a hidden command, a peer's program, or
+//! `browser/open.mjs`, which drives a browser.
 
 mod build;
 mod plan;
@@ -24,7 +24,7 @@ use plan::{Process, Setting};
 const BENCHES: [&str; 6] =
     ["report/build", "report/build-wall", "report/build-memory", "report/build-file", "report/open", "report/zoom"];
 
-/// What the processes need.
+/// The programs and the folders that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     python: Python,
@@ -116,7 +116,7 @@ fn command_of(process: &Process, setting: &Setting) -> io::Result<(Command, Stri
     Ok((command, words.join(" ")))
 }
 
-/// Does one job in this process, and prints what it took: `JOB FOLDER ARGUMENTS`.
+/// Does one job in this process, and prints its cost: `JOB FOLDER ARGUMENTS`.
 pub(crate) fn here(job: &[String]) -> io::Result<()> {
     let words = job.iter().map(String::as_str).collect::<Vec<_>>();
     let unknown = || io::Error::other(format!("no such job: {job:?}"));

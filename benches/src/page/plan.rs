@@ -1,4 +1,4 @@
-//! Which processes are run for which figures, in their order: what one writes, later ones read.
+//! The processes of the area `report`, in their order: later ones read the files that earlier ones write.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::options::Effort;
 /// The names of the recordings, without a suffix.
 pub(super) const CALLS: &str = "calls";
 pub(super) const MEMORY: &str = "memory";
-/// How the names of cases end for which there is a target.
+/// The suffix of the cases that have a target.
 pub(super) const TARGET_EVENTS: &str = "10 M events";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Process {
 /// The arguments of child processes.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// Where files go.
+    /// The folder for all files.
     pub(super) folder: PathBuf,
     pub(super) python: PathBuf,
     pub(super) package: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub(super) fn processes(setting: &Setting, effort: Effort) -> Vec<Process> {
     sizes.iter().flat_map(|events| [of_calls(setting, *events), of_memory(setting, *events)]).flatten().collect()
 }
 
-/// Our page of calls, and speedscope's of the same recording.
+/// Returns the processes for our page of calls, and for speedscope's page of the same recording.
 fn of_calls(setting: &Setting, events: usize) -> Vec<Process> {
     let case = format!("calls, {} M events", events / 1_000_000);
     let mut all = vec![setting.own("record", &[&events.to_string()])];
@@ -80,17 +80,18 @@ fn of_calls(setting: &Setting, events: usize) -> Vec<Process> {
     all
 }
 
-/// Our page and memray's of the same program, which allocates and frees so often.
+/// Returns the processes for our page and memray's page of the same program, which allocates and frees `events / 2`
+/// times.
 fn of_memory(setting: &Setting, events: usize) -> Vec<Process> {
     let case = format!("allocations, {} M events", events / 1_000_000);
     let python = setting.python.display().to_string();
     let program = words(&["pages/allocations.py", &(events / 2).to_string()]);
-    let (ours, theirs) = (setting.path("memory.swv"), setting.path("memory.bin"));
+    let (of_ours, of_memray) = (setting.path("memory.swv"), setting.path("memory.bin"));
     let record = |command: &[&str]| Process::Python([words(command), program.clone()].concat());
-    let mut all = vec![record(&["-m", "stackweave", "memory", "--quiet", "--overwrite", "-o", &ours])];
+    let mut all = vec![record(&["-m", "stackweave", "memory", "--quiet", "--overwrite", "-o", &of_ours])];
     all.push(setting.own("build", &[MEMORY, Format::Report.name(), "ours", &case]));
     all.extend(setting.open_ours(MEMORY, &case));
-    all.push(record(&["-m", "memray", "run", "--quiet", "--force", "-o", &theirs]));
+    all.push(record(&["-m", "memray", "run", "--quiet", "--force", "-o", &of_memray]));
     for peer in ["memray", "memray, temporal"] {
         all.push(setting.own("memray", &[&python, peer, &case]));
         let page = setting.path(&format!("{peer}.html"));

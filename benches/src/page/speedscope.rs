@@ -8,7 +8,7 @@ use crate::recording::peers::{must_run, target_folder};
 
 const VERSION: &str = "1.25.0";
 
-/// The folder of the package.
+/// Installs the package if it is not there yet, and returns its folder.
 pub(super) fn install() -> Result<PathBuf, String> {
     let root = target_folder()?.join(format!("bench-speedscope-{VERSION}"));
     let package = root.join("node_modules/speedscope");

@@ -1,4 +1,4 @@
-//! The `backtrace` crate, without its lock.
+//! The `backtrace` crate, called without its lock.
 
 use std::ffi::c_void;
 
@@ -19,7 +19,7 @@ pub(super) fn load() -> Unwinder {
 unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
     let mut count = 0;
     let step = |frame: &backtrace::Frame| {
-        // SAFETY: the caller hands over `max` words, and the walk ends when `count` reaches that.
+        // SAFETY: the caller passes `max` words, and the walk ends when `count` reaches that.
         unsafe { buffer.add(count).write(frame.ip()) };
         count += 1;
         count < max

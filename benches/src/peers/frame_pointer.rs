@@ -1,4 +1,4 @@
-//! A plain walk along frame pointers: what the hardware allows, where all code keeps them.
+//! A plain walk along frame pointers: the lower limit of the cost, where all code keeps them.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,5 @@
-//! framehop, walking its own process: modules from the loader, plain memory reads, one cache per thread.
+//! framehop, which unwinds its own process: it gets modules from the loader, reads memory directly, and keeps one cache
+//! per thread.
 
 use std::arch::asm;
 use std::cell::RefCell;
@@ -16,7 +17,7 @@ pub(crate) const NAME: &str = "framehop";
 
 pub(crate) type Walker = UnwinderX86_64<Bytes, MustNotAllocateDuringUnwind>;
 
-/// Filled by the first capture, as a user would have to.
+/// The unwinder of this process. The first capture creates it, as in any program that uses framehop.
 static WALKER: OnceLock<Walker> = OnceLock::new();
 
 pub(crate) type Cache = CacheX86_64<MustNotAllocateDuringUnwind>;
@@ -37,7 +38,7 @@ pub(super) fn load() -> Unwinder {
 
 unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
     let walker = WALKER.get_or_init(walker_of_this_process);
-    // SAFETY: the caller hands over `max` initialised words.
+    // SAFETY: the caller passes `max` initialised words.
     let frames = unsafe { slice::from_raw_parts_mut(buffer, max) };
     CACHE.with_borrow_mut(|cache| walk(walker, cache, frames))
 }
@@ -73,7 +74,7 @@ fn walker_of_this_process() -> Walker {
     walker
 }
 
-/// A module as framehop wants it.
+/// Converts a module to framehop's form.
 pub(crate) fn module(tables: &UnwindTables) -> Module<Bytes> {
     let UnwindTables { bias, image, index, entries, .. } = tables;
     let sections = ExplicitModuleSectionInfo {

@@ -23,7 +23,7 @@ unsafe extern "C" {
 
 unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
     let size = c_int::try_from(max).unwrap_or(c_int::MAX);
-    // SAFETY: the caller hands over `max` words, and glibc writes at most `size` of them.
+    // SAFETY: the caller passes `max` words, and glibc writes at most `size` of them.
     let count = unsafe { backtrace(buffer, size) };
     usize::try_from(count).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! libgcc's `_Unwind_Backtrace`: complete and slow, so also the reference for all the others.
+//! libgcc's `_Unwind_Backtrace`: complete but slow, and therefore also the reference for all others.
 
 use std::ffi::{c_int, c_void};
 
@@ -34,7 +34,7 @@ struct Output {
 
 pub(crate) unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
     let mut output = Output { next: buffer, end: buffer.wrapping_add(max) };
-    // SAFETY: `step` gets back the pointer to `output`, which lives until the walk has ended.
+    // SAFETY: `step` receives the pointer to `output`, which lives until the walk has ended.
     unsafe { _Unwind_Backtrace(step, (&raw mut output).cast()) };
     (output.next.addr() - buffer.addr()) / size_of::<*mut c_void>()
 }
@@ -45,7 +45,7 @@ extern "C" fn step(context: *mut Context, argument: *mut c_void) -> c_int {
     if output.next == output.end {
         return STOP;
     }
-    // SAFETY: the context is the one libgcc handed over for this step.
+    // SAFETY: the context is the one that libgcc passed for this step.
     let address = unsafe { _Unwind_GetIP(context) };
     // SAFETY: `next` is inside the caller's buffer, as it is not yet at its end.
     unsafe { output.next.write(address as *mut c_void) };

@@ -1,4 +1,4 @@
-//! nongnu libunwind's `unw_backtrace`, its fast path; loaded at run time.
+//! nongnu libunwind's `unw_backtrace`, which is its fast path. It is loaded at run time.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -36,7 +36,7 @@ fn version() -> String {
 unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
     let Some(unw_backtrace) = ENTRY.get() else { return 0 };
     let size = c_int::try_from(max).unwrap_or(c_int::MAX);
-    // SAFETY: the caller hands over `max` words, and libunwind writes at most `size` of them.
+    // SAFETY: the caller passes `max` words, and libunwind writes at most `size` of them.
     let count = unsafe { unw_backtrace(buffer, size) };
     usize::try_from(count).unwrap_or(0)
 }

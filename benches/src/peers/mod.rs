@@ -1,7 +1,7 @@
-//! The unwinders, ours and the others, behind one signature.
+//! The unwinders, ours and the peers', behind one signature.
 //!
-//! A capture writes return addresses, innermost first, and says how many. Some begin with frames of
-//! their own; the check allows for that.
+//! A capture writes return addresses, innermost first, and returns how many. Some begin with frames
+//! of the unwinder itself; the check allows for that.
 
 mod backtrace_crate;
 mod frame_pointer;
@@ -21,23 +21,23 @@ pub(crate) use libgcc::capture as reference;
 
 pub(crate) type CaptureFn = unsafe extern "C" fn(*mut *mut c_void, usize) -> usize;
 
-/// One unwinder, or the reason why it is not there.
+/// One unwinder, or the reason why it is not available.
 #[derive(Debug)]
 pub(crate) struct Unwinder {
     pub(crate) name: &'static str,
-    /// What exactly is measured, for the header; computed only there, as it may run other programs.
+    /// Describes what exactly is measured, for the header. It is a function because it may run other programs.
     pub(crate) version: fn() -> String,
     pub(crate) capture: Result<CaptureFn, String>,
-    /// Sees only code compiled with frame pointers.
+    /// Whether it sees only code that is compiled with frame pointers.
     pub(crate) needs_frame_pointers: bool,
-    /// Keeps what it learnt about an address, so that the first visit costs more than the next.
+    /// Whether it keeps what it has learned about an address, so that the first visit costs more than the next.
     pub(crate) remembers_addresses: bool,
 }
 
 type Load = fn() -> Unwinder;
 
-/// Torch comes first of all that load a library, so that every measurement of a run sees the same
-/// modules; ours is listed first.
+/// The unwinders, in the order of the report. Torch is the first that loads a library, so that
+/// every measurement of a run sees the same modules.
 const UNWINDERS: [(&str, Load); 8] = [
     (ours::NAME, ours::load),
     (torch::NAME, torch::load),
@@ -53,7 +53,7 @@ pub(crate) fn all() -> Vec<Unwinder> {
     UNWINDERS.iter().map(|(_, load)| load()).collect()
 }
 
-/// Loads one unwinder and nothing of the others.
+/// Loads one unwinder and none of the others.
 pub(crate) fn one(name: &str) -> Option<Unwinder> {
     UNWINDERS.iter().find(|(known, _)| *known == name).map(|(_, load)| load())
 }
@@ -67,7 +67,7 @@ pub(crate) fn describe(unwinders: &[Unwinder]) -> String {
     text
 }
 
-/// The version of a dependency, as the workspace's lock file has it.
+/// Returns the version of a dependency from the workspace's lock file.
 pub(crate) fn locked_version(package: &str) -> String {
     let lock = include_str!("../../../Cargo.lock");
     let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{package}\"\n")));

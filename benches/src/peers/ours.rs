@@ -20,7 +20,7 @@ pub(super) fn load() -> Unwinder {
 }
 
 unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
-    // SAFETY: the caller hands over `max` initialised words, and a `CodeAddress` is one word that may hold any bits.
+    // SAFETY: the caller passes `max` initialised words, and a `CodeAddress` is one word that may hold any bits.
     let frames = unsafe { slice::from_raw_parts_mut(buffer.cast::<CodeAddress>(), max) };
     stackweave_unwind::capture(frames, 0).len
 }

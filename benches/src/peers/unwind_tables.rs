@@ -6,14 +6,14 @@ use std::slice;
 
 pub(crate) type Bytes = &'static [u8];
 
-/// A section in memory, and the range of addresses it has in its file.
+/// A section in memory, and its range of addresses in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) range: Range<u64>,
     pub(crate) bytes: Bytes,
 }
 
-/// A module and its tables. Addresses are the file's: add `bias` for those in memory.
+/// A module and its tables. The addresses are those of the file: add `bias` for the addresses in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct UnwindTables {
     pub(crate) file: &'static CStr,
@@ -26,12 +26,12 @@ pub(crate) struct UnwindTables {
 }
 
 impl UnwindTables {
-    /// The tables of every module that has an index.
+    /// Returns the tables of every module that has an index.
     ///
-    /// Nothing may be unloaded as long as they are in use.
+    /// No library may be unloaded while they are in use.
     pub(crate) fn of_this_process() -> Vec<Self> {
         let mut found = Vec::new();
-        // SAFETY: `add` gets back the pointer to `found`, which outlives the iteration.
+        // SAFETY: `add` receives the pointer to `found`, which outlives the iteration.
         unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
         found
     }
@@ -44,7 +44,8 @@ impl UnwindTables {
         // SAFETY: the loader mapped the segment, and the benchmark unloads no library.
         let index = unsafe { Section::mapped(bias, index.p_vaddr..index.p_vaddr + index.p_memsz) };
 
-        // The index begins: version, encoding of the pointer to .eh_frame (0x1b: relative, four bytes), two more.
+        // The index begins with a version, the encoding of the pointer to .eh_frame (0x1b: relative, four bytes), and
+        // two more bytes.
         let relative = i32::from_le_bytes(index.bytes.get(4..8)?.try_into().ok()?);
         if index.bytes[1] != 0x1b {
             return None;
@@ -75,7 +76,7 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _size: usize, found: *mu
     let found = unsafe { &mut *found.cast::<Vec<UnwindTables>>() };
     // SAFETY: the loader keeps a module's program headers mapped, `dlpi_phnum` of them.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    // SAFETY: a C string that the loader keeps as long as the module is loaded.
+    // SAFETY: the loader keeps the C string as long as the module is loaded.
     let file = unsafe { CStr::from_ptr(info.dlpi_name) };
     found.extend(UnwindTables::new(file, info.dlpi_addr, headers));
     0

@@ -1,4 +1,4 @@
-//! Environments of the benchmark's own for each Python, with the tools of an area and what its programs need, set up once
+//! Virtual environments for each Python, with the tools of an area and the packages that its programs need, set up once
 //! under the target folder.
 
 use std::fs;
@@ -9,16 +9,16 @@ use stackweave_testkit::pythons::Python;
 
 use crate::recording::peers::{must_run, target_folder};
 
-/// What is installed for an area.
+/// The packages to install for an area.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// What the environment is called.
+    /// The name of the environment.
     pub(crate) name: &'static str,
-    /// A package each line, with its version.
+    /// The packages, one in each line, with their versions.
     pub(crate) packages: &'static str,
 }
 
-/// Where a Python finds the tools, and what could not be installed there.
+/// The Python and the packages of an environment, and the list of what could not be installed.
 #[derive(Debug)]
 pub(crate) struct Environment {
     pub(crate) executable: PathBuf,
@@ -27,7 +27,8 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// The environment of this Python; the Python itself if it can have none, so that the scripts say what is missing.
+    /// Sets up the environment of this Python. If that fails, returns the Python itself, so that the scripts report
+    /// what is missing.
     pub(crate) fn set_up(python: &Python, wanted: Wanted) -> Self {
         set_up(python, wanted).unwrap_or_else(|why| Self {
             executable: python.executable.clone(),
@@ -53,7 +54,7 @@ fn set_up(python: &Python, wanted: Wanted) -> Result<Environment, String> {
     Ok(Environment { executable, packages: Some(packages), missing })
 }
 
-/// Installs each by itself, since one may not be there for this Python; returns what is missing.
+/// Installs each package separately, because one may not support this Python. Returns what is missing.
 fn install(python: &Python, wanted: Wanted, folder: &Path, executable: &Path) -> Result<Vec<String>, String> {
     let _ = fs::remove_dir_all(folder);
     must_run(Command::new(&python.executable).args(["-m", "venv"]).arg(folder))?;
@@ -66,7 +67,7 @@ fn install(python: &Python, wanted: Wanted, folder: &Path, executable: &Path) ->
 }
 
 impl Wanted {
-    /// What is installed, for the head of the report.
+    /// Returns the packages and their versions, for the head of the report.
     pub(crate) fn versions(self) -> String {
         self.packages.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
     }

@@ -1,7 +1,7 @@
-//! Captures in real interpreters: what a woven traceback costs a Python program.
+//! Captures in real interpreters: the cost of a woven traceback in a Python program.
 //!
-//! Each interpreter runs the scripts of `python/captures/`, with this very code loaded as a library, and prints what they
-//! measured; here the figures are only put together.
+//! Each interpreter runs the scripts of `python/captures/`, with this library loaded, and prints what they measured;
+//! this module only collects the figures.
 
 pub(crate) mod environment;
 mod exports;
@@ -25,7 +25,7 @@ use crate::report::Case;
 use plan::PLANS;
 use reported_figure::ReportedFigure;
 
-/// What the scripts need.
+/// The interpreters and the package that the scripts use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     interpreters: Vec<Python>,
@@ -46,14 +46,17 @@ impl Stage {
             let _ = writeln!(text, "  3.{minor:<14} skipped: not on the path, not in pyenv, not in {MORE}");
         }
         if let Err(why) = &self.package {
-            let _ = writeln!(text, "  no package, so ours is called from C only: {why}");
+            let _ = writeln!(text, "  no package, so our capture is called from C only: {why}");
         }
         text
     }
 
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
         let Some(library) = own_library::find() else {
-            return writeln!(io::stderr(), "python: this program's library is not beside it; run it through cargo");
+            return writeln!(
+                io::stderr(),
+                "python: this program's library is missing; run the benchmark through cargo"
+            );
         };
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
             for python in &self.interpreters {
@@ -84,7 +87,7 @@ impl Stage {
     }
 }
 
-/// The tests' interpreters, and the one that has torch in the place of the same without.
+/// Returns the interpreters of the tests. The Python that has torch replaces an equal one without.
 pub(crate) fn interpreters() -> Vec<Python> {
     let mut found = readable_pythons().into_iter().collect::<Vec<_>>();
     if let Some(with_torch) = torch::library().and_then(|_| Python::query(Path::new(&torch::python()))) {
@@ -102,12 +105,12 @@ pub(crate) fn effort_name(effort: Effort) -> &'static str {
     }
 }
 
-/// Returns what a script printed; prints to standard error how it failed, if it did.
+/// Runs a script, and returns the figures that it printed. Prints to standard error if it failed, and how.
 pub(crate) fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<ReportedFigure>> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        writeln!(io::stderr(), "python: {script}: {}: {}", output.status, said.lines().last().unwrap_or_default())?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        writeln!(io::stderr(), "python: {script}: {}: {}", output.status, stderr.lines().last().unwrap_or_default())?;
     }
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(ReportedFigure::parse).collect())
 }

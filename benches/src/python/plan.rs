@@ -1,4 +1,4 @@
-//! Which script is run how often, with which arguments.
+//! The scripts of the area `python`, with their arguments and rounds.
 
 use crate::options::Effort;
 
@@ -8,9 +8,9 @@ pub(super) struct Plan {
     pub(super) benches: &'static [&'static str],
     pub(super) what: &'static str,
     pub(super) script: &'static str,
-    /// What each process of a round gets besides the library and the effort.
+    /// The arguments of each process of a round, besides the library and the effort.
     pub(super) processes: fn() -> Vec<Vec<&'static str>>,
-    /// Rounds, quick and full.
+    /// The number of rounds, quick and full.
     rounds: (usize, usize),
 }
 
@@ -71,7 +71,7 @@ pub(super) const PLANS: [Plan; 6] = [
     },
 ];
 
-/// Every case with every contender, in a process each.
+/// Combines every case with every contender. Each combination is the arguments of one process.
 fn combined(contenders: &[&'static str], cases: &[&[&'static str]]) -> Vec<Vec<&'static str>> {
     let of_case = |case: &&[&'static str]| {
         let case = *case;

@@ -1,9 +1,9 @@
-//! The figures that scripts print, put together.
+//! The figures that scripts print, and the cases that they form.
 
 use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
-/// All that the scripts may speak of; ours comes first in every case.
+/// All contenders that scripts may name. Ours comes first in every case.
 pub(super) const CONTENDERS: [&str; 62] = [
     "ours",
     "ours, id",
@@ -70,7 +70,7 @@ pub(super) const CONTENDERS: [&str; 62] = [
 ];
 const UNITS: [&str; 6] = ["ns", "us", "ms", "bytes", "MB", "x"];
 
-/// One line of a script.
+/// One line of a script's output.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ReportedFigure {
     bench: String,
@@ -81,7 +81,7 @@ pub(crate) struct ReportedFigure {
 }
 
 impl ReportedFigure {
-    /// A figure of one of the known contenders; `None` if the contender or the unit is unknown.
+    /// Returns a figure of one of the known contenders; `None` if the contender or the unit is unknown.
     pub(crate) fn new(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> Option<Self> {
         Some(Self {
             bench: bench.to_owned(),
@@ -92,25 +92,25 @@ impl ReportedFigure {
         })
     }
 
-    /// Why one of the known contenders has no figure.
+    /// Returns the reason why one of the known contenders has no figure.
     pub(crate) fn absent(bench: &str, case: &str, unit: &str, peer: &str, why: String) -> Option<Self> {
         let reported = Self::new(bench, case, unit, peer, 0.0)?;
         Some(Self { outcome: Outcome::Absent(why), ..reported })
     }
 
-    /// The cost of this contender in this case of the bench; `None` without a figure.
+    /// Returns the cost of this contender in this case of the bench; `None` if there is no figure.
     pub(crate) fn cost_in(&self, bench: &str, case: &str, peer: &str) -> Option<f64> {
         (self.bench == bench && self.case == case && self.peer == peer).then(|| self.outcome.cost()).flatten()
     }
 
-    /// As a script would write it.
+    /// Formats the figure as a script prints it.
     pub(crate) fn to_line(&self) -> String {
         let outcome = json::outcome_line(self.peer, &self.outcome);
         let (bench, case) = (json::string(&self.bench), json::string(&self.case));
         format!("{{\"bench\": {bench}, \"case\": {case}, \"unit\": \"{}\", {}", self.unit, &outcome[1..])
     }
 
-    /// Returns `None` if the line is something else, or of an unknown contender.
+    /// Parses a line. Returns `None` if it is not a figure, or if its contender is unknown.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (peer, outcome) = json::parse_outcome(line)?;
         let unit = json::text(line, "unit")?;
@@ -124,7 +124,8 @@ impl ReportedFigure {
     }
 }
 
-/// The cases of one bench, in the order in which they were first reported; each cost is the median of its reports.
+/// Returns the cases of one bench, in the order in which they were first reported. Each cost is the median of its
+/// reports.
 pub(crate) fn cases(bench: &'static str, reported: &[ReportedFigure]) -> Vec<Case> {
     let reported = reported.iter().filter(|reported| reported.bench == bench).collect::<Vec<_>>();
     let mut names = Vec::<&str>::new();
@@ -154,7 +155,7 @@ fn entries(reported: &[&ReportedFigure]) -> Vec<Entry> {
     CONTENDERS.into_iter().filter_map(of).collect()
 }
 
-/// The median over the processes, or why one of them has no figure.
+/// Returns the median over the processes, or why one of them has no figure.
 fn summary(outcomes: &[&Outcome]) -> Outcome {
     let costs = outcomes.iter().filter_map(|outcome| outcome.cost()).collect::<Vec<_>>();
     let absent = outcomes.iter().copied().find(|outcome| outcome.cost().is_none());
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_summed_up_by_their_median() {
+    fn the_summary_is_the_median_over_processes() {
         let lines = [
             line("b", "torch", r#""cost": 90.0, "frames": 20"#),
             line("a", "torch", r#""cost": 50.0"#),
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_passed_over() {
+    fn a_line_that_is_not_a_result_is_skipped() {
         assert_eq!(ReportedFigure::parse("Traceback (most recent call last):"), None);
         assert_eq!(ReportedFigure::parse(&line("a", "unknown", r#""cost": 1.0"#)), None);
     }

@@ -1,4 +1,4 @@
-//! The addresses of code objects that were seen before: what naming the Python frames of every capture costs.
+//! Look-ups of code object addresses that are known: the cost of identifying the Python frames in every capture.
 
 use std::hint::black_box;
 use std::io;
@@ -15,9 +15,9 @@ use crate::report::Case;
 
 pub(super) const BENCH: &str = "record/address-known";
 
-/// How many code objects are known.
+/// The number of code objects that are known.
 const OBJECTS: usize = 5000;
-/// How many stacks take turns.
+/// The number of stacks that take turns.
 const STACKS: usize = 50;
 const PASSES: usize = 40;
 
@@ -47,12 +47,12 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
     Ok(())
 }
 
-/// Knows the numbers of addresses.
+/// A map from addresses to numbers.
 trait Lookup {
-    /// The sum of all numbers of a stack's addresses.
+    /// Returns the sum of the numbers of a stack's addresses.
     fn look_up(&self, stack: &[u64]) -> u32;
 
-    /// Looks up all; here, so that each has a loop of its own without indirect calls.
+    /// Looks up all stacks. The loop is in the trait so that it is compiled for each type, without indirect calls.
     fn look_up_all(&self, stacks: &[Vec<u64>]) {
         for stack in stacks {
             black_box(self.look_up(black_box(stack)));
@@ -60,7 +60,7 @@ trait Lookup {
     }
 }
 
-/// All of them, knowing these addresses; ours first.
+/// Returns all contenders, filled with these addresses; ours first.
 fn entrants(known: &[u64]) -> Vec<Entrant<dyn Lookup>> {
     let ours = AddressMap::new();
     let map: Map = known.iter().copied().zip(1..).collect();
@@ -84,28 +84,28 @@ impl Lookup for AddressMap {
     }
 }
 
-/// Without a lock: for one thread only.
+/// Uses no lock, so only one thread may use it.
 impl Lookup for Map {
     fn look_up(&self, stack: &[u64]) -> u32 {
         stack.iter().filter_map(|address| self.get(address)).fold(0, |sum, number| sum.wrapping_add(*number))
     }
 }
 
-/// The lock is taken once for each stack.
+/// Acquires the lock once for each stack.
 impl Lookup for RwLock<Map> {
     fn look_up(&self, stack: &[u64]) -> u32 {
         self.read().unwrap_or_else(PoisonError::into_inner).look_up(stack)
     }
 }
 
-/// The lock is taken once for each stack.
+/// Acquires the lock once for each stack.
 impl Lookup for Mutex<Map> {
     fn look_up(&self, stack: &[u64]) -> u32 {
         self.lock().unwrap_or_else(PoisonError::into_inner).look_up(stack)
     }
 }
 
-/// The least that can be done with the addresses: a limit, not a peer.
+/// The least work that reads all addresses: a lower limit, not a peer.
 struct Sum;
 
 impl Lookup for Sum {

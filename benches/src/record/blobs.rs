@@ -1,4 +1,5 @@
-//! What is kept of code objects, as integers: when one is seen first, and when an equal one was seen before.
+//! Interning the parts of code objects that are stored: the cost for a new code object, and for one whose equal is
+//! known.
 
 use std::hint::black_box;
 use std::io;
@@ -53,7 +54,7 @@ pub(super) fn measure_new(effort: Effort, done: &mut dyn FnMut(Case) -> io::Resu
 trait Interner {
     fn intern(&self, parts: &[&[u8]; 4]) -> u32;
 
-    /// Interns all; here, so that each interner has a loop of its own without indirect calls.
+    /// Interns all objects. The loop is in the trait so that it is compiled for each interner, without indirect calls.
     fn intern_all(&self, objects: &[Parts]) {
         for object in objects {
             black_box(self.intern(black_box(&object.each_ref().map(|part| &**part))));
@@ -61,7 +62,7 @@ trait Interner {
     }
 }
 
-/// A fresh one of each; ours first.
+/// Returns one empty interner of each kind; ours first.
 fn entrants() -> Vec<Entrant<dyn Interner>> {
     vec![
         ("ours", Box::new(BlobTable::new())),
@@ -73,7 +74,7 @@ fn entrants() -> Vec<Entrant<dyn Interner>> {
 
 type Map = FxHashMap<Box<[u8]>, u32>;
 
-/// The parts, one after the other, in a place on the stack.
+/// Copies the parts into a buffer, one after the other.
 fn joined<'a>(parts: &[&[u8]; 4], buffer: &'a mut [u8; 1024]) -> &'a [u8] {
     let mut end = 0;
     for part in parts {
@@ -113,7 +114,7 @@ impl Interner for Mutex<Map> {
     }
 }
 
-/// The least that can be done with the bytes: a limit, not a peer.
+/// The least work that reads all bytes: a lower limit, not a peer.
 struct Copy;
 
 impl Interner for Copy {

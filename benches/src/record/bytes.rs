@@ -1,4 +1,4 @@
-//! How much memory each stack keeps, with two frames that no other stack has.
+//! The memory that each stack needs, if two of its frames are in no other stack.
 
 use std::{fs, io};
 
@@ -17,9 +17,9 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
         let stacks = Stacks::new(depth).take(count);
         let entrants = interners::all();
         let mut entries = Vec::new();
-        // All stay until the end, so that none gets memory that another one has freed.
+        // All interners live until the end, so that none reuses memory that another one has freed.
         for (peer, interner) in &entrants {
-            // SAFETY: gives unused memory back to the system, and touches nothing of ours.
+            // SAFETY: the call returns unused memory to the system, and touches no memory in use.
             unsafe { libc::malloc_trim(0) };
             let before = resident_pages()?;
             interner.intern_all(&stacks);

@@ -1,9 +1,9 @@
-//! Made-up code objects, the same in every run.
+//! Generated code objects, the same in every run.
 
-/// What is kept of a code object: its name, its qualified name, its file's name, and its line table.
+/// The stored parts of a code object: its name, its qualified name, its filename, and its line table.
 pub(super) type Parts = [Box<[u8]>; 4];
 
-/// Makes code objects, each different from all before.
+/// A generator of code objects, each different from all before.
 #[derive(Debug)]
 pub(super) struct CodeObjects {
     state: u64,
@@ -15,7 +15,7 @@ impl CodeObjects {
         Self { state: 1, next_address: 0x7f2b_6c00_0030 }
     }
 
-    /// Addresses as an allocator gives them: multiples of 16, one object after the other, with others between.
+    /// Returns addresses as an allocator returns them: multiples of 16 in ascending order, with gaps for other objects.
     pub(super) fn addresses(&mut self, count: usize) -> Vec<u64> {
         let mut next = || {
             let address = self.next_address;
@@ -25,7 +25,8 @@ impl CodeObjects {
         (0..count).map(|_| next()).collect()
     }
 
-    /// 290 bytes on average, of which two thirds are the line table. The files are a few.
+    /// Returns code objects of 290 bytes on average, of which two thirds are the line table. They share a few
+    /// filenames.
     pub(super) fn take(&mut self, count: usize) -> Vec<Parts> {
         (0..count).map(|_| self.one()).collect()
     }

@@ -1,4 +1,4 @@
-//! Those who turn stacks into integers, ours and other ways.
+//! The interners, which turn stacks into integers: ours, and other ways.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -11,11 +11,11 @@ use stackweave_store::StackTable;
 use super::rounds::Entrant;
 use super::stacks::{DEEPEST, Stack};
 
-/// Turns stacks into integers. Shared by threads.
+/// Turns stacks into integers. Threads share it.
 pub(super) trait Interner: Sync {
     fn intern(&self, frames: &[RawFrame]) -> u32;
 
-    /// Interns all; here, so that each interner has a loop of its own without indirect calls.
+    /// Interns all stacks. The loop is in the trait so that it is compiled for each interner, without indirect calls.
     fn intern_all(&self, stacks: &[Stack]) {
         for stack in stacks {
             black_box(self.intern(black_box(stack)));
@@ -23,7 +23,7 @@ pub(super) trait Interner: Sync {
     }
 }
 
-/// A fresh one of each; ours first.
+/// Returns one empty interner of each kind; ours first.
 pub(super) fn all() -> Vec<Entrant<dyn Interner>> {
     vec![
         ("ours", Box::new(StackTable::new())),
@@ -40,7 +40,7 @@ impl Interner for StackTable {
     }
 }
 
-/// Ours, if it did not trust its hash but compared the frames along the tree.
+/// Our interner with an extra check: instead of trusting the hash, it compares the frames along the tree.
 struct Compared(StackTable);
 
 impl Interner for Compared {
@@ -51,7 +51,7 @@ impl Interner for Compared {
     }
 }
 
-/// The obvious way: a map from whole stacks, behind a lock.
+/// The obvious implementation: a map from whole stacks, behind a lock.
 #[derive(Default)]
 struct Map(Mutex<FxHashMap<Vec<u64>, u32>>);
 
@@ -72,7 +72,7 @@ impl Interner for Map {
     }
 }
 
-/// What memory profilers do: a tree in which each frame is looked up below its caller, behind a lock.
+/// The implementation of memory profilers: a tree that looks up each frame below its caller, behind a lock.
 #[derive(Default)]
 struct CallTree(Mutex<FxHashMap<(u32, u64), u32>>);
 
@@ -86,7 +86,7 @@ impl Interner for CallTree {
     }
 }
 
-/// The least that can be done with a stack: a limit, not a peer.
+/// The least work that reads a stack: a lower limit, not a peer.
 struct Copy;
 
 impl Interner for Copy {

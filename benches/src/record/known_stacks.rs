@@ -1,4 +1,4 @@
-//! Stacks that were seen before: what every capture but the first of its stack costs.
+//! Interning stacks that are known: the cost of every capture except the first of each stack.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::report::Case;
 
 pub(super) const BENCH: &str = "record/intern-known";
 
-/// How many stacks take turns.
+/// The number of stacks that take turns.
 pub(super) const STACKS: usize = 500;
 const PASSES: usize = 10;
 

@@ -1,7 +1,7 @@
-//! Recording: from a captured stack to an integer, and from a code object to its id.
+//! Interning: from a captured stack to an integer, and from a code object to its id.
 //!
-//! Stacks and code objects are made up. Stacks are laid out as captures of a program are: a few frames of their own,
-//! the rest shared.
+//! Stacks and code objects are generated. Stacks are laid out like the captures of a program: each has a few frames of
+//! its own and shares the rest.
 
 mod addresses;
 mod blobs;
@@ -23,9 +23,9 @@ pub(crate) use rounds::share;
 
 type Measure = fn(Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
-/// Bench, what it is about, and how it is done.
+/// Bench, description, and function of each measurement.
 const MEASUREMENTS: [(&str, &str, Measure); 7] = [
-    // First, while the heap has no holes to fill.
+    // This one is first, while the heap has no holes to fill.
     (bytes::BENCH, "memory", bytes::measure),
     (known_stacks::BENCH, "stacks that are known", known_stacks::measure),
     (new_stacks::BENCH, "stacks that are new", new_stacks::measure),

@@ -1,4 +1,4 @@
-//! Stacks never seen before, with two frames that no other stack has: the tree grows, and with it the memory.
+//! Interning new stacks, with two frames that are in no other stack: the tree and its memory grow.
 
 use std::io;
 

@@ -1,20 +1,20 @@
-//! Interleaved rounds of all who take part.
+//! Interleaved rounds of all contenders.
 
 use std::io;
 
 use crate::report::{Case, Entry, Outcome};
 use crate::statistics::median;
 
-/// What falls to each of `count`.
+/// Returns the part of `total` for each of `count`.
 #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
 pub(crate) fn share(total: f64, count: usize) -> f64 {
     total / count as f64
 }
 
-/// One who takes part, under its name.
+/// A contender with its name.
 pub(super) type Entrant<T> = (&'static str, Box<T>);
 
-/// Each entrant's samples, one for each round.
+/// Returns each contender's samples, one for each round.
 pub(super) fn samples<T: ?Sized>(
     entrants: &[Entrant<T>],
     rounds: usize,
@@ -29,7 +29,7 @@ pub(super) fn samples<T: ?Sized>(
     Ok(samples)
 }
 
-/// A case of their medians.
+/// Returns a case with the median of each contender.
 pub(super) fn case<T: ?Sized>(
     bench: &'static str,
     name: String,

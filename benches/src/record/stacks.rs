@@ -1,4 +1,4 @@
-//! Made-up stacks, the same in every run.
+//! Generated stacks, the same in every run.
 
 use std::array;
 
@@ -7,10 +7,10 @@ use stackweave_core::{CodeAddress, RawFrame};
 pub(super) type Stack = Box<[RawFrame]>;
 
 pub(super) const DEEPEST: usize = 100;
-/// Frames that no other stack has.
+/// The number of frames that are in no other stack.
 const OWN_FRAMES: usize = 2;
 
-/// Makes stacks, each different from all before.
+/// A generator of stacks, each different from all before.
 #[derive(Debug)]
 pub(super) struct Stacks {
     callers: Vec<RawFrame>,
@@ -18,7 +18,7 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// Of stacks with `depth` frames.
+    /// Creates a generator of stacks with `depth` frames.
     pub(super) fn new(depth: usize) -> Self {
         let mut stacks = Self { callers: Vec::new(), state: depth as u64 };
         stacks.callers = (OWN_FRAMES..depth.min(DEEPEST)).map(|_| stacks.frame()).collect();
@@ -34,7 +34,7 @@ impl Stacks {
         own.into_iter().chain(self.callers.iter().copied()).collect()
     }
 
-    /// A return address in one of a few libraries.
+    /// Returns a return address in one of a few libraries.
     fn frame(&mut self) -> RawFrame {
         self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let (library, offset) = (self.state >> 61, (self.state >> 33) & 0xff_ffff);

@@ -1,6 +1,6 @@
-//! Two threads that intern the same known stacks: what one waits for the other.
+//! Two threads that intern the same known stacks: the time that one waits for the other.
 //!
-//! Wall-clock time, since waiting for a lock takes no CPU time.
+//! The measure is wall-clock time, because waiting for a lock uses no CPU time.
 
 use std::io;
 use std::sync::Barrier;
@@ -34,7 +34,7 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
     Ok(())
 }
 
-/// Nanoseconds for each stack of each thread, on average.
+/// Returns the nanoseconds for each stack of each thread, on average.
 fn together(interner: &dyn Interner, stacks: &[Stack], threads: usize) -> io::Result<f64> {
     let start = Barrier::new(threads);
     let run = || {

@@ -1,7 +1,7 @@
-//! Allocations and frees, made here for the script `allocations.py`, which loads this library into Python.
+//! Allocations and frees for the script `allocations.py`, which loads this library into Python.
 //!
-//! memray finds them by itself, in the calls to the C library; ours is called for each, with the stack as it is captured
-//! then.
+//! memray intercepts the calls to the C library. Ours is called for each allocation and free, and captures the stack at
+//! an allocation.
 
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
@@ -13,27 +13,27 @@ use stackweave_recording::Recorder;
 
 use super::calls;
 
-/// Blocks that are alive at a time.
+/// The number of blocks that are live at a time.
 const LIVE: usize = 1024;
 const SMALLEST: usize = 16;
 
-/// One thread's blocks.
+/// The blocks of one thread.
 #[derive(Debug)]
 pub(super) struct Churn {
     blocks: [*mut c_void; LIVE],
     state: u64,
-    /// What is captured of each stack.
+    /// The parts of each stack to capture; `None` to capture nothing.
     request: Option<Request>,
     recorder: Option<Recorder>,
 }
 
 impl Churn {
-    /// Puts so many new blocks in the place of old ones.
+    /// Replaces `count` blocks by new ones.
     fn run(&mut self, count: usize) {
         for _ in 0..count {
             self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             let place = (self.state >> 54) as usize;
-            // Up to 2 KiB and a little.
+            // The sizes go up to 2 KiB and a little more.
             let size = (SMALLEST << (self.state >> 40 & 7)) + (self.state >> 32 & 15) as usize;
             self.free(place);
             self.allocate(place, size);
@@ -58,7 +58,7 @@ impl Churn {
             if let Some(recorder) = &self.recorder {
                 recorder.free(block.addr() as u64);
             }
-            // SAFETY: the block is one that `allocate` put there, and it is forgotten here.
+            // SAFETY: `allocate` stored the block, and it is removed here.
             unsafe { libc::free(block) };
             self.blocks[place] = ptr::null_mut();
         }
@@ -71,7 +71,7 @@ fn recorder() -> Option<Recorder> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Begins a recording; null, or why it can't. The reason is read by a process that is then done.
+/// Starts a recording. Returns null, or why it failed. The reason is never freed: the process reads it, and then ends.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_recorder_start(path: *const c_char) -> *const c_char {
     // SAFETY: the caller passes a C string.
@@ -85,7 +85,7 @@ unsafe extern "C" fn stackweave_bench_recorder_start(path: *const c_char) -> *co
     }
 }
 
-/// Completes the recording; null, or what went wrong.
+/// Completes the recording. Returns null, or what went wrong.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_recorder_stop() -> *const c_char {
     let Some(recorder) = recorder() else { return reason("there is no recorder") };
@@ -96,8 +96,8 @@ fn reason(why: &str) -> *const c_char {
     CString::new(why).unwrap_or_default().into_raw().cast_const()
 }
 
-/// A thread's blocks, none yet. `parts`: what is captured, as `library.py` numbers it, and recorded if
-/// there is one; 0 for nothing.
+/// Returns a thread's blocks, of which there are none yet. `parts` says what is captured, as
+/// `library.py` numbers it, and recorded if there is a recorder; 0 for nothing.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_churn_new(parts: c_uint) -> *mut c_void {
     let request = Request { python: parts & 1 != 0, native: parts & 2 != 0, script: false, ..Request::default() };
@@ -106,16 +106,16 @@ extern "C" fn stackweave_bench_churn_new(parts: c_uint) -> *mut c_void {
     Box::into_raw(Box::new(Churn { blocks: [ptr::null_mut(); LIVE], state: 1, request, recorder })).cast()
 }
 
-/// So many allocations, and as many frees but for the blocks that stay.
+/// Makes `count` allocations, and as many frees except for the blocks that stay live.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_churn(churn: *mut c_void, count: usize) {
-    // SAFETY: the caller passes what `stackweave_bench_churn_new` returned, from one thread at a time.
+    // SAFETY: the caller passes a result of `stackweave_bench_churn_new`, from one thread at a time.
     unsafe { &mut *churn.cast::<Churn>() }.run(count);
 }
 
-/// Forgets the blocks that have stayed, which are never freed: a recording ends with live blocks.
+/// Drops the table of live blocks without freeing them, so that the recording ends with live blocks.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stackweave_bench_churn_end(churn: *mut c_void) {
-    // SAFETY: as above, and for the last time.
+    // SAFETY: as above, and the caller does not use the pointer again.
     drop(unsafe { Box::from_raw(churn.cast::<Churn>()) });
 }

@@ -1,4 +1,4 @@
-//! Ours: the calls of the program as spans, recorded from Rust as they happen.
+//! Ours: records the calls of the program as spans, from Rust.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(super) const AREA: &str = "recording/calls";
 pub(super) const FILE: &str = "calls.swv";
 pub(super) const WILD_FILE: &str = "wild-calls.swv";
 
-/// The program's functions, recorded by a recorder.
+/// The listener that records the program's calls.
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     recorder: &'a Recorder,
@@ -42,7 +42,7 @@ impl Listener for Spans<'_> {
     }
 }
 
-/// Records so many calls into the folder, and prints the cost.
+/// Records `calls` calls into the folder, and prints the cost.
 pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<()> {
     let path = folder.join(FILE);
     let trees = (calls / CALLS_PER_TREE / threads).max(1);
@@ -59,7 +59,7 @@ pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<
     outcome.print_figure(AREA, &threads_name(threads), "ours", trees * CALLS_PER_TREE * threads)
 }
 
-/// Records so many calls, for others to read. Returns how many they are.
+/// Records about `calls` calls for other processes to read. Returns the exact number.
 pub(crate) fn write(calls: usize, path: &Path) -> io::Result<usize> {
     let trees = (calls / CALLS_PER_TREE).max(1);
     let recorder = start(path)?;
@@ -68,21 +68,21 @@ pub(crate) fn write(calls: usize, path: &Path) -> io::Result<usize> {
     Ok(trees * CALLS_PER_TREE)
 }
 
-/// Records so many calls on very many paths, for others to read.
+/// Records about `calls` calls on very many paths, for other processes to read.
 pub(super) fn write_wild(calls: usize, folder: &Path) -> io::Result<()> {
     let recorder = start(&folder.join(WILD_FILE))?;
     grow_wildly((calls / CALLS_PER_TREE).max(1), &Spans::new(&recorder)?);
     stop(&recorder)
 }
 
-/// A recorder that writes to this path, in place of what is there.
+/// Starts a recorder that writes to this path, and replaces an existing file.
 pub(crate) fn start(path: &Path) -> io::Result<Recorder> {
     let options = Options { overwrite: true, ..Options::new(path) };
     let recorder = Recorder::start(options, stackweave_capture::stacks(), Arc::new(ThisProcess));
     recorder.map_err(|error| io::Error::other(error.to_string()))
 }
 
-/// Completes the file; an error if an event was lost.
+/// Completes the file. Fails if an event was lost.
 pub(crate) fn stop(recorder: &Recorder) -> io::Result<()> {
     let summary = recorder.stop();
     match (summary.error, summary.lost.values().sum()) {

@@ -1,4 +1,4 @@
-//! What our figures can't go below, or would be without our format: limits and references, not peers.
+//! Lower limits of our figures, and the figures without our format: references, not peers.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -15,13 +15,13 @@ use crate::statistics::median_excess;
 
 const LIMITS: &str = "recording/limits";
 const ROUNDS: usize = 21;
-/// Bytes of the words that a call takes in memory.
+/// The size in bytes of the words of a call in memory.
 const CALL_BYTES: usize = 24;
 const TREES: usize = 4;
-/// How much is compressed at a time.
+/// The number of bytes that are compressed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A begin and an end as fast as they go: recorded, only written down, or only timed.
+/// Measures a begin and an end at full speed: recorded, only written to memory, or only timed.
 pub(super) fn measure(folder: &Path) -> io::Result<()> {
     let recorder = calls::start(&folder.join("limits.swv"))?;
     let (spans, ring, copy) = (Spans::new(&recorder)?, Ring::new(), Copy::new());
@@ -48,7 +48,7 @@ pub(super) fn measure(folder: &Path) -> io::Result<()> {
     calls::stop(&recorder)
 }
 
-/// The words of a call, copied to where they are forgotten.
+/// A listener that copies the words of a call into a small ring, where later calls overwrite them.
 #[derive(Debug)]
 struct Copy {
     words: [u8; CALL_BYTES],
@@ -76,7 +76,7 @@ impl Listener for Copy {
     }
 }
 
-/// What general compression makes of the words of the same calls.
+/// Prints the size of the words of the same calls after general compression.
 pub(super) fn print_compressed(calls: usize) -> io::Result<()> {
     let kept = Kept::default();
     let trees = (calls / CALLS_PER_TREE).max(1);

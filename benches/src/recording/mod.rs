@@ -1,8 +1,7 @@
-//! Recordings: what writing events down costs, what the file weighs, and how fast it is read and aggregated.
+//! Recordings: the cost of writing events, the size of the file, and the time to read and aggregate it.
 //!
-//! Each figure comes from a process of its own: this program with a hidden command, or a script of
-//! `python/recordings/`, run by a Python that has the peers. Both print what they measured; here the figures are only
-//! put together.
+//! Each figure comes from a separate process: this program with a hidden command, or a script of `python/recordings/`,
+//! run by a Python that has the peers. Both print what they measured; this module only collects the figures.
 
 mod allocations;
 pub(crate) mod calls;
@@ -28,7 +27,7 @@ use crate::report::Case;
 use peers::Python;
 use plan::{PLANS, Plan, Process, Setting};
 
-/// What the processes need.
+/// The Python, the package and the folder that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     python: Python,
@@ -50,14 +49,17 @@ impl Stage {
             Some(why) => writeln!(text, "  peers can't be installed: {why}"),
         };
         if let Err(why) = &self.package {
-            let _ = writeln!(text, "  no package, so ours is not called from Python: {why}");
+            let _ = writeln!(text, "  no package, so our recorder is not called from Python: {why}");
         }
         text
     }
 
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
         let Some(library) = own_library::find() else {
-            return writeln!(io::stderr(), "recording: this program's library is not beside it; run it through cargo");
+            return writeln!(
+                io::stderr(),
+                "recording: this program's library is missing; run the benchmark through cargo"
+            );
         };
         let setting = Setting { effort: options.effort, folder: self.folder.clone(), library };
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
@@ -70,7 +72,7 @@ impl Stage {
         fs::remove_dir_all(&self.folder)
     }
 
-    /// What the processes of all rounds say.
+    /// Runs the processes of all rounds, and returns the figures that they print.
     fn reported(&self, plan: &Plan, setting: &Setting) -> io::Result<Vec<reported_figure::ReportedFigure>> {
         let rounds = iter::repeat_with(|| (plan.processes)(setting)).take(plan.rounds(setting.effort));
         let mut reported = Vec::new();
@@ -107,7 +109,7 @@ impl Stage {
     }
 }
 
-/// Does one job in this process, and prints what it took: `JOB FOLDER NUMBERS`.
+/// Does one job in this process, and prints its cost: `JOB FOLDER NUMBERS`.
 pub(crate) fn here(job: &[String]) -> io::Result<()> {
     let unknown = || io::Error::other(format!("no such job: {job:?}"));
     let [what, folder, numbers @ ..] = job else { return Err(unknown()) };

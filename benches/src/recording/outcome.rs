@@ -1,4 +1,4 @@
-//! What recording the events of a workload took. `python/recordings/outcome.py` is the same in Python.
+//! The cost of recording the events of a workload. `python/recordings/outcome.py` measures the same in Python.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use crate::meter::{Spent, forget_peak};
 use crate::python::reported_figure::ReportedFigure;
 use crate::record::share;
 
-/// One recording. CPU times are net of the same workload without it.
+/// The cost of one recording. CPU times are net of the same workload without it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     cpu_ns: f64,
@@ -20,8 +20,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Runs the workload bare and recorded, which both return the CPU time of their threads; `stop` returns when the
-    /// file is complete.
+    /// Runs the workload without and with recording. Both closures return the CPU time of their threads; `stop` returns
+    /// when the file is complete.
     pub(super) fn measure<T>(
         bare: impl Fn() -> io::Result<f64>,
         start: impl FnOnce() -> io::Result<T>,
@@ -50,7 +50,7 @@ impl Outcome {
         })
     }
 
-    /// Prints the figures, each for one of so many events where that makes sense.
+    /// Prints the figures, where it makes sense as the cost of one of `events` events.
     #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]
     pub(super) fn print_figure(&self, area: &str, case: &str, peer: &str, events: usize) -> io::Result<()> {
         print_figure(area, case, "ns", peer, share(self.cpu_ns, events))?;
@@ -68,7 +68,7 @@ pub(crate) fn print_figure(bench: &str, case: &str, unit: &str, peer: &str, cost
     writeln!(io::stdout(), "{}", reported.to_line())
 }
 
-/// How a case with so many threads is called.
+/// Returns the name of a case with `threads` threads.
 pub(super) fn threads_name(threads: usize) -> String {
     if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }

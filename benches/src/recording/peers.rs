@@ -1,4 +1,4 @@
-//! The Python that has the peers: an environment of the benchmark's own, set up once under the target folder.
+//! The Python that has the peers, in a separate environment that is set up once under the target folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::{env, fs};
 
 use crate::peers::torch;
 
-/// What is installed, with versions.
+/// The packages to install, with versions.
 const WANTED: &str = include_str!("../../python/peers.txt");
 
-/// The Python that runs the scripts, and why it has no peers if it has none.
+/// The Python that runs the scripts, and the reason if it has no peers.
 #[derive(Debug)]
 pub(crate) struct Python {
     pub(crate) executable: PathBuf,
@@ -17,7 +17,8 @@ pub(crate) struct Python {
 }
 
 impl Python {
-    /// That of the environment, or the one that it would be made from: the scripts then say what is not installed.
+    /// Returns the Python of the environment, or else the Python it is based on: the scripts then report what is not
+    /// installed.
     pub(crate) fn set_up() -> Self {
         let base = torch::python();
         match environment(&base) {
@@ -43,14 +44,14 @@ fn environment(base: &str) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The folder that holds the build.
+/// Returns the target folder of the build.
 pub(crate) fn target_folder() -> Result<PathBuf, String> {
     let program = env::current_exe().map_err(|error| error.to_string())?;
     let target = program.parent().and_then(Path::parent).ok_or("no folder for builds")?;
     Ok(target.to_owned())
 }
 
-/// What is installed, for the head of the report.
+/// Returns the packages and their versions, for the head of the report.
 pub(crate) fn versions() -> String {
     WANTED.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
 }
@@ -60,6 +61,6 @@ pub(crate) fn must_run(command: &mut Command) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().last().unwrap_or("failed without a word").to_owned())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(stderr.lines().last().unwrap_or("failed without a message").to_owned())
 }

@@ -1,14 +1,14 @@
-//! Which processes are run for which figures.
+//! The processes that each group of figures needs.
 
 use std::path::PathBuf;
 
 use crate::options::Effort;
 
-/// Calls, or allocations and frees, of a recording.
+/// The number of calls, or of allocations and frees, in a recording.
 const EVENTS: usize = 1_000_000;
 const MANY_EVENTS: usize = 10 * EVENTS;
 
-/// One process. What it writes stays in the folder, for one after it to read.
+/// One process. The files that it writes stay in the folder, so that a later process can read them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Process {
     /// This program.
@@ -22,7 +22,7 @@ pub(super) enum Process {
 pub(super) struct Plan {
     pub(super) benches: &'static [&'static str],
     pub(super) what: &'static str,
-    /// Rounds, quick and full.
+    /// The number of rounds, quick and full.
     rounds: (usize, usize),
     /// The processes of one round.
     pub(super) processes: fn(&Setting) -> Vec<Process>,
@@ -38,7 +38,7 @@ impl Plan {
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) effort: Effort,
-    /// Where files go.
+    /// The folder for all files.
     pub(super) folder: PathBuf,
     /// This program's library.
     pub(super) library: PathBuf,
@@ -66,7 +66,7 @@ impl Setting {
         Process::Script(script, vec![self.folder.display().to_string(), events.to_string()])
     }
 
-    /// Sizes of the recordings that are read.
+    /// Returns the sizes of the recordings that are read.
     fn sizes(&self) -> &'static [usize] {
         match self.effort {
             Effort::Quick => &[EVENTS],
@@ -137,7 +137,7 @@ fn record_allocations(setting: &Setting) -> Vec<Process> {
     cases.into_iter().flat_map(of_case).collect()
 }
 
-/// Each recording is made, and then read.
+/// Returns the processes that make each recording and then read it.
 fn read_calls(setting: &Setting) -> Vec<Process> {
     let ours = setting.sizes().iter().flat_map(|&calls| {
         [
@@ -147,7 +147,7 @@ fn read_calls(setting: &Setting) -> Vec<Process> {
             setting.own("read-wild-calls", &[calls]),
         ]
     });
-    // More calls would be as much more memory, which is more than a machine may have.
+    // viztracer's memory grows with the calls, and more of them may exceed the memory of the machine.
     let largest = setting.sizes().last().map_or(1, |calls| calls / EVENTS).to_string();
     let arguments = vec![setting.folder.display().to_string(), EVENTS.to_string(), largest];
     ours.chain([setting.calls("viztracer, raw", 1, EVENTS), Process::Script("read_calls.py", arguments)]).collect()

@@ -1,7 +1,7 @@
 //! A program that does nothing but call: 32 functions, each of which calls two others, down to a depth.
 //!
-//! At every third level, which is left to chance, so that the calls don't repeat; it is the same chance in every run.
-//! `python/recordings/program.py` is the same program in Python.
+//! At every third level, a pseudo-random number chooses one of the functions, so that the calls don't repeat; the
+//! numbers are the same in every run. `python/recordings/program.py` is the same program in Python.
 
 use std::io;
 use std::sync::Barrier;
@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: usize = 32;
 const DEPTH: u32 = 13;
 pub(super) const CALLS_PER_TREE: usize = (1 << (DEPTH + 1)) - 1;
 
-/// Who hears of the calls.
+/// Receives the calls as they begin and end.
 pub(super) trait Listener {
     fn begin(&self, function: usize);
     fn end(&self);
@@ -28,21 +28,21 @@ impl Listener for NoListener {
     fn end(&self) {}
 }
 
-/// What the program does between two events.
+/// The amount of work that the program does between two events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
     /// Nothing at all.
     Full,
-    /// About as much, and as evenly, as an interpreter does.
+    /// About as much work as an interpreter does, and as evenly distributed.
     OfPython,
 }
 
-/// Calls so many trees of functions.
+/// Calls `trees` trees of functions.
 pub(super) fn grow(trees: usize, pace: Pace, listener: &impl Listener) {
     Program { pace, state: 1, levels: 3, listener }.grow(trees);
 }
 
-/// The same with chance at every level: hundreds of thousands of different paths.
+/// Calls the same trees with a pseudo-random choice at every level: hundreds of thousands of different paths.
 pub(super) fn grow_wildly(trees: usize, listener: &impl Listener) {
     Program { pace: Pace::OfPython, state: 1, levels: 1, listener }.grow(trees);
 }
@@ -50,7 +50,7 @@ pub(super) fn grow_wildly(trees: usize, listener: &impl Listener) {
 struct Program<'a, L> {
     pace: Pace,
     state: u64,
-    /// Every so many levels there is chance.
+    /// The distance between two levels with a pseudo-random choice.
     levels: u32,
     listener: &'a L,
 }
@@ -79,7 +79,7 @@ impl<L: Listener> Program<'_, L> {
         self.listener.end();
     }
 
-    /// At full pace none; else up to 31 multiplications, each of which waits for the one before.
+    /// Does nothing at full pace; otherwise does up to 32 multiplications, each of which depends on the one before.
     #[inline]
     fn work(&mut self) {
         if self.pace == Pace::OfPython {
@@ -94,7 +94,7 @@ fn callee(function: usize, factor: usize) -> usize {
     (factor * function + factor) % FUNCTIONS
 }
 
-/// CPU nanoseconds of all threads that do this work at once.
+/// Does the work on all threads at once, and returns the sum of their CPU nanoseconds.
 pub(super) fn together(threads: usize, work: impl Fn() + Sync) -> io::Result<f64> {
     let start = Barrier::new(threads);
     let run = || {
@@ -121,7 +121,7 @@ mod tests {
         begun: Cell<usize>,
         open: Cell<usize>,
         deepest: Cell<usize>,
-        /// Each function times the place of its call.
+        /// The sum, over all calls, of the function's number times the position of the call.
         sum: Cell<usize>,
     }
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_has_as_many_calls_as_it_says() {
+    fn a_tree_has_as_many_calls_as_its_constant() {
         let counts = Counts::default();
         grow(2, Pace::OfPython, &counts);
         assert_eq!(counts.begun.get(), 2 * CALLS_PER_TREE);

@@ -1,4 +1,4 @@
-//! Ours: a recording opened and aggregated, in a process that has done nothing else.
+//! Ours: opens and aggregates a recording, in a process that has done nothing else.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use super::calls::{FILE, WILD_FILE};
 use super::outcome::print_figure;
 use crate::meter::{Spent, forget_peak};
 
-/// A profile of so many calls, with cProfile's statistics.
+/// Measures a profile of `calls` calls, with cProfile's statistics.
 pub(super) fn calls(calls: usize, folder: &Path) -> io::Result<()> {
     statistics(&format!("{} M calls", calls / 1_000_000), calls, &folder.join(FILE))
 }
 
-/// The same where there are very many paths.
+/// Measures the same with very many paths.
 pub(super) fn wild_calls(calls: usize, folder: &Path) -> io::Result<()> {
     statistics(&format!("{} M calls, very many paths", calls / 1_000_000), calls, &folder.join(WILD_FILE))
 }
@@ -28,12 +28,12 @@ fn statistics(case: &str, calls: usize, path: &Path) -> io::Result<()> {
     })
 }
 
-/// A profile of the bytes that were allocated.
+/// Measures a profile of the bytes that were allocated.
 pub(super) fn allocated(events: usize, folder: &Path) -> io::Result<()> {
     allocations(Measure::AllocatedBytes, "allocated", events, folder)
 }
 
-/// A profile of the bytes that were not freed.
+/// Measures a profile of the bytes that were not freed.
 pub(super) fn live(events: usize, folder: &Path) -> io::Result<()> {
     allocations(Measure::LiveBytes, "live at the end", events, folder)
 }
@@ -52,7 +52,8 @@ fn profile(path: &Path, measure: Measure) -> io::Result<Profile> {
     Ok(aggregated.map_err(io::Error::other)?.merged())
 }
 
-/// An error if there are far fewer than there should be; the workloads end with a whole tree, and with live blocks.
+/// Fails if far fewer were read than recorded. Some difference is normal: the workloads end with a whole tree, and with
+/// live blocks.
 fn must_hold(found: u64, wanted: usize) -> io::Result<()> {
     let enough = found >= wanted as u64 * 9 / 10;
     if enough { Ok(()) } else { Err(io::Error::other(format!("read {found} of {wanted}"))) }

@@ -1,4 +1,4 @@
-//! Who names the frames of our recordings.
+//! The source of frame names for our recordings: this process.
 
 use stackweave_core::{FrameNames, ModuleList, RawFrame, SourceLocation};
 

@@ -1,4 +1,4 @@
-//! Events as raw words, without a recorder: what a recorder can't be cheaper or smaller than by writing them down.
+//! Events as raw words, without a recorder: the lower limit of the cost and the size of recording them.
 
 use std::arch::x86_64::_rdtsc;
 use std::cell::{Cell, RefCell};
@@ -10,14 +10,14 @@ use super::program::Listener;
 const BEGIN: u64 = 1;
 const END: u64 = 4;
 
-/// Ticks of the processor.
+/// Returns the ticks of the processor.
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: reads a register that every processor of this platform has.
+    // SAFETY: the instruction reads a register that every processor of this platform has.
     unsafe { _rdtsc() }
 }
 
-/// Writes words into a ring that stays in the cache, and forgets them.
+/// A listener that writes words into a ring, which stays in the cache, and overwrites old ones.
 #[derive(Debug)]
 pub(super) struct Ring {
     words: Box<[Cell<u64>]>,
@@ -52,7 +52,7 @@ impl Listener for Ring {
     }
 }
 
-/// Keeps all words.
+/// A listener that keeps all words.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     words: RefCell<Vec<u64>>,
@@ -74,7 +74,7 @@ impl Listener for Kept {
     }
 }
 
-/// Reads the processor's ticks, and does nothing with them.
+/// A listener that reads the processor's ticks, and does nothing with them.
 #[derive(Debug)]
 pub(super) struct TicksOnly;
 
@@ -90,7 +90,7 @@ impl Listener for TicksOnly {
     }
 }
 
-/// Reads the operating system's clock.
+/// A listener that reads the operating system's clock, and does nothing with it.
 #[derive(Debug)]
 pub(super) struct ClockOnly;
 

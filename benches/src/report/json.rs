@@ -1,10 +1,10 @@
-//! The rows file, and the lines in which another process reports its results.
+//! The rows file, and the lines in which other processes report their results.
 
 use std::fmt::Write;
 
 use super::{Outcome, Row};
 
-/// A JSON list, one row per line.
+/// Formats rows as a JSON list, one row per line.
 pub(crate) fn list(rows: &[Row<'_>]) -> String {
     let lines = rows.iter().map(object).collect::<Vec<_>>();
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
@@ -23,7 +23,7 @@ fn object(row: &Row<'_>) -> String {
     )
 }
 
-/// One contender's result, as [`parse_outcome`] reads it.
+/// Formats one contender's result as a line that [`parse_outcome`] can parse.
 pub(crate) fn outcome_line(peer: &str, outcome: &Outcome) -> String {
     let peer = string(peer);
     match outcome {
@@ -35,7 +35,7 @@ pub(crate) fn outcome_line(peer: &str, outcome: &Outcome) -> String {
     }
 }
 
-/// The contender and its result in a line of [`outcome_line`]'s.
+/// Parses a line of [`outcome_line`], and returns the contender and its result.
 pub(crate) fn parse_outcome(line: &str) -> Option<(String, Outcome)> {
     let number = |key| value(line, key).map(|rest| rest.split([',', '}']).next().unwrap_or_default());
     let outcome = match number("cost") {
@@ -48,7 +48,7 @@ pub(crate) fn parse_outcome(line: &str) -> Option<(String, Outcome)> {
     Some((text(line, "peer")?, outcome))
 }
 
-/// The string under `key` in a line that holds one flat object.
+/// Returns the string under `key` in a line that holds one flat object.
 pub(crate) fn text(line: &str, key: &str) -> Option<String> {
     let mut characters = value(line, key)?.strip_prefix('"')?.chars();
     let mut text = String::new();
@@ -68,7 +68,7 @@ pub(crate) fn text(line: &str, key: &str) -> Option<String> {
     }
 }
 
-/// What follows a key, up to the end of the line.
+/// Returns the text after a key, up to the end of the line.
 fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_once(&format!("\"{key}\": ")).map(|(_, rest)| rest)
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_carry_exactly_the_agreed_keys() {
+    fn rows_have_exactly_the_documented_keys() {
         let row = Row { bench: "native/x", case: "c", peer: "p", ours: 2.0, theirs: 5.0, unit: "ns", ratio: 2.5 };
         assert_eq!(
             list(&[row]),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_survive_the_way_between_processes() {
+    fn outcomes_are_the_same_after_formatting_and_parsing() {
         let outcomes = [
             Outcome::Measured { cost: 98.25, frames: Some(86) },
             Outcome::Measured { cost: -1.5, frames: None },

@@ -1,4 +1,4 @@
-//! Results, and the two forms in which they leave the program.
+//! The results, and the two forms in which the program writes them.
 
 pub(crate) mod json;
 pub(crate) mod table;
@@ -45,17 +45,17 @@ pub(crate) struct Row<'a> {
     pub(crate) ours: f64,
     pub(crate) theirs: f64,
     pub(crate) unit: &'a str,
-    /// Above 1: we are ahead.
+    /// The peer's cost divided by ours. Above 1, ours is cheaper.
     pub(crate) ratio: f64,
 }
 
 impl Case {
-    /// The area, which decides who the peers are.
+    /// Returns the area, which determines the peers.
     pub(crate) fn area(&self) -> &str {
         self.bench.split('/').next().unwrap_or_default()
     }
 
-    /// The peers, without ours.
+    /// Returns the entries of the peers, without ours.
     pub(crate) fn peers(&self) -> &[Entry] {
         self.entries.get(1..).unwrap_or_default()
     }
@@ -64,14 +64,14 @@ impl Case {
         self.entries.first().and_then(|entry| entry.outcome.cost())
     }
 
-    /// How many times our cost `theirs` is. None where either figure is missing or is not above zero:
-    /// a difference of two timings can come out as nothing.
+    /// Returns the cost `theirs` divided by our cost. Returns `None` if either figure is missing or
+    /// not above zero: the difference of two timings can be zero or negative.
     pub(crate) fn ratio(&self, theirs: &Outcome) -> Option<f64> {
         let (ours, theirs) = (self.ours()?, theirs.cost()?);
         (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
     }
 
-    /// A row for each peer that was measured beside ours.
+    /// Returns a row for each peer that was measured beside ours.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.peers().iter().filter_map(|entry| {
             Some(Row {
@@ -101,7 +101,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_ratio_above_one_means_we_are_ahead() {
+    fn a_ratio_above_one_means_that_ours_is_cheaper() {
         let case = case(&[("ours", Some(50.0)), ("slow", Some(200.0)), ("fast", Some(25.0))]);
         let ratios = case.rows().map(|row| (row.peer, row.ratio)).collect::<Vec<_>>();
         assert_eq!(ratios, [("slow", 4.0), ("fast", 0.5)]);

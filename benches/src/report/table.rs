@@ -1,10 +1,10 @@
-//! Tables for people.
+//! The tables that the program prints.
 
 use std::fmt::Write;
 
 use super::{Case, Entry, Outcome};
 
-/// Every figure of one case.
+/// Formats every figure of one case.
 pub(crate) fn details(case: &Case) -> String {
     let mut text = format!("{}, {}\n", case.bench, case.name);
     let _ = writeln!(text, "  {:<16} {:>9} {:>7} {:>10}  ratio to ours", "", case.unit, "frames", "per frame");
@@ -26,8 +26,8 @@ pub(crate) fn details(case: &Case) -> String {
     text
 }
 
-/// All cases, one line each, one column per peer: how many times our cost the peer's is. A peer that has no part in
-/// a case leaves its cell empty.
+/// Formats all cases, with one line for each case and one column for each peer. A cell is the peer's cost divided by
+/// ours. It is empty if the peer has no entry in the case.
 pub(crate) fn ratios(cases: &[Case]) -> String {
     if cases.is_empty() {
         return "nothing was measured\n".to_owned();
@@ -49,7 +49,7 @@ pub(crate) fn ratios(cases: &[Case]) -> String {
         }));
         lines.push(line);
     }
-    format!("How many times our cost each peer's is (above 1: we are ahead)\n{}", aligned(&lines))
+    format!("Each peer's cost divided by ours (above 1: ours is cheaper)\n{}", aligned(&lines))
 }
 
 fn our_absence(case: &Case) -> String {
@@ -66,7 +66,7 @@ fn cell(case: &Case, entry: &Entry) -> String {
     }
 }
 
-/// The first column to the left, the others to the right, each as wide as its widest cell.
+/// Aligns the first column to the left and the others to the right. Each column is as wide as its widest cell.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
@@ -85,7 +85,7 @@ pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// Three digits that say something.
+/// Formats a value with three significant digits, or with all digits of a large integer.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),

@@ -1,13 +1,13 @@
-//! Whether two symbolizers name the same functions. It guards the timings: who answers wrongly is not compared.
+//! Checks that two symbolizers name the same functions, so that no timing of wrong results is compared.
 
 use std::collections::HashMap;
 
 use super::job::Chain;
 
-/// The part of the addresses that must agree.
+/// The share of the addresses that must agree.
 pub(super) const ENOUGH: f64 = 0.95;
 
-/// For each address the chain that most reports hold.
+/// Returns, for each address, the chain that most reports contain.
 pub(super) fn majority(reports: &[&[Chain]]) -> Vec<Chain> {
     let length = reports.iter().map(|chains| chains.len()).max().unwrap_or_default();
     let winner = |index: usize| {
@@ -20,13 +20,13 @@ pub(super) fn majority(reports: &[&[Chain]]) -> Vec<Chain> {
     (0..length).map(winner).collect()
 }
 
-/// The part of the addresses for which the whole chains of inlined calls agree.
+/// Returns the share of the addresses for which the whole chains of inlined calls agree.
 pub(super) fn of_chains(chains: &[Chain], judge: &[Chain]) -> f64 {
     part(chains, judge, |one, other| essences(one) == essences(other))
 }
 
-/// The part of the addresses whose only name is somewhere in the judge's chain: for those who know no inlined calls, and
-/// name either the innermost function or the outermost.
+/// Returns the share of the addresses whose only name is somewhere in the judge's chain. This is for symbolizers that
+/// know no inlined calls, and name either the innermost function or the outermost.
 pub(super) fn of_single_names(chains: &[Chain], judge: &[Chain]) -> f64 {
     part(chains, judge, |one, other| match one.first() {
         Some(name) => essences(other).contains(&essence(name)),
@@ -47,8 +47,9 @@ fn essences(chain: &Chain) -> Vec<String> {
     chain.iter().map(|name| essence(name)).collect()
 }
 
-/// A function's own name: no namespaces, template arguments, parameters, suffixes of clones or versions, all of which
-/// each demangler spells in its own way; and no underscores in front, by which aliases in the C library differ.
+/// Returns a function's unqualified name, without namespaces, template arguments, parameters, and suffixes of clones or
+/// versions, all of which each demangler spells differently. Also removes leading underscores, by which aliases in the
+/// C library differ.
 fn essence(name: &str) -> String {
     let name = demangled(name);
     let mut kept = String::new();
@@ -72,15 +73,15 @@ fn essence(name: &str) -> String {
     }
     let kept = kept.trim().trim_end_matches(" const").trim_end_matches('&').trim();
     let mut parts = kept.rsplit("::").filter(|part| !part.is_empty() && !is_rust_hash(part));
-    let own = parts.next().and_then(|part| part.rsplit([' ', '*', '&']).next()).unwrap_or_default();
-    own.trim_start_matches("__GI_").trim_start_matches('_').to_owned()
+    let last = parts.next().and_then(|part| part.rsplit([' ', '*', '&']).next()).unwrap_or_default();
+    last.trim_start_matches("__GI_").trim_start_matches('_').to_owned()
 }
 
 fn is_rust_hash(part: &str) -> bool {
     part.len() == 17 && part.starts_with('h') && part[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// As the demanglers of this workspace have it. Others leave the escapes of Rust's older mangling as they are.
+/// Demangles a name as this workspace does. Other demanglers leave the escapes of Rust's older mangling as they are.
 fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");

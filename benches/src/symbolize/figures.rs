@@ -1,15 +1,15 @@
 //! The cost of a contender, as a child process reports it.
 
-/// What one contender took. Times are CPU time of all threads.
+/// The cost of one contender. Times are CPU time of all threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figures {
-    /// A fresh symbolizer and the first address.
+    /// The time to create a symbolizer and resolve the first address.
     pub(super) first_ms: f64,
-    /// All further addresses, never seen before.
+    /// The time for all further addresses, which are new.
     pub(super) next_ms: f64,
-    /// The same again.
+    /// The time for the same addresses again.
     pub(super) again_ms: Option<f64>,
-    /// Growth of the peak resident size until then.
+    /// The growth of the peak resident size until then.
     pub(super) peak_mb: f64,
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_that_were_not_taken_stay_away() {
+    fn figures_that_were_not_measured_stay_absent() {
         let figures = Figures { first_ms: 0.5, next_ms: 2.0, again_ms: None, peak_mb: 3.0 };
         assert_eq!(Figures::parse(&figures.to_line()), Some(figures));
         let figures = Figures { again_ms: Some(0.125), ..figures };

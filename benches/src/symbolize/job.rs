@@ -1,11 +1,11 @@
-//! What a child process is to resolve, and what it found: both go through pipes, as text.
+//! The input and the output of a child process that resolves addresses. Both go through pipes, as text.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::figures::Figures;
 
-/// An address as the file of a module states it.
+/// An address in a module's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) module: usize,
@@ -15,26 +15,26 @@ pub(super) struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) modules: Vec<PathBuf>,
-    /// The first query to the fresh symbolizer: one address, or none.
+    /// The first query to the new symbolizer: one address, or none.
     pub(super) first: Vec<Place>,
     /// The next query, which is then repeated.
     pub(super) next: Vec<Place>,
-    /// How many of those each stack has, if they are stacks.
+    /// The number of places in `next` that belong to each stack, if they form stacks.
     pub(super) depths: Vec<usize>,
 }
 
-/// The names of the functions at an address, innermost first; empty where nothing is known.
+/// The names of the functions at an address, innermost first; empty if nothing is known.
 pub(super) type Chain = Vec<String>;
 
-/// What a child found, and what it took.
+/// The names that a child process found, and their cost.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) figures: Figures,
-    /// One for each of [`Job::next`].
+    /// The names for each place in [`Job::next`].
     pub(super) chains: Vec<Chain>,
 }
 
-/// Between the names of a chain.
+/// The separator between the names of a chain.
 const SEPARATOR: char = '\u{1f}';
 
 impl Job {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_comes_through_the_pipe_unchanged() {
+    fn a_job_is_the_same_after_formatting_and_parsing() {
         let job = Job {
             modules: vec!["/lib/with space.so".into(), "/lib/b.so".into()],
             first: vec![Place { module: 1, address: 0xfff0 }],

@@ -1,4 +1,4 @@
-//! The files to symbolize, as this machine has them.
+//! The files to symbolize that this machine has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,8 @@ use std::{env, fs, io};
 use super::sample::{self, Functions};
 use crate::peers::torch;
 
-/// The shared libpython, and torch's library and version, found without importing torch, which takes seconds.
+/// A script that finds the shared libpython, and torch's library and version, without importing torch, because that
+/// takes seconds.
 const FIND: &str = "
 import importlib.metadata, importlib.util, os, sysconfig
 names = sysconfig.get_config_var('INSTSONAME'), sysconfig.get_config_var('LDLIBRARY')
@@ -36,18 +37,18 @@ impl Library {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or("unnamed")
     }
 
-    /// Its name, its size, and the best that it holds.
+    /// Returns the library's name, its size, and the best kind of symbols that it has.
     pub(super) fn describe(&self) -> String {
         format!("{}, {} MiB, {}", self.name(), self.functions.bytes >> 20, self.functions.kind)
     }
 
-    /// Reads it once, so that no contender pays for the disk.
+    /// Reads the file once, so that no contender waits for the disk.
     pub(super) fn warm_up(&self) -> io::Result<()> {
         io::copy(&mut fs::File::open(&self.path)?, &mut io::sink()).map(|_| ())
     }
 }
 
-/// What was found, and what was not.
+/// The libraries that were found; `None` for the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Libraries {
     pub(super) libpython: Option<Library>,
@@ -82,7 +83,7 @@ impl Libraries {
         }
     }
 
-    /// Name and library, or why it is left out.
+    /// Returns each name with its library, or the reason why it is left out.
     pub(super) fn all(&self) -> [(&'static str, Result<&Library, &'static str>); 5] {
         let libpython = self.libpython.as_ref().ok_or("no shared libpython");
         let with_dwarf = libpython.and_then(|library| {
@@ -98,7 +99,7 @@ impl Libraries {
     }
 }
 
-/// The loader's list of libraries; the program that prints it is not on the PATH of every user.
+/// Returns the loader's list of libraries. The program that prints it is not on the PATH of every user.
 fn loader_cache() -> String {
     let printed = ["ldconfig", "/sbin/ldconfig"]
         .iter()

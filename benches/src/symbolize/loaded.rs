@@ -11,16 +11,16 @@ pub(super) struct LoadedFile {
     pub(super) path: PathBuf,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Actual address minus the one that the file states.
+    /// The address in memory minus the address in the file.
     pub(super) bias: u64,
 }
 
-/// The ELF files of this process.
+/// Returns the ELF files that this process has mapped.
 pub(super) fn here() -> Vec<LoadedFile> {
     of(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
 }
 
-/// The ELF files in a `/proc/PID/maps`, of a process of this machine.
+/// Returns the ELF files in the `/proc/PID/maps` of a process on this machine.
 pub(super) fn of(maps: &str) -> Vec<LoadedFile> {
     let mut files = ranges(maps);
     files.retain_mut(|file| match lowest_stated(&file.path) {
@@ -33,7 +33,7 @@ pub(super) fn of(maps: &str) -> Vec<LoadedFile> {
     files
 }
 
-/// From the first to the last mapping of each file.
+/// Returns each file with the range from its first to its last mapping.
 fn ranges(maps: &str) -> Vec<LoadedFile> {
     let mut files = Vec::<LoadedFile>::new();
     for (start, end, path) in maps.lines().filter_map(mapping) {
@@ -51,7 +51,7 @@ fn mapping(line: &str) -> Option<(u64, u64, &Path)> {
     Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?, Path::new(path)))
 }
 
-/// The page that a file wants its first segment on.
+/// Returns the page address of the file's first segment.
 fn lowest_stated(path: &Path) -> Option<u64> {
     let file = MappedFile::open(path).ok()?;
     let elf = object::File::parse(&*file).ok()?;

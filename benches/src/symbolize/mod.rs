@@ -1,7 +1,7 @@
-//! Symbolizing: CPU time and memory from addresses to names, lines and inlined calls.
+//! Symbolizing: the CPU time and the memory that it takes to get names, lines and inlined calls from addresses.
 //!
-//! Every measurement is made in a process of its own, by this program started again, so that each symbolizer is
-//! fresh and the files alone are warm. The names that were timed are compared before the times are.
+//! Every measurement is made in a separate process of this program, so that each symbolizer is new, and only the files
+//! are in the page cache. The names are checked before the times are compared.
 
 mod agreement;
 mod contenders;
@@ -62,7 +62,8 @@ pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()
     Ok(())
 }
 
-/// The child's part: resolves the job on standard input with one symbolizer, and prints the report, or why not.
+/// Runs in the child process: resolves the job on standard input with one symbolizer, and prints the report or an
+/// error.
 pub(crate) fn resolve_here(contender: &str) -> io::Result<()> {
     let contender =
         contenders::one(contender).ok_or_else(|| io::Error::other(format!("unknown symbolizer {contender:?}")))?;

@@ -1,4 +1,4 @@
-//! One file: the first address, 1,000 more, the same again, and the memory that takes.
+//! One file: the time for the first address, for 1,000 more, for the same again, and the memory.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const ADDRESSES: usize = 1000;
 
 type Pick = fn(&Figures) -> Option<f64>;
 
-/// Bench, unit, and which figure it shows.
+/// Bench, unit, and the figure that it shows.
 pub(super) const BENCHES: [(&str, &str, Pick); 4] = [
     ("symbolize/first", "ms", |figures| Some(figures.first_ms)),
     ("symbolize/next-1000", "ms", |figures| Some(figures.next_ms)),

@@ -1,4 +1,4 @@
-//! The parent's side: each symbolizer in a fresh process per round, in turns; medians; the guard.
+//! The parent's side: it runs each symbolizer in a new process per round, in turns, and computes medians and agreement.
 
 use std::env;
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use crate::options::{Effort, SYMBOLIZE};
 use crate::report::{Entry, Outcome};
 use crate::statistics::median;
 
-/// What one contender came to.
+/// The result of one contender.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) name: &'static str,
     pub(super) figures: Result<Figures, String>,
-    /// The part of the addresses whose functions it names as the judge does.
+    /// The share of the addresses for which it names the same functions as the judge.
     pub(super) agreement: f64,
 }
 
 impl Taken {
-    /// One figure of it, or why there is none to compare.
+    /// Returns an entry with one of the figures, or the reason why there is none to compare.
     pub(super) fn entry(&self, unit: &str, pick: impl Fn(&Figures) -> Option<f64>) -> Entry {
         let outcome = match self.figures.as_ref().map(pick) {
             Err(why) => Outcome::Absent(why.clone()),
@@ -37,7 +37,7 @@ impl Taken {
     }
 }
 
-/// What all contenders came to, and the names that were taken for right.
+/// The results of all contenders, and the names that count as correct.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) taken: Vec<Taken>,
@@ -64,7 +64,7 @@ pub(super) fn measure(job: &Job, contenders: &[Contender], effort: Effort) -> io
         agreement: reports.iter().flatten().next().map_or(0.0, |report| agreement::of_chains(&report.chains, &judge)),
     });
     let taken = taken.collect::<Vec<_>>();
-    writeln!(io::stderr(), "  names as the judge has them: {}", agreements(&taken))?;
+    writeln!(io::stderr(), "  names that agree with the judge: {}", agreements(&taken))?;
     Ok(Round { taken, judge })
 }
 
@@ -93,7 +93,7 @@ fn in_new_process(contender: &Contender, job: &Job) -> io::Result<Result<Report,
 
 type Reports = Vec<Result<Report, String>>;
 
-/// The judge's own answers; the majority's where there is no judge.
+/// Returns the names from the judge, or from the majority if there is no judge.
 fn judge(contenders: &[Contender], reports: &[Reports]) -> Vec<Chain> {
     let firsts = contenders.iter().zip(reports).filter_map(|(contender, reports)| {
         let report = reports.iter().flatten().next()?;
@@ -114,7 +114,7 @@ fn medians(reports: &Reports) -> Result<Figures, String> {
     median_of(&figures).ok_or_else(|| "not sampled".to_owned())
 }
 
-/// Each figure's own median.
+/// Returns the median of each figure.
 pub(super) fn median_of(figures: &[Figures]) -> Option<Figures> {
     let middle = |pick: fn(&Figures) -> f64| median(&figures.iter().map(pick).collect::<Vec<_>>());
     let again = figures.iter().filter_map(|figures| figures.again_ms).collect::<Vec<_>>();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_wrongly_is_not_compared() {
+    fn a_contender_with_wrong_names_is_not_compared() {
         let right = taken(0.96, None).entry("ms", |figures| Some(figures.next_ms));
         assert_eq!(right.outcome.cost(), Some(2.0));
         let wrong = taken(0.5, None).entry("ms", |figures| Some(figures.next_ms));

@@ -1,4 +1,4 @@
-//! Addresses to query: inside functions that a file's symbol table names, the same ones in every run.
+//! Addresses to resolve: they are inside functions of a file's symbol table, and the same in every run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use stackweave_files::MappedFile;
 
-/// A file's functions, and what it knows about them.
+/// The functions of a file, and the kind of information that the file has about them.
 #[derive(Clone, Debug)]
 pub(super) struct Functions {
-    /// Address and size, by address.
+    /// Address and size of each function, sorted by address.
     ranges: Vec<(u64, u64)>,
-    /// The best that the file holds: `DWARF 5`, `.symtab` or `.dynsym`.
+    /// The best kind of symbols in the file: `DWARF 5`, `.symtab` or `.dynsym`.
     pub(super) kind: String,
     pub(super) has_dwarf: bool,
     pub(super) bytes: usize,
 }
 
-/// Reads the symbol tables; `None` if the file has no functions.
+/// Reads the symbol tables. Returns `None` if the file has no functions.
 pub(super) fn functions(path: &Path) -> Option<Functions> {
     let file = MappedFile::open(path).ok()?;
     let elf = object::File::parse(&*file).ok()?;
@@ -43,14 +43,14 @@ fn range<'a>(symbol: &impl ObjectSymbol<'a>) -> Option<(u64, u64)> {
     is_function.then(|| (symbol.address(), symbol.size()))
 }
 
-/// The version of the first unit.
+/// Returns the DWARF version of the first unit.
 fn dwarf_version(elf: &object::File<'_>) -> Option<u16> {
     let data = elf.section_by_name(".debug_info")?.uncompressed_data().ok()?;
     Some(u16::from_le_bytes([*data.get(4)?, *data.get(5)?]))
 }
 
 impl Functions {
-    /// Distinct addresses, each at some offset in some function; fewer if the file is too small.
+    /// Returns distinct addresses, each at some offset in some function; fewer than `count` if the file is too small.
     pub(super) fn addresses(&self, count: usize) -> Vec<u64> {
         let mut random = Random::new();
         let (mut seen, mut addresses) = (BTreeSet::new(), Vec::new());
@@ -84,7 +84,7 @@ impl Random {
         self.0
     }
 
-    /// The high bits, as a multiple-and-shift takes them, are the good ones.
+    /// Returns a number below `bound`. It depends on the high bits of the state, which are the most random.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         let scaled = (u128::from(self.next()) * bound as u128) >> 64;
         usize::try_from(scaled).unwrap_or_default()

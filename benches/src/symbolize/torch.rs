@@ -1,4 +1,4 @@
-//! Real stacks of a torch program, resolved by torch's three modes in that program, and by the others from outside.
+//! Real stacks of a torch program: torch resolves them in the program, in three modes; the others do it from outside.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -19,7 +19,7 @@ pub(super) const BENCH: &str = "symbolize/torch-tracebacks";
 
 const PROGRAM: &str = include_str!("../../python/torch_tracebacks.py");
 
-/// What torch calls a mode, and what it is called here.
+/// The name of each mode in torch, and its name here.
 const MODES: [(&str, &str); 3] = [("fast", "torch fast"), ("addr2line", "torch addr2line"), ("dladdr", "torch dladdr")];
 
 /// One run of the torch program.
@@ -28,7 +28,7 @@ struct Run {
     figures: Figures,
     tracebacks: usize,
     job: Job,
-    /// Torch's names, one for each of the job's places.
+    /// The names from torch, one chain for each of the job's places.
     chains: Vec<Chain>,
 }
 
@@ -77,14 +77,14 @@ fn parse(text: &str) -> Result<Run, String> {
     let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
     let names = lines("name").filter_map(|line| line.split_once(' ')).collect::<HashMap<_, _>>();
     let mut files = loaded::of(&lines("map").collect::<Vec<_>>().join("\n"));
-    // In an order that does not change from process to process, as that by address does.
+    // The order by path is the same in every process; the order by address is not.
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut job = Job { modules: files.iter().map(|file| file.path.clone()).collect(), ..Job::default() };
     let mut chains = Vec::new();
     for traceback in lines("traceback") {
         let before = job.next.len();
         for word in traceback.split(' ') {
-            // As torch does, for return addresses.
+            // torch also subtracts 1 from return addresses.
             let Some(place) = hexadecimal(word).and_then(|address| place(&files, address.wrapping_sub(1))) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Many stacks with few distinct frames, over the libraries of a process: what a profiler resolves at its end.
+//! Many stacks with few distinct frames, over the libraries of a process, as a profiler resolves them at its end.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -34,7 +34,7 @@ pub(super) fn measure(
     cases(BENCH, &name, &round.taken).into_iter().try_for_each(done)
 }
 
-/// Cold, warm, and the memory.
+/// Returns the cases of the first resolve, of the repeated one, and of the memory.
 pub(super) fn cases(bench: &'static str, name: &str, taken: &[Taken]) -> Vec<Case> {
     let cold = taken.iter().map(|taken| taken.entry("ms", |figures| Some(figures.first_ms + figures.next_ms)));
     let again = taken.iter().map(|taken| taken.entry("ms", |figures| figures.again_ms));
@@ -46,11 +46,11 @@ pub(super) fn cases(bench: &'static str, name: &str, taken: &[Taken]) -> Vec<Cas
     ]
 }
 
-/// What every process of this program has loaded, whichever peers it has met before. (A peer's own libraries hold many
-/// functions without a name, for which the judge gives their neighbours'.)
+/// The files that every process of this program has loaded, with or without peers. The libraries of peers are left out:
+/// they have many functions without a name, for which the judge returns a neighbour's.
 const ALWAYS_LOADED: [&str; 5] = ["stackweave-bench", "libc.so", "libm.so", "libgcc_s.so", "ld-linux"];
 
-/// This process's modules, with libstdc++ and libpython, and as many frames of each.
+/// Returns the modules of this process with libstdc++ and libpython, and the same number of frames in each.
 fn frames(libraries: &Libraries) -> (Vec<PathBuf>, Vec<Place>) {
     let also = [&libraries.libstdcxx, &libraries.libpython].into_iter().flatten().map(|library| library.path.clone());
     let is_always_loaded = |path: &PathBuf| {

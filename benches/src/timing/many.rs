@@ -1,4 +1,4 @@
-//! Very many pairs: what they take while they are recorded, and until their statistics are there.
+//! Very many pairs: the cost of recording them, and of computing their statistics.
 
 use std::fs;
 use std::io;
@@ -18,16 +18,16 @@ use crate::recording::outcome::print_figure;
 const BENCH: &str = "timing/many";
 const FILE: &str = "many.swv";
 const FUNCTIONS: usize = 100;
-/// So many are open at once.
+/// The number of pairs that are open at once.
 const DEPTH: usize = 10;
-/// What ten million may take.
+/// The memory that ten million pairs may use.
 const TARGET_MB: f64 = 400.0;
 
 fn case(pairs: usize) -> String {
     format!("Rust, {} M pairs", pairs / 1_000_000)
 }
 
-/// Which functions are open in one after another of the stacks: each function is inside of different ones.
+/// Returns the functions that are open in successive stacks. A function has different callers in different stacks.
 fn stacks(pairs: usize) -> impl Iterator<Item = [usize; DEPTH]> {
     (0..pairs / DEPTH).map(|number| std::array::from_fn(|depth| (number % 7 + depth * (1 + number % 5)) % FUNCTIONS))
 }
@@ -36,13 +36,13 @@ fn names() -> io::Result<Vec<RawFrame>> {
     (0..FUNCTIONS).map(|number| frame(&format!("phase_{number}"))).collect()
 }
 
-/// Nanoseconds of CPU time of all threads, and the growth of the peak.
+/// Returns the nanoseconds of CPU time of all threads, and the growth of the peak memory.
 fn since(before: Spent) -> (f64, f64) {
     let now = Spent::by_this_process();
     ((now.cpu_ms - before.cpu_ms) * 1e6, now.peak_mb - before.peak_mb)
 }
 
-/// Records so many pairs. Memory is the growth of the peak until the file is complete.
+/// Measures the recording of `pairs` pairs. The memory is the growth of the peak until the file is complete.
 #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]
 pub(super) fn record(folder: &Path, pairs: usize) -> io::Result<()> {
     let (path, names) = (folder.join(FILE), names()?);
@@ -66,7 +66,7 @@ pub(super) fn record(folder: &Path, pairs: usize) -> io::Result<()> {
     print_figure("timing/many-bytes", &case, "bytes", "ours", share(fs::metadata(path)?.len() as f64, pairs))
 }
 
-/// The same, kept in a list.
+/// Measures the same pairs in a list.
 #[expect(clippy::cast_precision_loss, reason = "the size of a struct")]
 pub(super) fn list(pairs: usize) -> io::Result<()> {
     forget_peak();
@@ -87,7 +87,7 @@ pub(super) fn list(pairs: usize) -> io::Result<()> {
     print_figure("timing/many-bytes", &case, "bytes", "Instant, list", entry as f64)
 }
 
-/// Opens the recording, and counts as `cProfile` does.
+/// Measures opening the recording and computing the statistics that `cProfile` has.
 pub(super) fn statistics(folder: &Path, pairs: usize) -> io::Result<()> {
     let before = Spent::by_this_process();
     let recording = Recording::open(&folder.join(FILE)).map_err(io::Error::other)?;

@@ -1,8 +1,8 @@
-//! Phases: what a push and a pop cost, from Rust and from Python; what ten million of them take; and what their statistics and
-//! their call graph do.
+//! Phases: the cost of a push and a pop, from Rust and from Python; of ten million of them; and of their statistics and
+//! their call graph.
 //!
-//! Each figure comes from a process of its own: this program with a hidden command, or a script of `python/timing/`. They print
-//! what they measured; here the figures are only put together.
+//! Each figure comes from a separate process: this program with a hidden command, or a script of `python/timing/`. They
+//! print what they measured; this module only collects the figures.
 
 mod many;
 mod naive;
@@ -23,13 +23,13 @@ use crate::recording::peers::{self, Python};
 use crate::report::Case;
 use plan::{By, PLANS, Plan, Process};
 
-/// What the processes need.
+/// The Pythons, the packages and the folder that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// The one that has gprof2dot.
+    /// The Python that has gprof2dot.
     python: Python,
     package: Result<PathBuf, String>,
-    /// torch's own profiler of Dynamo, where there is a torch: a file that needs nothing else of it.
+    /// The file of torch's profiler of Dynamo, if torch is installed. It needs no other file of torch.
     profiler: Option<PathBuf>,
     folder: PathBuf,
 }
@@ -52,7 +52,7 @@ impl Stage {
             let _ = writeln!(text, "  gprof2dot can't be installed: {why}");
         }
         if let Err(why) = &self.package {
-            let _ = writeln!(text, "  no package, so ours is not called from Python: {why}");
+            let _ = writeln!(text, "  no package, so our recorder is not called from Python: {why}");
         }
         text
     }
@@ -68,7 +68,7 @@ impl Stage {
         fs::remove_dir_all(&self.folder)
     }
 
-    /// What the processes of all rounds say.
+    /// Runs the processes of all rounds, and returns the figures that they print.
     fn reported(&self, plan: &Plan, options: &Options) -> io::Result<Vec<ReportedFigure>> {
         let rounds = iter::repeat_with(|| plan.processes(options.effort)).take(plan.rounds(options.effort));
         let mut reported = Vec::new();
@@ -113,7 +113,7 @@ fn profiler_of_torch() -> Option<PathBuf> {
     Some(package.join("_dynamo/dynamo_profiler.py")).filter(|path| path.exists())
 }
 
-/// Does one job in this process, and prints what it took: `JOB FOLDER NUMBERS`.
+/// Does one job in this process, and prints its cost: `JOB FOLDER NUMBERS`.
 pub(crate) fn here(job: &[String]) -> io::Result<()> {
     let unknown = || io::Error::other(format!("no such job: {job:?}"));
     let [what, folder, numbers @ ..] = job else { return Err(unknown()) };

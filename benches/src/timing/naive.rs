@@ -1,9 +1,9 @@
-//! What a program does that times its phases itself: the system's clock, a stack, and a list or a table.
+//! The code of a program that times its own phases: the system's clock, a stack, and a list or a table.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Every phase, kept.
+/// A recorder that keeps every phase.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     open: Vec<(u64, Instant)>,
@@ -24,7 +24,7 @@ impl Listed {
     }
 }
 
-/// Calls, own and total time of each phase; no events, no callers.
+/// A recorder that keeps only the calls, the self time and the total time of each phase, without events or callers.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     open: Vec<(u64, Instant, Duration)>,
@@ -35,7 +35,7 @@ pub(super) struct Totals {
 struct Cost {
     calls: u64,
     open: u32,
-    own: Duration,
+    self_time: Duration,
     total: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Totals {
         let cost = self.by_name.entry(name).or_default();
         cost.calls += 1;
         cost.open -= 1;
-        cost.own += took.saturating_sub(inside);
+        cost.self_time += took.saturating_sub(inside);
         if cost.open == 0 {
             cost.total += took;
         }
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(listed.ended.iter().map(|(name, _, _)| *name).collect::<Vec<_>>(), [1, 2, 1]);
         let first = &totals.by_name[&1];
         assert_eq!((first.calls, first.open, totals.by_name[&2].calls), (2, 0, 1));
-        assert!(first.total >= first.own);
+        assert!(first.total >= first.self_time);
     }
 }

@@ -1,4 +1,4 @@
-//! A push and a pop, from Rust, with nothing between.
+//! The cost of a push and a pop from Rust, with nothing between them.
 
 use std::hint::black_box;
 use std::io;
@@ -18,12 +18,12 @@ use crate::recording::words::ticks;
 
 const BENCH: &str = "timing/pair";
 const CASE: &str = "Rust";
-/// Those of one timing.
+/// The number of pairs in one timing.
 const PAIRS: usize = 20_000;
-/// What is to be reached.
+/// The target for one pair.
 const TARGET_NS: f64 = 30.0;
 
-/// A recording of phases that is to be overwritten.
+/// Starts a recording of phases, and replaces an existing file.
 pub(super) fn start(path: &Path) -> io::Result<Timing> {
     Timing::new(calls::start(path)?).ok_or_else(|| io::Error::other("no numbers for kinds of events"))
 }
@@ -32,7 +32,7 @@ pub(super) fn frame(name: &str) -> io::Result<RawFrame> {
     label(name, "phases.py", 1).ok_or_else(|| io::Error::other("no memory for names"))
 }
 
-/// So many timings of each, in turn; the least counts.
+/// Measures each contender `timings` times, in turn, and prints the minimum.
 pub(super) fn measure(folder: &Path, timings: usize) -> io::Result<()> {
     let timing = start(&folder.join("pairs.swv"))?;
     let (name, recorder) = (frame("phase")?, timing.recorder());

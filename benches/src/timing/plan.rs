@@ -1,19 +1,19 @@
-//! Which processes are run for which figures.
+//! The processes that each group of figures needs.
 
 use crate::options::Effort;
 
-/// Who runs a process.
+/// The program that runs a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// This program, in a job.
+    /// This program, with a job.
     Rust,
-    /// A script, by the Python that has the peers.
+    /// The Python that has the peers, with a script.
     Python,
-    /// A script, by every Python that is there.
+    /// Every Python that is installed, with a script.
     EachPython,
 }
 
-/// One process. What it writes stays in the folder, for one after it to read.
+/// One process. The files that it writes stay in the folder, so that a later process can read them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) by: By,
@@ -26,15 +26,15 @@ pub(super) struct Process {
 pub(super) struct Plan {
     pub(super) benches: &'static [&'static str],
     pub(super) what: &'static str,
-    /// Rounds, quick and full.
+    /// The number of rounds, quick and full.
     rounds: (usize, usize),
     processes: &'static [(By, &'static str, &'static [&'static str], Count)],
 }
 
-/// The number that a process gets, quick and full.
+/// The number that a process gets as its argument, quick and full.
 type Count = (usize, usize);
 
-/// How often the pairs are timed in a process; the least counts.
+/// How often a process times the pairs. The minimum counts.
 const TIMED: Count = (9, 25);
 const PAIRS: Count = (1_000_000, 10_000_000);
 /// torch keeps an object of half a kilobyte for each pair.
@@ -72,7 +72,7 @@ impl Plan {
         effort.pick(self.rounds.0, self.rounds.1)
     }
 
-    /// The processes of one round.
+    /// Returns the processes of one round.
     pub(super) fn processes(&self, effort: Effort) -> Vec<Process> {
         let process = |&(by, name, words, (quick, full)): &(By, &'static str, &[&str], Count)| {
             let count = effort.pick(quick, full).to_string();

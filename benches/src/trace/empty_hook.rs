@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-/// As `PyEval_SetProfile` calls it.
+/// Does nothing. `PyEval_SetProfile` calls it.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_empty_hook(
     _object: *mut c_void,

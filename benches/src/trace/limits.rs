@@ -1,5 +1,5 @@
-//! Our hooks with an observer that does next to nothing, for the script `tools.py`, which loads this library into Python: what
-//! a trace can't cost less than.
+//! The lower limit of the cost of a trace: our hooks with an observer that does almost nothing, for the script
+//! `tools.py`, which loads this library into Python.
 
 use std::ffi::{CString, c_char, c_uint};
 use std::ptr;
@@ -11,7 +11,7 @@ use stackweave_cpython::calls::{CallFrame, CallObserver, Entering, HookOptions, 
 
 use crate::recording::words::ticks;
 
-/// Observes calls, and does nothing.
+/// An observer that does nothing.
 #[derive(Debug)]
 struct Nothing;
 
@@ -33,7 +33,7 @@ impl CallObserver for Nothing {
     unsafe fn leave_native<F: CallFrame>(_: bool, _: F) {}
 }
 
-/// Writes the time and the code object to a ring in the cache, for one thread.
+/// An observer for one thread that writes the time and the code object to a ring in the cache.
 #[derive(Debug)]
 struct Words;
 
@@ -75,7 +75,8 @@ impl CallObserver for Words {
 
 static HOOKS: Mutex<Option<Hooks>> = Mutex::new(None);
 
-/// Installs the hooks; `words` is 0 for nothing. Null, or why it can't; the reason is never freed.
+/// Installs the hooks. `words` is 0 for the observer that does nothing. Returns null, or why it failed; the reason is
+/// never freed.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_hooks_start(words: c_uint) -> *const c_char {
     let source = match PythonSource::install() {
@@ -96,7 +97,7 @@ extern "C" fn stackweave_bench_hooks_start(words: c_uint) -> *const c_char {
     }
 }
 
-/// Removes them.
+/// Removes the hooks.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_hooks_stop() {
     let hooks = HOOKS.lock().unwrap_or_else(PoisonError::into_inner).take();

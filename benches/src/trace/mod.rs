@@ -1,8 +1,8 @@
-//! Traces: what recording every call costs a program, beside other tracers, in each Python; and what it takes to have a
-//! file of it.
+//! Traces: the cost of recording every call of a program, beside other tracers, in each Python; and the cost of writing
+//! the file at the end.
 //!
-//! The scripts of `python/tracing/` run programs without and with one tracer in turn, a process for each tracer, and print
-//! what they measured; here the figures are only put together.
+//! The scripts of `python/tracing/` run programs without and with one tracer in turn, with a process for each tracer,
+//! and print what they measured; this module only collects the figures.
 
 mod empty_hook;
 mod limits;
@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 4] = ["trace/cpu", "trace/event", "trace/wall", "trace/to
 const TRACERS: Wanted = Wanted { name: "tracers", packages: include_str!("../../python/tracers.txt") };
 const STOPS: [&str; 3] = ["trace/stop", "trace/stop-bytes", "trace/stop-memory"];
 
-/// What the processes need.
+/// The Pythons, the package and the folder that the processes use.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pythons: Vec<(Python, Environment)>,
@@ -61,7 +61,7 @@ impl Stage {
             }
         }
         if let Err(why) = &self.package {
-            let _ = writeln!(text, "  no package, so ours is not measured: {why}");
+            let _ = writeln!(text, "  no package, so our tracer is not measured: {why}");
         }
         text
     }
@@ -69,7 +69,7 @@ impl Stage {
     /// Measures, and returns a table for each Python.
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<String> {
         let Some(library) = own_library::find() else {
-            writeln!(io::stderr(), "trace: this program's library is not beside it; run it through cargo")?;
+            writeln!(io::stderr(), "trace: this program's library is missing; run the benchmark through cargo")?;
             return Ok(String::new());
         };
         let wanted = |benches: &[&'static str]| {
@@ -125,7 +125,8 @@ impl Stage {
         Ok(reported)
     }
 
-    /// torch is in an environment of its own, and so gets the programs by their path.
+    /// Returns the command for a script. torch is in a separate environment, so its Python gets the programs by their
+    /// path.
     fn script(&self, (python, environment): &(Python, Environment), name: &str, tool: &str) -> Command {
         let of_torch = (tool == TORCH).then_some(&python.executable);
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
@@ -139,12 +140,12 @@ impl Stage {
     }
 }
 
-/// Whether this is the Python whose torch is measured.
+/// Returns whether this is the Python whose torch is measured.
 pub(crate) fn has_torch(python: &Python) -> bool {
     torch::library().is_some() && python.executable == Path::new(&torch::python())
 }
 
-/// The one with torch, or else the newest of each minor version.
+/// Returns, of each minor version, the Python with torch, or else the newest.
 fn one_of_each_version(pythons: Vec<Python>) -> Vec<Python> {
     let mut chosen = Vec::<Python>::new();
     for python in pythons {

@@ -1,10 +1,10 @@
-//! Which processes are run for one Python.
+//! The processes for one Python.
 
 use std::iter;
 
 use crate::options::Effort;
 
-/// What traces, as the scripts and the report call it.
+/// The tracers, as the scripts and the report name them.
 pub(super) const TOOLS: [&str; 11] = [
     "ours",
     "ours, C calls",
@@ -22,15 +22,15 @@ pub(super) const TORCH: &str = "torch";
 
 const MILLION: usize = 1_000_000;
 
-/// The programs under one tool.
+/// A run of the programs under one tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) tool: &'static str,
-    /// How often each program is run without and with it.
+    /// How often each program runs without and with the tool.
     pub(super) pairs: usize,
 }
 
-/// Every tool in turn, and that so many times; torch, whose events cost much, once.
+/// Returns every tool in turn, once for each round. torch, whose events are expensive, comes once at the end.
 pub(super) fn measured(effort: Effort, has_torch: bool) -> Vec<Measured> {
     let (rounds, pairs) = (effort.pick(1, 3), effort.pick(1, 3));
     let round = TOOLS.map(|tool| (tool, pairs));
@@ -39,12 +39,13 @@ pub(super) fn measured(effort: Effort, has_torch: bool) -> Vec<Measured> {
     all.map(|(tool, pairs)| Measured { tool, pairs }).collect()
 }
 
-/// So many events recorded by a tool, and what it then takes to stop.
+/// A run that records `events` events with a tool, and then stops it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stopped {
     pub(super) tool: &'static str,
     pub(super) events: usize,
-    /// Above 1: also reported as if there were so many times as many, which would take more memory than a machine may have.
+    /// If above 1, the cost is also reported multiplied by it: that many events would need more memory than a machine
+    /// may have.
     pub(super) times: usize,
 }
 
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_million_events_are_for_who_can_hold_them() {
+    fn only_tools_with_bounded_memory_get_ten_million_events() {
         let big = stopped(Effort::Full, true).into_iter().filter(|one| one.events > MILLION).map(|one| one.tool);
         assert_eq!(big.collect::<Vec<_>>(), ["ours", "cProfile"]);
     }

@@ -1,4 +1,4 @@
-//! A table for each Python: programs below one another, tracers side by side.
+//! A table for each Python: one row for each program, one column for each tracer.
 
 use crate::python::reported_figure::ReportedFigure;
 use crate::report::table::{aligned, figure};
@@ -9,7 +9,8 @@ use super::plan::{TOOLS, TORCH};
 pub(super) const PROGRAMS: [&str; 9] =
     ["fib", "richards", "deltablue", "builtins", "generators", "exceptions", "asyncio", "imports", "loop"];
 
-/// Slowdown by CPU time of the thread, and how far the middle half of the runs is apart; nanoseconds added to an event.
+/// Formats the slowdown by CPU time of the thread, the width of the middle half of the runs, and the nanoseconds added
+/// to an event.
 pub(super) fn of_programs(version: &str, reported: &[ReportedFigure]) -> String {
     let tools = TOOLS.into_iter().chain([TORCH]).filter(|tool| {
         PROGRAMS.iter().any(|program| !costs(reported, "trace/cpu", &case(version, program), tool).is_empty())
@@ -35,7 +36,7 @@ fn costs(reported: &[ReportedFigure], bench: &str, case: &str, tool: &str) -> Ve
 fn cell(reported: &[ReportedFigure], case: &str, tool: &str) -> String {
     let slowdowns = costs(reported, "trace/cpu", case, tool);
     let (Some(slowdown), Some(spread)) = (median(&slowdowns), spread(&slowdowns)) else { return "-".to_owned() };
-    // By default ours hears of no native call: the figure there is that with C calls.
+    // By default our tracer records no native calls: the figure for these is in the column with C calls.
     let is_ours_elsewhere = tool == TOOLS[0] && case.ends_with(", builtins");
     let added = if is_ours_elsewhere { None } else { median(&costs(reported, "trace/event", case, tool)) };
     let added = added.map(|added| format!(" {added:.0} ns"));

@@ -8,7 +8,7 @@ fn folder_of_this_test(name: &str) -> PathBuf {
     folder
 }
 
-/// One program under one tracer, as a process reports it.
+/// Runs one program under one tracer, and checks the figures that the process reports.
 #[test]
 fn a_script_reports_the_cost_of_a_tracer() {
     let Some(python) = interpreters().into_iter().next() else { return };

@@ -7,29 +7,29 @@ use gimli::Error;
 use super::by_gimli::{self, Tables};
 use super::made_up_stack::MadeUpStack;
 
-/// An address, and what any unwinder has to find for it.
+/// An address, with the results that any unwinder must find for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
     pub(super) pc: u64,
     pub(super) function: u64,
-    /// Where the made-up frame's return address lies.
+    /// The stack slot of the made-up frame's return address.
     pub(super) slot: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Picked {
     pub(super) addresses: Vec<Address>,
-    /// How many were passed over, as the step from them would need more than a made-up frame has.
+    /// The number of addresses that were skipped, because a step from them needs more than a made-up frame has.
     pub(super) passed_over: usize,
 }
 
-/// `count` different addresses: a random place in a random function each time.
+/// Picks `count` different addresses: a random instruction in a random function each time.
 pub(super) fn pick(tables: &mut Tables, stack: &MadeUpStack<'_>, count: usize) -> Result<Picked, Error> {
     let functions = tables.functions()?;
     let mut random = Random(0x5eed);
     let mut seen = HashSet::new();
     let mut picked = Picked { addresses: Vec::with_capacity(count), passed_over: 0 };
-    // A small library may not have as many.
+    // A small library may have fewer addresses than that.
     for _ in 0..4 * count {
         if picked.addresses.len() == count || functions.is_empty() {
             break;
@@ -61,7 +61,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which is not zero.
     fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.bits() >> 1).unwrap_or(0) % bound
     }

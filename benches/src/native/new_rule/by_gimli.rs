@@ -1,4 +1,4 @@
-//! gimli, as a library's unwind tables are read with it: by the index, with storage that is not allocated.
+//! gimli as a reader of a library's unwind tables: it searches the index, and its storage is not allocated.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Error, FrameDescriptionEntry, LittleEndian,
@@ -13,7 +13,7 @@ type Slice = EndianSlice<'static, LittleEndian>;
 type Entry = FrameDescriptionEntry<Slice>;
 type Row = UnwindTableRow<usize, InPlace>;
 
-/// The widest rows that compilers write: all 17 registers, a few nested states.
+/// Storage for the widest rows that compilers write: all 17 registers, a few nested states.
 #[derive(Debug)]
 pub(super) struct InPlace;
 
@@ -22,7 +22,7 @@ impl UnwindContextStorage<usize> for InPlace {
     type Stack = [UnwindTableRow<usize, Self>; 6];
 }
 
-/// A library's tables, parsed as far as can be done once.
+/// A library's tables, parsed as far as possible in advance.
 #[derive(Debug)]
 pub(super) struct Tables {
     bases: BaseAddresses,
@@ -40,7 +40,7 @@ impl Tables {
         Ok(Self { bases, index, entries: EhFrame::new(entries, LittleEndian), context: UnwindContext::new_in() })
     }
 
-    /// Where the entries of the index begin: one address per function.
+    /// Returns the start addresses of the index entries, one for each function.
     pub(super) fn functions(&self) -> Result<Vec<u64>, Error> {
         let table = self.index.table().ok_or(Error::NoUnwindInfoForAddress)?;
         let mut iter = table.iter(&self.bases);
@@ -62,8 +62,8 @@ impl Tables {
     }
 }
 
-/// Where the return address lies of a made-up frame with this row. `None` if that takes more than its stack and
-/// frame pointer that is needed, or the row has an expression, which might read anything.
+/// Returns the stack slot of the return address of a made-up frame with this row. Returns `None` if the row needs more
+/// than the stack pointer and the frame pointer, or has an expression, which might read anything.
 pub(super) fn return_address_slot(row: &Row, stack: &MadeUpStack<'_>) -> Option<u64> {
     let is_expression = |rule: &RegisterRule<usize>| {
         matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_) | RegisterRule::ValOffset(_))

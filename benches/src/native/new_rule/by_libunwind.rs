@@ -1,4 +1,4 @@
-//! nongnu libunwind: a cursor on a signal context, one step.
+//! nongnu libunwind: creates a cursor from a signal context, and steps once.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -7,7 +7,7 @@ use super::contenders::{self, Contender, Found, Memory};
 use super::made_up_stack::MadeUpStack;
 use crate::peers::shared_library;
 
-/// `unw_cursor_t`: so many words on x86-64, for the library to use as it likes.
+/// The size of `unw_cursor_t` on x86-64, in words.
 const CURSOR_WORDS: usize = 127;
 const INIT_SIGNAL_FRAME: c_int = 1;
 const REGISTER_RIP: c_int = 16;
@@ -47,8 +47,8 @@ impl Contender for Libunwind {
         contenders::set_instruction(&mut self.context, pc);
         let mut cursor = [0; CURSOR_WORDS];
         let mut return_address = 0;
-        // SAFETY: the cursor has the size that libunwind requires, the context outlives it, and the made-up
-        // frame's words are where the rules of the picked addresses lead.
+        // SAFETY: the cursor has the size that libunwind requires, the context outlives it, and the rules of the picked
+        // addresses lead only to words of the made-up stack.
         let results = unsafe {
             [
                 (self.init_local)(&raw mut cursor, &raw mut *self.context, INIT_SIGNAL_FRAME),

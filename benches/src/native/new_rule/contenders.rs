@@ -1,4 +1,4 @@
-//! The contenders that can step from a made-up frame, each in its own way.
+//! The contenders that can step from a made-up frame.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -13,32 +13,32 @@ use super::made_up_stack::MadeUpStack;
 use crate::peers::framehop::{Cache, Walker};
 use crate::peers::unwind_tables::Bytes;
 
-/// What came of a question.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     ReturnAddress(u64),
-    /// Only the start of the function: the search without the rest.
+    /// Only the start of the function: the contender searches for it, and does no more.
     Function(u64),
     Nothing,
 }
 
-/// What is left of a visit for the next one.
+/// What a contender keeps from a visit for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     Nothing,
-    /// Rules; how many were read so far is not known.
+    /// Rules, of which it does not report the number.
     Uncounted,
-    /// Rules, so many read so far.
+    /// Rules, and how many it has read so far.
     Counted(u64),
 }
 
 pub(super) trait Contender {
-    /// Leaves the made-up frame, as if it had been interrupted at `pc`.
+    /// Steps out of the made-up frame, as if a signal had interrupted it at `pc`.
     fn step(&mut self, pc: u64) -> Found;
     fn memory(&self) -> Memory;
 }
 
-/// Stackweave: a signal context, two frames.
+/// Stackweave: captures two frames from a signal context.
 pub(super) struct Ours {
     context: Box<libc::ucontext_t>,
 }
@@ -54,7 +54,7 @@ impl Contender for Ours {
         set_instruction(&mut self.context, pc);
         let mut frames = [CodeAddress::default(); 2];
         let context = ptr::from_ref(&*self.context).cast();
-        // SAFETY: a whole context, laid out as the kernel does it.
+        // SAFETY: the context is complete, and laid out as the kernel does it.
         let captured = unsafe { stackweave_unwind::capture_from_context(context, &mut frames, None, 0) };
         if captured.len == 2 { Found::ReturnAddress(frames[1].address()) } else { Found::Nothing }
     }
@@ -64,7 +64,7 @@ impl Contender for Ours {
     }
 }
 
-/// framehop, with no module but the one in question.
+/// framehop, which knows only the module under test.
 pub(super) struct Framehop<'a> {
     walker: Walker,
     cache: Cache,
@@ -96,7 +96,7 @@ impl Contender for Framehop<'_> {
     }
 }
 
-/// gimli alone: index, entry, row; and from the row the return address.
+/// gimli without an unwinder: finds index, entry and row, and computes the return address from the row.
 pub(super) struct Gimli<'a> {
     pub(super) tables: Tables,
     pub(super) stack: &'a MadeUpStack<'a>,
@@ -124,7 +124,7 @@ unsafe extern "C" {
 impl Contender for LibgccSearch {
     fn step(&mut self, pc: u64) -> Found {
         let mut bases = [ptr::null(); 3];
-        // SAFETY: the address is only compared, and `bases` has room for the three pointers.
+        // SAFETY: the address is only compared, and `bases` holds the three pointers.
         let entry = unsafe { _Unwind_Find_FDE(pc as *const c_void, &raw mut bases) };
         if entry.is_null() { Found::Nothing } else { Found::Function(bases[2].addr() as u64) }
     }
@@ -134,9 +134,9 @@ impl Contender for LibgccSearch {
     }
 }
 
-/// A signal context with the made-up frame's registers and none of the others.
+/// Returns a signal context that has the made-up frame's registers, and zero in all others.
 pub(super) fn context(stack: &MadeUpStack<'_>) -> Box<libc::ucontext_t> {
-    // SAFETY: integers and pointers, for all of which zero is a value.
+    // SAFETY: the type has only integers and pointers, for which zero is a valid value.
     let mut context = Box::new(unsafe { MaybeUninit::<libc::ucontext_t>::zeroed().assume_init() });
     set(&mut context, libc::REG_RSP, stack.stack_pointer());
     set(&mut context, libc::REG_RBP, stack.frame_pointer());

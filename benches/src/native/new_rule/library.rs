@@ -1,4 +1,4 @@
-//! The biggest library at hand: torch's, or else what a Debian system is likely to have.
+//! The biggest library that is installed: torch's, or else one that a Debian system is likely to have.
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::peers::unwind_tables::UnwindTables;
 use crate::peers::{shared_library, torch};
 
-/// The tables of the biggest library that can be loaded. It stays loaded.
+/// Returns the tables of the biggest library that can be loaded. The library stays loaded.
 pub(super) fn biggest() -> Option<UnwindTables> {
     let loaded: Vec<String> = match torch::library().filter(|path| is_loadable(path)) {
         Some(path) => vec![path.to_owned()],
@@ -20,7 +20,7 @@ pub(super) fn biggest() -> Option<UnwindTables> {
         .max_by_key(mebibytes)
 }
 
-/// What is mapped of it.
+/// Returns the size of the library's mapping.
 pub(super) fn mebibytes(tables: &UnwindTables) -> u64 {
     (tables.image.end - tables.image.start) >> 20
 }

@@ -1,24 +1,27 @@
-//! A frame that was never called: registers that point into memory whose every word is known.
+//! A frame that was never called: registers that point into memory of which every word is known.
 
 use std::cell::Cell;
 
 const WORDS: usize = 32 * 1024;
-/// Room below the stack pointer for what a function has just popped.
+/// Words below the stack pointer, for what a function has just popped.
 const BELOW: usize = 512;
 /// Words between stack pointer and frame pointer.
 const FRAME: usize = 8 * 1024;
 
-/// An address in no module: it marks the word at index 0, and those after it the next ones.
+/// An address in no module. It marks the word at index 0; the next marks follow it.
 const FIRST_MARK: u64 = 0x10_0000;
 
-/// Memory of this thread's own stack, since unwinders treat any other with suspicion.
+/// Memory on this thread's stack, because unwinders distrust any other memory.
 #[derive(Debug)]
 pub(super) struct MadeUpStack<'a>(&'a [Cell<u64>]);
 
-/// Calls `then` with a made-up stack in a frame of its own.
+/// Calls `then` with a made-up stack, in a separate frame.
 #[inline(never)]
 pub(super) fn with<R>(then: impl FnOnce(&MadeUpStack<'_>) -> R) -> R {
-    #[expect(clippy::large_stack_arrays, reason = "the point of it; the thread is made with room for it")]
+    #[expect(
+        clippy::large_stack_arrays,
+        reason = "the memory must be on the stack, and the thread's stack is big enough"
+    )]
     let mut words = [0u64; WORDS];
     then(&MadeUpStack(Cell::from_mut(&mut words[..]).as_slice_of_cells()))
 }
@@ -32,22 +35,22 @@ impl MadeUpStack<'_> {
         self.address(BELOW + FRAME)
     }
 
-    /// The word at `address`, if there is one.
+    /// Returns the word at `address`, if there is one.
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         self.index(address).map(|index| self.0[index].get())
     }
 
-    /// The mark that belongs at `address`.
+    /// Returns the mark of the word at `address`.
     pub(super) fn mark_of(&self, address: u64) -> Option<u64> {
         self.index(address).map(mark)
     }
 
-    /// Every return address is null: the stack ends wherever a step leads.
+    /// Sets every word to null, so that the stack ends after any step.
     pub(super) fn clear(&self) {
         self.0.iter().for_each(|word| word.set(0));
     }
 
-    /// Every return address identifies the place where it was read.
+    /// Sets every word to its mark, so that a return address identifies the word it was read from.
     pub(super) fn mark(&self) {
         self.0.iter().enumerate().for_each(|(index, word)| word.set(mark(index)));
     }

@@ -1,7 +1,9 @@
-//! One rule for one address that was never seen, in the biggest library at hand.
+//! The cost of one rule for an address that no unwinder has seen, in the biggest library that is
+//! installed.
 //!
-//! The frame is made up: a random instruction of the library, a stack and a frame pointer. An unwinder
-//! that caches rules is called twice; the second time it has the rule, so the difference is the rule.
+//! The frame is made up: a random instruction of the library, a stack and a frame pointer. An
+//! unwinder that caches rules is called twice. The second call finds the rule in the cache, so the
+//! difference is the cost of the rule.
 
 mod addresses;
 mod by_gimli;
@@ -27,12 +29,12 @@ use crate::peers::unwind_tables::UnwindTables;
 use crate::peers::{Unwinder, framehop, libunwind, ours};
 use crate::report::{Case, Entry, Outcome};
 
-/// Addresses for each of the two cases.
+/// The number of addresses for each of the two cases.
 const ADDRESSES: usize = 20_000;
-/// For the made-up stack and what works on it.
+/// The stack size of the measuring thread: enough for the made-up stack and the contenders.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A contender with its name; `None`: not installed.
+/// The name of a contender, and the contender; `None` if it is not installed.
 type Named<'a> = (&'static str, Option<Box<dyn Contender + 'a>>);
 
 pub(super) fn measure(
@@ -52,7 +54,7 @@ pub(super) fn measure(
 }
 
 fn measure_on(stack: &MadeUpStack<'_>, library: &UnwindTables, effort: Effort) -> io::Result<[Case; 2]> {
-    let refused = |error| io::Error::other(format!("gimli refuses the library's tables: {error}"));
+    let refused = |error| io::Error::other(format!("gimli can't parse the library's tables: {error}"));
     let mut tables = Tables::new(library).map_err(refused)?;
     let count = effort.pick(ADDRESSES / 10, ADDRESSES);
     let picked = addresses::pick(&mut tables, stack, 2 * count).map_err(refused)?;
@@ -64,7 +66,7 @@ fn measure_on(stack: &MadeUpStack<'_>, library: &UnwindTables, effort: Effort) -
     let rules = [&warm, &cold].map(|tallies| tallies.first().and_then(|tally| tally.rules).unwrap_or(0));
     writeln!(
         io::stderr(),
-        "native: {} rules read by ours; {} of {} addresses passed over",
+        "native: our unwinder read {} rules; {} of {} addresses were skipped",
         rules[0] + rules[1],
         picked.passed_over,
         picked.passed_over + picked.addresses.len(),
@@ -92,7 +94,8 @@ fn contenders<'a>(stack: &'a MadeUpStack<'a>, library: &UnwindTables, tables: Ta
     ]
 }
 
-/// All look up the same addresses, of which every byte has just been read.
+/// Measures with tables in the caches: all contenders look up the same addresses, after a reader has looked up each of
+/// them.
 fn near_tables(
     contenders: &mut [Named<'_>],
     addresses: &[Address],
@@ -114,7 +117,8 @@ fn near_tables(
     tallies
 }
 
-/// Each looks up addresses of its own, which have not been looked up since they were picked.
+/// Measures with tables out of the caches: each contender looks up different addresses, which nothing has looked up
+/// since they were picked.
 fn far_tables(contenders: &mut [Named<'_>], addresses: &[Address], stack: &MadeUpStack<'_>) -> Vec<Tally> {
     let mut tallies = contenders.iter().map(|_| Tally::default()).collect::<Vec<_>>();
     for round in addresses.chunks_exact(BATCH * tallies.len()) {

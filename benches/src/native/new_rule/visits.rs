@@ -1,4 +1,4 @@
-//! Batches of addresses, visited by one contender: the first time, the next time, and to see what it finds.
+//! Batches of addresses that one contender visits three times: first, again, and to check its results.
 
 use std::hint::black_box;
 
@@ -9,10 +9,11 @@ use crate::native::ffi;
 use crate::report::Outcome;
 use crate::statistics::median;
 
-/// Small enough for its tables to stay in the near caches, and its rules in every contender's own cache.
+/// The addresses in a batch: few enough that their tables stay in the near caches, and their rules in any contender's
+/// cache.
 pub(super) const BATCH: usize = 64;
 
-/// What one contender did over all rounds.
+/// The costs and errors of one contender over all rounds.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     costs: Vec<f64>,
@@ -22,7 +23,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Visits `batch` twice and notes what one rule cost, then checks.
+    /// Visits `batch` twice, adds the cost of one rule, and then checks the results.
     pub(super) fn visit(&mut self, contender: &mut dyn Contender, batch: &[Address], stack: &MadeUpStack<'_>) {
         let count = to_f64(batch.len() as u64);
         let before = contender.memory();
@@ -54,7 +55,8 @@ impl Tally {
         stack.clear();
     }
 
-    /// The cost of one rule. A contender that errs, or finds what it should never have seen, has none.
+    /// Returns the cost of one rule. A contender has no cost if a result was wrong, or if it already knew the rule of a
+    /// new address.
     pub(super) fn outcome(&self) -> Outcome {
         let Self { addresses, wrong, .. } = self;
         if self.wrong > 0 {
@@ -72,9 +74,9 @@ impl Tally {
     }
 }
 
-/// Nanoseconds for the whole batch.
+/// Returns the nanoseconds that the whole batch takes.
 fn time(contender: &mut dyn Contender, batch: &[Address]) -> f64 {
-    // SAFETY: takes nothing and reads a clock.
+    // SAFETY: the function takes no arguments, and reads a clock.
     let start = unsafe { ffi::bench_thread_cpu_ns() };
     for address in batch {
         black_box(contender.step(address.pc));
@@ -96,12 +98,12 @@ mod tests {
     use crate::peers::unwind_tables::UnwindTables;
 
     #[test]
-    fn all_find_what_the_tables_of_the_c_library_say() {
+    fn all_contenders_agree_with_the_tables_of_the_c_library() {
         let library = UnwindTables::of_this_process()
             .into_iter()
             .find(|tables| tables.file.to_string_lossy().contains("libc.so"));
         let Some(library) = library else { return };
-        let Ok(mut tables) = Tables::new(&library) else { panic!("gimli refuses the C library's tables") };
+        let Ok(mut tables) = Tables::new(&library) else { panic!("gimli can't parse the C library's tables") };
         made_up_stack::with(|stack| {
             let picked = addresses::pick(&mut tables, stack, 10 * BATCH).map_or(Vec::new(), |picked| picked.addresses);
             assert_eq!(picked.len(), 10 * BATCH);
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_errs_has_no_figure() {
+    fn a_contender_that_errs_has_no_figure() {
         struct Wrong;
         impl Contender for Wrong {
             fn step(&mut self, _: u64) -> Found {

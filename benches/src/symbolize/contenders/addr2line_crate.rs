@@ -1,4 +1,4 @@
-//! The addr2line crate's loader: DWARF, else the symbol table.
+//! The addr2line crate's loader: it reads DWARF, or else the symbol table.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ struct Addr2line {
     modules: Vec<(PathBuf, Option<Loader>)>,
 }
 
-/// What a caller would keep of a frame.
+/// The data that a caller would keep of a frame.
 struct Frame {
     function: String,
     _file: Option<String>,

@@ -1,4 +1,4 @@
-//! The `backtrace` crate's resolve, which sees the libraries of its own process and leaves C++ names mangled.
+//! The `backtrace` crate's resolve, which sees only the libraries of its process and leaves C++ names mangled.
 
 use std::env;
 use std::ffi::{CString, c_void};
@@ -23,7 +23,7 @@ struct Backtrace {
     biases: Vec<u64>,
 }
 
-/// What a caller would keep of a frame.
+/// The data that a caller would keep of a frame.
 struct Frame {
     function: String,
     _file: Option<PathBuf>,
@@ -50,7 +50,7 @@ impl Resolve for Backtrace {
 
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String> {
         let mut answers = places.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        // It remembers four modules, and reads one again that it has forgotten.
+        // The crate caches four modules, and reads a module again when it has dropped it.
         for (module, positions) in by_module(places, self.biases.len()) {
             for position in positions {
                 answers[position] = frames(self.biases[module].wrapping_add(places[position].address));
@@ -66,7 +66,7 @@ impl Resolve for Backtrace {
 
 fn frames(address: u64) -> Vec<Frame> {
     let mut frames = Vec::new();
-    // It takes what it is given for a return address, and looks up the byte before.
+    // The crate treats its argument as a return address, and looks up the byte before.
     let after = ptr::without_provenance_mut::<c_void>(usize::try_from(address).unwrap_or_default().wrapping_add(1));
     backtrace::resolve(after, |symbol| {
         frames.push(Frame {
@@ -80,6 +80,6 @@ fn frames(address: u64) -> Vec<Frame> {
 }
 
 fn load(path: &Path) -> Result<(), String> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path holds a null byte".to_owned())?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path contains a null byte".to_owned())?;
     shared_library::open(&name).map(|_| ()).map_err(|_| "n/a: can't be loaded here".to_owned())
 }

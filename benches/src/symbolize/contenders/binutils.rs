@@ -1,4 +1,4 @@
-//! A child of binutils' addr2line: one file, and nothing kept from one address to the next.
+//! A child process of binutils' addr2line, which reads one file, and keeps nothing from one address to the next.
 
 use std::fmt::Write;
 use std::io::{self, BufRead};
@@ -66,8 +66,8 @@ impl Resolve for Binutils {
     }
 }
 
-/// Each answer begins with its address. That of address 0, which is in no function, is requested last and shows
-/// that the one before is whole.
+/// Reads the answers, each of which begins with its address. The last request is for address 0, which is in no
+/// function: its answer shows that the one before is complete.
 fn answers(output: &mut impl BufRead) -> io::Result<Vec<Chain>> {
     let mut answers = Vec::<Vec<String>>::new();
     loop {

@@ -30,7 +30,7 @@ impl Resolve for Blazesym {
     }
 
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String> {
-        // Its answers borrow from it, and the process ends after this measurement.
+        // The answers borrow from the symbolizer, and the process ends after this measurement.
         let symbolizer = *self.symbolizer.get_or_insert_with(|| Box::leak(Box::new(Symbolizer::new())));
         let mut answers = places.iter().map(|_| None).collect::<Vec<_>>();
         for (module, positions) in by_module(places, self.sources.len()) {

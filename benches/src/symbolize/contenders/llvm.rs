@@ -1,4 +1,4 @@
-//! An llvm-symbolizer child, which also judges the others.
+//! A child process of llvm-symbolizer, which also judges the others.
 
 use std::fmt::Write;
 use std::io::{self, BufRead};
@@ -61,7 +61,7 @@ impl Resolve for Llvm {
     }
 }
 
-/// An empty line ends each answer.
+/// Reads one answer, which ends with an empty line.
 fn answer(output: &mut impl BufRead) -> io::Result<Chain> {
     let mut lines = Vec::new();
     loop {

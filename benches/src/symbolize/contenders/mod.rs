@@ -1,4 +1,4 @@
-//! The symbolizers, ours and the others, behind one trait. Each runs in a process of its own.
+//! The symbolizers, ours and the peers', behind one trait. Each runs in a separate process.
 
 mod addr2line_crate;
 mod backtrace_crate;
@@ -13,17 +13,17 @@ use super::figures::Figures;
 use super::job::{Chain, Job, Place, Report};
 use crate::meter::{Spent, forget_peak};
 
-/// How a symbolizer is driven and queried.
+/// A symbolizer under test.
 trait Resolve: Sized {
     type Answers;
 
     /// Whether a repeated query may cost less than a new one.
     const REMEMBERS: bool = true;
 
-    /// Everything that is not timed. It reads nothing that the symbolizer would read.
+    /// Does everything that is not timed. It reads nothing that the symbolizer would read.
     fn prepare(job: &Job) -> Result<Self, String>;
 
-    /// Resolves each place to frames with demangled names, files and lines. The first call makes the symbolizer.
+    /// Resolves each place to frames with demangled names, files and lines. The first call creates the symbolizer.
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String>;
 
     fn chains(answers: &Self::Answers) -> Vec<Chain>;
@@ -57,18 +57,18 @@ fn measure<R: Resolve>(job: &Job) -> Result<Report, String> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub(super) name: &'static str,
-    /// What exactly is measured, or why it can't be.
+    /// Describes what exactly is measured, or why that is not possible.
     pub(super) version: fn() -> Result<String, String>,
     pub(super) measure: fn(&Job) -> Result<Report, String>,
-    /// Answers for several files in one go.
+    /// Whether it resolves addresses of several files in one call.
     pub(super) many_modules: bool,
-    /// Sees only what is loaded in its own process.
+    /// Whether it sees only what its own process has loaded.
     pub(super) in_process_only: bool,
-    /// Takes seconds, so it gets fewer rounds.
+    /// Whether it takes seconds, so that it gets fewer rounds.
     pub(super) is_slow: bool,
 }
 
-/// Ours first. The last judges the others.
+/// All symbolizers, ours first. The last one judges the others.
 pub(super) const ALL: [Contender; 6] = [
     ours::CONTENDER,
     blazesym::CONTENDER,
@@ -78,20 +78,21 @@ pub(super) const ALL: [Contender; 6] = [
     llvm::CONTENDER,
 ];
 
-/// Those who answer for several files. Ours gets whole stacks here, where the others get their addresses.
+/// Returns the symbolizers that can resolve several files. Ours gets whole stacks here; the others get the addresses.
 pub(super) fn of_stacks() -> Vec<Contender> {
     let peers = ALL[1..].iter().copied().filter(|contender| contender.many_modules);
     [resolver::CONTENDER, ours::ADDRESSES].into_iter().chain(peers).collect()
 }
 
-/// Whose names are taken for right.
+/// The symbolizer whose names count as correct.
 pub(super) const JUDGE: &str = llvm::CONTENDER.name;
 
 pub(super) fn one(name: &str) -> Option<Contender> {
     ALL.into_iter().chain(of_stacks()).find(|contender| contender.name == name)
 }
 
-/// Groups places by module, so that each module's are resolved together; gives each group the positions of its places.
+/// Groups places by module, so that those of one module are resolved together. Returns for each group the positions of
+/// its places.
 fn by_module(places: &[Place], modules: usize) -> Vec<(usize, Vec<usize>)> {
     let mut groups = vec![Vec::new(); modules];
     for (position, place) in places.iter().enumerate() {

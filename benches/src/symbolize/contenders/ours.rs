@@ -1,4 +1,4 @@
-//! `stackweave_symbolize::Symbolizer`.
+//! Our symbolizer, `stackweave_symbolize::Symbolizer`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) const CONTENDER: Contender = Contender {
     is_slow: false,
 };
 
-/// The same, beside the resolver.
+/// The same symbolizer under another name, for comparison with the resolver.
 pub(super) const ADDRESSES: Contender = Contender { name: "ours, addresses", ..CONTENDER };
 
 /// Each module gets its own 64 GiB of addresses.
@@ -61,7 +61,7 @@ pub(super) fn modules(job: &Job) -> ModuleList {
     ModuleList::new(modules.collect())
 }
 
-/// Where the place is in [`modules`].
+/// Returns the address of a place in [`modules`].
 pub(super) fn address(place: &Place) -> CodeAddress {
     CodeAddress::instruction_pointer(bias(place.module) + place.address)
 }
@@ -70,7 +70,7 @@ fn bias(module: usize) -> u64 {
     (module as u64 + 1) * SPACING
 }
 
-/// A profiler knows it from the loaded module, before it resolves anything.
+/// Reads a build id. It is not part of the measurement, because a profiler gets it from the loaded module.
 fn build_id(path: &Path) -> Option<BuildId> {
     let file = MappedFile::open(path).ok()?;
     let elf = object::File::parse(&*file).ok()?;

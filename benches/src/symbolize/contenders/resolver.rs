@@ -1,4 +1,4 @@
-//! `stackweave_profile::Resolver`: the same addresses as captured stacks.
+//! Our resolver, `stackweave_profile::Resolver`, which gets the same addresses as captured stacks.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) const CONTENDER: Contender = Contender {
 #[derive(Debug)]
 struct Captured {
     stacks: StackTable,
-    /// As capture has left them, before anything is timed.
+    /// The stacks, interned before anything is timed, as a capture leaves them.
     ids: Vec<StackId>,
     names: Loaded,
     resolver: Option<Resolver>,
@@ -55,7 +55,7 @@ impl Resolve for Captured {
     }
 }
 
-/// The names at one address; none where its place stands for them.
+/// Returns the function names at one address. A frame that only has a place instead of a name is left out.
 fn chain(frames: &[&Arc<Frame>]) -> Chain {
     let is_place = |frame: &Frame| match frame.module.as_deref() {
         Some(module) => frame.name.strip_prefix(module).is_some_and(|rest| rest.starts_with("+0x")),

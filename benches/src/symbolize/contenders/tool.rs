@@ -24,7 +24,7 @@ impl Tool {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Writes `request` while `read` takes the answer, so that neither pipe fills up.
+    /// Writes `request` while `read` consumes the answer, so that neither pipe fills up.
     pub(super) fn exchange<T>(
         &mut self,
         request: &str,
@@ -34,7 +34,7 @@ impl Tool {
         let answer = thread::scope(|scope| {
             let writer = scope.spawn(move || input.write_all(request.as_bytes()).and_then(|()| input.flush()));
             let answer = read(output);
-            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer died")));
+            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
             answer.and_then(|answer| written.map(|()| answer))
         });
         answer.map_err(|error| error.to_string())
@@ -52,7 +52,7 @@ impl Drop for Tool {
     }
 }
 
-/// One line without its end; an error at the end of the output.
+/// Reads one line, and returns it without its end. Fails at the end of the output.
 pub(super) fn line(output: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     if output.read_line(&mut line)? == 0 {
@@ -62,7 +62,7 @@ pub(super) fn line(output: &mut impl BufRead) -> io::Result<String> {
     Ok(line)
 }
 
-/// The names in lines that alternate between a function and a place in a file.
+/// Returns the names from lines that alternate between a function and its file and line.
 pub(super) fn names(lines: &[String]) -> Chain {
     lines.iter().step_by(2).filter(|name| *name != "??").cloned().collect()
 }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn question_marks_are_no_name() {
+    fn question_marks_are_not_a_name() {
         let lines = ["f", "a.c:1", "??", "??:0", "g()", "b.c:2"].map(str::to_owned);
         assert_eq!(names(&lines), ["f", "g()"]);
     }
