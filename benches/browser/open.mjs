@@ -1,7 +1,7 @@
-// How long a page takes to open and to zoom in a browser: node open.mjs BROWSER CONTENDER CASE FILE [SPEEDSCOPE]
+// Measures how long a page takes to open and to zoom in a browser: node open.mjs BROWSER CONTENDER CASE FILE [SPEEDSCOPE]
 //
 // Prints lines for the benchmark. Times are from the start of the navigation, by the page's own clock, to the first frame in which the
-// view is drawn and the page answers. SPEEDSCOPE is the folder of that package, whose page loads FILE as its command has it.
+// view is drawn and the page responds. SPEEDSCOPE is the folder of that package, whose page loads FILE as the command `speedscope` does.
 
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -31,17 +31,17 @@ function launch() {
   if (!executablePath) throw new Error(`${program} is not installed`);
   const common = { executablePath, timeout: PATIENCE_MS, protocolTimeout: 2 * PATIENCE_MS };
   if (browserName === "firefox") return puppeteer.launch({ ...common, browser: "firefox", defaultViewport: null });
-  // speedscope needs WebGL, which a machine without a screen has by software only.
+  // speedscope needs WebGL, which a machine without a screen has only in software.
   const webgl = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
   const args = [...webgl, "--disable-dev-shm-usage", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])];
   return puppeteer.launch({ ...common, args, defaultViewport: { width: 1280, height: 800 } });
 }
 
-/** What the browser is to open; speedscope's page takes data from a script beside it, which is made before the clock starts. */
+/** Returns what the browser opens. speedscope's page reads data from a script beside it, which is written before the clock starts. */
 function address() {
   if (!speedscope) return { url: pathToFileURL(file).href };
   const page = pathToFileURL(join(speedscope, "dist/release/index.html")).href;
-  // A text can't be longer than that: its command says so, and that the file is to be chosen in the page.
+    // A JavaScript string can't be longer than that. For such a file, speedscope's command requires that it is chosen in the page.
   if (statSync(file).size > MOST_IN_SCRIPT) return { url: page, choose: file };
   const script = `${file}.js`;
   const data = readFileSync(file).toString("base64");
@@ -49,7 +49,7 @@ function address() {
   return { url: `${page}#localProfilePath=${script}`, script };
 }
 
-/** Chooses the file in speedscope's page: when that was. */
+/** Chooses the file in speedscope's page, and returns the time at which that began. */
 async function choose(page, path) {
   const input = await page.waitForSelector("input[type=file]");
   const began = await page.evaluate(() => performance.now());
@@ -60,7 +60,7 @@ async function choose(page, path) {
 const crashes = [];
 const problems = [];
 
-/** Watches from the first moment on, in each frame, whether the view is there. */
+/** Records, from the start of the page on, the time of the first frame in which the view is shown. */
 function watch(isShown) {
   const look = () => {
     if (isShown()) requestAnimationFrame(() => Object.assign(window, { shownAt: performance.now() }));
@@ -85,7 +85,7 @@ async function opened(page) {
   }
 }
 
-/** The longest time between two frames while the wheel turns, and the middle one. */
+/** Returns the longest time between two frames while the wheel turns. */
 async function zoomed(page, selector) {
   const canvas = await page.waitForSelector(selector);
   const { x, y, width, height } = await canvas.boundingBox();

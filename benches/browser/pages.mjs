@@ -1,4 +1,4 @@
-// The pages that are compared: when their first view is there, and what zooms.
+// The pages that are compared: when their first view is shown, and which element zooms.
 
 const memray = { isShown: () => document.querySelectorAll("#chart svg rect").length > 0 };
 

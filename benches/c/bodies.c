@@ -34,8 +34,8 @@ static __attribute__((noinline)) void descend(struct shifted *shifted, size_t sh
     room[1] = 0;
 }
 
-/* Walks down the chain anew for each capture, each time from another stack address: every rule is
- * known, and no word of the last stack is where it was.
+/* Descends the chain for each capture, each time from another stack address: every rule is
+ * known, and no word of the last stack is at the same address.
  */
 void bench_body_shifted(const struct job *job, capture_fn capture, size_t repetitions)
 {

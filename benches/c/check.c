@@ -1,11 +1,11 @@
-/* Compares an unwinder's frames with the reference's at the very places where it will be timed. */
+/* Compares an unwinder's frames with the reference's in the places where it will be timed. */
 #include "bench.h"
 
 #include <string.h>
 
 enum { MAX_FRAMES = 1024, MAX_OWN_FRAMES = 8 };
 
-/* Small: a library that is loaded late gets little room for what each thread has of its own. */
+/* This is small because a library that is loaded late gets little space for thread-local data. */
 static __thread struct {
     const struct job *job;
     struct subject *subject;
@@ -19,7 +19,7 @@ static size_t without_trailing_nulls(void **frames, size_t count)
     return count;
 }
 
-/* The index of the frame that called the checking capture; the frames before it are the unwinder's own. */
+/* Returns the index of the frame that called the checking capture; the frames before it belong to the unwinder. */
 static size_t index_of(void *site, void **frames, size_t count)
 {
     for (size_t i = 0; i < count && i < MAX_OWN_FRAMES; i++)
@@ -50,7 +50,7 @@ static void judge(struct subject *subject, void *site, size_t whole, void **fram
     while (equal < present && equal < expected && frames[own + equal] == checking.reference[first + equal])
         equal++;
     subject->checked++;
-    subject->frame_total += count ? count - 1 : 0; /* less the frame of the check itself */
+    subject->frame_total += count ? count - 1 : 0; /* without the frame of the check itself */
     if (count == 0)
         record(subject, VERDICT_NO_FRAMES, 0, expected);
     else if (first == whole || equal + subject->root_slack < expected)
@@ -61,7 +61,7 @@ static void judge(struct subject *subject, void *site, size_t whole, void **fram
         record(subject, VERDICT_WHOLE, equal, expected);
 }
 
-/* A capture like any other to the code that calls it. */
+/* Captures with the reference and the subject, and compares them. To its caller, it is like any other capture. */
 static __attribute__((noinline)) size_t checking_capture(void **buffer, size_t max)
 {
     void *site = __builtin_return_address(0);

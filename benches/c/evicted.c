@@ -1,4 +1,4 @@
-/* Single captures after a sweep has pushed everything out of the near caches. */
+/* Single captures after a sweep that has evicted everything else from the near caches. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include "ticks.h"

@@ -1,4 +1,4 @@
-/* The physical limit: follow the frame pointers, check nothing but the stack's end. */
+/* The lower limit of the cost: follows the frame pointers, and checks only the end of the stack. */
 #include "bench.h"
 
 size_t bench_capture_frame_pointers(void **buffer, size_t max)

@@ -1,4 +1,4 @@
-// Allocates and frees blocks, as native code does that keeps a few of them at a time.
+// Allocates and frees blocks, like native code that keeps a few of them at a time.
 
 #include <pthread.h>
 #include <stdint.h>

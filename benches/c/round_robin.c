@@ -1,5 +1,5 @@
-/* Turns repetitions into samples: every subject once per round, so that what disturbs the machine
- * disturbs them all alike.
+/* Turns repetitions into samples. Each subject runs once per round, so that a disturbance of the
+ * machine affects all of them.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -60,7 +60,7 @@ void bench_drive_round_robin(struct job *job)
                 job->subjects[i].samples[round] = bench_time_batch(job, &job->subjects[i]);
 }
 
-/* The first capture in the process: timed before anything has been checked. */
+/* Times the first capture in the process, before anything has been checked. */
 void bench_drive_once(struct job *job)
 {
     for (size_t i = 0; i < job->subject_count; i++) {

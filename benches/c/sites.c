@@ -1,7 +1,7 @@
 /* Captures through call sites that no unwinder has seen before. */
 #include "bench.h"
 
-/* Visits the sites of one group in an order that has nothing to do with their addresses. The stride
+/* Visits the sites of one group in an order that is independent of their addresses. The stride
  * is prime and does not divide the number of sites, so every site is visited once over all groups.
  */
 enum { GROUP = 64, STRIDE = 1597 };
@@ -21,9 +21,9 @@ static double time_group(const struct job *job, capture_fn capture, size_t group
     return (bench_thread_cpu_ns() - start) / GROUP;
 }
 
-/* A round is a group: its first visit, then the same again. The reference goes before everyone, so
- * that the group's code and unwind tables are paged in for all alike, and the order of the subjects
- * turns by one each round. Checked afterwards, since a check would be a visit.
+/* Each round visits one group, and then the same group again. The reference visits it before all
+ * subjects, so that the group's code and unwind tables are resident for all of them, and the order
+ * of the subjects rotates by one each round. The check comes last, because it is a visit, too.
  */
 void bench_drive_sites(struct job *job)
 {

@@ -1,4 +1,4 @@
-/* Fresh threads for jobs: a short, known root below every measured stack. */
+/* New threads for jobs, so that every measured stack has a short, known root. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -75,7 +75,7 @@ int bench_run_pair(struct job *first, struct job *second)
         error = pthread_create(&threads[lane], &attributes, thread_root, jobs[lane]);
         pthread_attr_destroy(&attributes);
         if (error)
-            return error; /* a first thread without a second waits at the barrier until the process ends */
+            return error; /* the first thread then waits at the barrier until the process ends */
     }
     for (size_t lane = 0; lane < 2; lane++)
         pthread_join(threads[lane], NULL);
@@ -83,8 +83,8 @@ int bench_run_pair(struct job *first, struct job *second)
     return 0;
 }
 
-/* Each round and subject: lane 0 alone while lane 1 sleeps at the barrier, then both at once.
- * Lane 0's samples alternate alone, together; lane 1 fills in only the second of each two.
+/* For each round and subject, lane 0 runs alone while lane 1 sleeps at the barrier; then both run at
+ * once. Lane 0's samples alternate between alone and together; lane 1 fills only every second one.
  */
 void bench_drive_pair(struct job *job)
 {

@@ -21,7 +21,7 @@ static inline uint64_t ticks(void)
     return now;
 }
 
-/* Takes 20 ms. */
+/* Returns the length of a tick. This takes 20 ms. */
 static inline double ns_per_tick(void)
 {
     double start = monotonic_ns();

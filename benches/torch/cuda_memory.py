@@ -1,16 +1,18 @@
-"""What a history of CUDA memory costs: torch's own recorder beside ours, in the same run. Needs a GPU.
+"""Measures what a history of CUDA memory costs: torch's recorder beside ours, in the same run. Needs a GPU.
 
     python benches/torch/cuda_memory.py [FIGURES.json]
 
-`pair`: a tensor of 512 floats on the GPU, made and dropped, from Python: an allocation and a free, in microseconds of
-wall clock. All recorders take turns in one process, some hundred pairs at a time: the fastest tenth of these, for the
-machine may do other work, and the median. Ours can't be taken out of torch once it is there: so "bare" is measured
-before it comes, too; "bare, ours attached" is with it there and off. All others are measured with it there and compared
-with that. Depth is the number of Python frames. Torch keeps the last 100,000 events, ours writes them to a file.
+`pair`: Python code creates and drops a tensor of 512 floats on the GPU, which is an allocation and a free. The figures
+are microseconds of wall-clock time. All recorders take turns in one process, some hundred pairs at a time; the figures
+are the fastest tenth, because the machine may do other work, and the median. Our hook stays in torch once it is
+installed, so "bare" is measured before that; "bare, ours attached" is with the hook installed and off. All others are
+measured with the hook installed, and compared with that. Depth is the number of Python frames. Torch keeps the last
+100,000 events, ours writes them to a file.
 
-`cold`: 100,000 events of a hundred stacks. Torch: `_dump_snapshot` in a fresh process, by how it finds names. Ours:
-`stop()`, then the export to the same format in that process, and by the command in a fresh one. `memory`: growth of
-the process's resident size by a million events of a hundred stacks, before anything is exported.
+`cold`: 100,000 events of a hundred stacks. For torch, `_dump_snapshot` runs in a new process, for each of its ways to
+find names. For ours, `stop()` and the export to the same format run in the process, and the command in a new one.
+`memory`: the growth of the process's resident size by a million events of a hundred stacks, before anything is
+exported.
 """
 
 import functools
@@ -31,7 +33,7 @@ EVENTS_OF_PAIR = 3
 
 
 def churn(pairs):
-    """Seconds that so many pairs take. The loop is in this frame."""
+    """Returns the seconds that `pairs` pairs take. The loop is in this frame."""
     import torch
 
     empty, device = torch.empty, torch.device("cuda")
@@ -42,13 +44,13 @@ def churn(pairs):
 
 
 def parts_measured():
-    """The first pairs of a stack cost more."""
+    """Returns the microseconds of a pair in each part. The first pairs of a stack cost more, and are not measured."""
     churn(300)
     return [churn(PAIRS) / PAIRS * 1e6 for _ in range(TURNS)]
 
 
 def churn_of_stacks(events):
-    """As many events, of a hundred stacks: ten depths, ten lines."""
+    """Makes `events` events of a hundred stacks: ten depths, ten lines."""
     import torch
 
     empty, device = torch.empty, torch.device("cuda")
@@ -62,7 +64,7 @@ def churn_of_stacks(events):
 
 
 class Recorders:
-    """Each gives how long pairs take while it records, part by part."""
+    """Recorders: each method returns the times of pairs while it records, part by part."""
 
     def __init__(self, folder):
         import torch
@@ -118,7 +120,7 @@ def measure_pairs(folder):
     measure_in_turn(before, times)
     start = time.perf_counter()
     recorders.ours(5)
-    print(f"first use of ours, what is built for it included: {time.perf_counter() - start:.1f} s")
+    print(f"first use of ours, including the build of its hook: {time.perf_counter() - start:.1f} s")
     measure_in_turn(contenders, times)
     found = {f"{name} / {depth}": figures.quick_and_middle(taken) for (name, depth), taken in times.items()}
     for depth in DEPTHS:
@@ -146,10 +148,10 @@ def show_pairs(found, names, depth):
     header = ["", "fastest tenth us", "median us", "added us", "added, median"]
     figures.print_table(f"a pair of allocation and free at depth {depth}", header, rows)
     for way in ("quick", "median"):
-        theirs, ours = (found[f"{name} / {depth}"][way] - off[way] for name in ("torch, Python and C++", "ours"))
-        if ours > 0:
-            found[f"added by torch to added by ours, {way} / {depth}"] = theirs / ours
-            print(f"what torch adds is {theirs / ours:.1f} times what ours adds ({way})")
+        of_torch, of_ours = (found[f"{name} / {depth}"][way] - off[way] for name in ("torch, Python and C++", "ours"))
+        if of_ours > 0:
+            found[f"added by torch to added by ours, {way} / {depth}"] = of_torch / of_ours
+            print(f"torch adds {of_torch / of_ours:.1f} times as much as ours ({way})")
 
 
 def part_torch_cold(folder):

@@ -1,12 +1,12 @@
-"""What torch's own tracebacks cost, with torch behind their names and with ours. Needs no GPU.
+"""Measures what torch's tracebacks cost, with torch's functions and with ours in their place. Needs no GPU.
 
     python benches/torch/dropin.py [FIGURES.json]
 
 `capture`: `gather_traceback` and `CapturedTraceback.extract`, called and dropped, in nanoseconds of the thread's CPU
-time, by the number of Python frames; both take turns in one process, the least and the median of the rounds.
-`names`: each in a fresh process, wall clock. `first`: one traceback of Python frames, captured and named. `300`: so
-many tracebacks with native frames, from each operation of a small training loop, named; and the same ones again.
-Torch by how it finds names of native functions (TORCH_SYMBOLIZE_MODE).
+time, by the number of Python frames. Both take turns in one process; the figures are the minimum and the median of the
+rounds. `names`: each in a new process, in wall-clock time. `first`: one traceback of Python frames, captured and named.
+`300`: 300 tracebacks with native frames, one from each operation of a small training loop, named; and the same ones
+again. Torch has a row for each of its ways to name native functions (TORCH_SYMBOLIZE_MODE).
 """
 
 import contextlib
@@ -21,9 +21,9 @@ import figures
 CALLS, ROUNDS, DEPTHS, TRACEBACKS = 2_000, 9, (5, 20, 100), 300
 
 
-def behind(who):
-    """Who stands behind torch's names."""
-    if who == "torch":
+def using(contender):
+    """Returns a context in which torch's functions are those of the contender."""
+    if contender == "torch":
         return contextlib.nullcontext()
     import stackweave.torch
 
@@ -31,7 +31,7 @@ def behind(who):
 
 
 def calls():
-    """What is called, looked up anew: that is how a program gets what is installed."""
+    """Returns the functions to call, looked up each time, because a program gets the installed ones that way."""
     import torch
     from torch.utils._traceback import CapturedTraceback
 
@@ -58,31 +58,31 @@ def nanoseconds(call):
 def measure_capture():
     times = {}
     for round_ in range(ROUNDS + 1):
-        for who in ("torch", "ours"):
-            with behind(who):
+        for contender in ("torch", "ours"):
+            with using(contender):
                 for name, call in calls().items():
                     for depth in DEPTHS:
-                        # The loop is called by the last frame, and calls the lambda.
+                        # The last frame calls the loop, which calls the lambda.
                         taken = figures.at_depth(depth - 1, nanoseconds(call))
                         if round_:
-                            times.setdefault((name, depth, who), []).append(taken)
+                            times.setdefault((name, depth, contender), []).append(taken)
     found = {" / ".join(map(str, key)): figures.least_and_middle(taken) for key, taken in times.items()}
     rows = []
     for name in calls():
         for depth in DEPTHS:
-            theirs, ours = (found[f"{name} / {depth} / {who}"] for who in ("torch", "ours"))
-            shown = [figures.number(figure[part], 0) for figure in (theirs, ours) for part in ("min", "median")]
-            rows.append([name, depth, *shown, f"{theirs['median'] / ours['median']:.1f}x"])
+            of_torch, of_ours = (found[f"{name} / {depth} / {contender}"] for contender in ("torch", "ours"))
+            shown = [figures.number(figure[part], 0) for figure in (of_torch, of_ours) for part in ("min", "median")]
+            rows.append([name, depth, *shown, f"{of_torch['median'] / of_ours['median']:.1f}x"])
     header = ["", "depth", "torch min ns", "median", "ours min ns", "median", "torch to ours"]
     figures.print_table("a traceback, captured and dropped", header, rows)
     return found
 
 
-def part_first(who):
+def part_first(contender):
     import torch
     from torch._C import _profiler
 
-    with behind(who):
+    with using(contender):
         before = time.perf_counter()
         captured = _profiler.gather_traceback(True, True, False)
         named = _profiler.symbolize_tracebacks([captured])
@@ -114,11 +114,11 @@ def tracebacks_of_training():
     return taken[:TRACEBACKS]
 
 
-def part_many(who):
+def part_many(contender):
     from torch._C import _profiler
 
-    with behind(who):
-        # Torch imports what it knows of generated code when it first names something, which `first` measures.
+    with using(contender):
+        # Torch imports modules for generated code when it first names a frame; `first` measures that.
         _profiler.symbolize_tracebacks([_profiler.gather_traceback(True, True, False)])
         taken = tracebacks_of_training()
         before = time.perf_counter()
@@ -137,15 +137,15 @@ def measure_names():
     modes = {"ours": "fast", "torch, addr2line": "addr2line", "torch, fast": "fast", "torch, dladdr": "dladdr"}
     rows = []
     for name, mode in modes.items():
-        who = name.split(",")[0]
+        contender = name.split(",")[0]
         figure = {}
         for part, timeout in (("first", 30), ("many", 40)):
             if part == "first" and name not in ("ours", "torch, fast"):
                 continue
-            answer = figures.in_a_process(script, "--part", part, who, timeout=timeout, TORCH_SYMBOLIZE_MODE=mode)
-            if "failed" in answer:
-                print(f"{name}, {part}: {answer['failed']}")
-            figure.update(answer)
+            result = figures.in_a_process(script, "--part", part, contender, timeout=timeout, TORCH_SYMBOLIZE_MODE=mode)
+            if "failed" in result:
+                print(f"{name}, {part}: {result['failed']}")
+            figure.update(result)
         found[name] = figure
         times = [
             figures.number(value and value * 1e3, 2) for value in map(figure.get, ("first_s", "cold_s", "again_s"))

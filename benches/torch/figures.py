@@ -1,4 +1,4 @@
-"""What the measurements with torch share: timing, tables, processes of their own, and figures as JSON."""
+"""Functions that the measurements with torch share: timing, tables, child processes, and figures as JSON."""
 
 import _thread
 import json
@@ -15,7 +15,7 @@ def least_and_middle(times):
 
 
 def quick_and_middle(times):
-    """The fastest tenth ends at `quick`."""
+    """Returns the upper bound of the fastest tenth as `quick`, and the median."""
     return {"quick": sorted(times)[len(times) // 10], "median": statistics.median(times), "rounds": len(times)}
 
 
@@ -25,24 +25,24 @@ def resident_bytes():
 
 
 def at_depth(depth, work):
-    """Calls it on a thread of its own, so that it runs with so many Python frames, its own counted; at least three."""
-    answers = queue.Queue()
+    """Calls `work` on a new thread, at the bottom of `depth` Python frames, which include its own; at least three."""
+    results = queue.Queue()
 
     def begin():
         try:
-            answers.put((_down(depth - 3, work), None))
+            results.put((_down(depth - 3, work), None))
         except BaseException as error:
-            answers.put((None, error))
+            results.put((None, error))
 
     _thread.start_new_thread(begin, ())
-    answer, error = answers.get(timeout=60)
+    result, error = results.get(timeout=60)
     if error is not None:
         raise error
-    return answer
+    return result
 
 
 def with_frames(depth, work):
-    """Calls it on this thread, with so many Python frames around it."""
+    """Calls `work` on this thread, inside `depth` Python frames."""
     frame, there = sys._getframe(), 0
     while frame is not None:
         frame, there = frame.f_back, there + 1
@@ -61,7 +61,7 @@ def machine(with_gpu=True):
 
 
 def print_table(title, header, rows):
-    """As in the pages: a line, then a table."""
+    """Prints a Markdown table, as in the pages."""
     print(f"\n{title}\n")
     widths = [max(len(str(row[column])) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, ["-" * width for width in widths], *rows]:
@@ -77,7 +77,7 @@ def write(path, figures):
 
 
 def in_a_process(script, *arguments, timeout=60, **environment):
-    """The last line that it prints, as JSON; a dict with `failed` if there is none."""
+    """Runs a script, and returns the last line that it prints, as JSON; a dict with `failed` if there is none."""
     command = [sys.executable, "-W", "ignore", script, *map(str, arguments)]
     try:
         done = subprocess.run(
@@ -95,5 +95,5 @@ def in_a_process(script, *arguments, timeout=60, **environment):
 
 
 def number(value, places=2):
-    """A figure for a table; what is not there is said."""
+    """Formats a figure for a table; a missing figure is "?"."""
     return "?" if value is None else f"{value:,.{places}f}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs what needs a GPU, tests first, then the measurements: benches/torch/run_all.sh OUTDIR. Goes on after failures, and is
-# over in nine minutes. PYTHON is the interpreter with torch (python3); the package is found as that finds it, or in
-# STACKWEAVE_PACKAGE. Leaves summary.txt, tests.log, benches.log and the figures as JSON.
+# Runs the tests that need a GPU, and then the measurements: benches/torch/run_all.sh OUTDIR. Continues after failures, and
+# ends within nine minutes. PYTHON is the interpreter with torch (python3); the package is the one that it finds, or the one
+# in STACKWEAVE_PACKAGE. Leaves summary.txt, tests.log, benches.log and the figures as JSON.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:?name the folder for the results}")
@@ -11,7 +11,7 @@ mkdir -p "$out"
 export PYTHONPATH="${STACKWEAVE_PACKAGE:+$STACKWEAVE_PACKAGE:}${PYTHONPATH:-}"
 export STACKWEAVE_TEST_PYTHON=$python PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 failed=0
-# Nothing runs on past this second.
+# No command may run past this second.
 end=525
 
 say() {
@@ -23,7 +23,7 @@ limited() {
     local seconds=$1 log=$2 name=$3 before=$SECONDS status
     shift 3
     if [ $((end - SECONDS)) -lt 10 ]; then
-        say "$name: left out, no time is left"
+        say "$name: skipped, no time is left"
         failed=1
         return
     fi
@@ -40,7 +40,7 @@ tests() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv 2>&1 | tee -a "$out/summary.txt"
-# The first use builds the hook in torch: not on a test's time.
+# The first use builds the hook in torch, which must not count toward a test's time limit.
 limited 120 tests.log first-use "$python" -X faulthandler -W ignore - <<'PYTHON'
 import os, tempfile, time
 import torch
@@ -63,5 +63,5 @@ tests 60 test_torch_cuda_snapshot
 limited 120 benches.log cuda_memory "$python" -W ignore benches/torch/cuda_memory.py "$out/cuda_memory.json"
 limited 80 benches.log training_step "$python" -W ignore benches/torch/training_step.py "$out/training_step.json"
 limited 90 benches.log dropin "$python" -W ignore benches/torch/dropin.py "$out/dropin.json"
-say "$SECONDS s in all; $([ $failed -eq 0 ] && echo 'all is well' || echo 'something failed')"
+say "$SECONDS s in total; $([ $failed -eq 0 ] && echo 'everything passed' || echo 'something failed')"
 exit $failed

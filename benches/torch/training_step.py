@@ -1,16 +1,16 @@
-"""What a history of CUDA memory costs a step of training: none, torch's recorder and ours in turn. Needs a GPU.
+"""Measures what a history of CUDA memory costs a training step: none, torch's recorder and ours in turn. Needs a GPU.
 
     python benches/torch/training_step.py [FIGURES.json]
 
-A transformer of 6 layers, 512 wide, AdamW, one step with its backward pass. `large`: 16 x 256 tokens, where the GPU is
-what takes the time. `small`: 2 x 64, where Python and the launches are: there a recorder can be seen. `step`: wall
-clock with the GPU waited for. `launch`: wall clock until everything is queued on the GPU. Milliseconds, the least and
-the median over the rounds, each of some steps; all in one process. Torch's history is cleared before each round, and
-ours begins a file.
+A transformer of 6 layers, 512 wide, AdamW, one step with its backward pass. `large`: 16 x 256 tokens, where the GPU
+takes most of the time. `small`: 2 x 64, where Python and the launches do, so that the cost of a recorder is visible.
+`step`: wall-clock time, including the wait for the GPU. `launch`: wall-clock time until everything is queued on the
+GPU. The figures are milliseconds, the minimum and the median over the rounds, each of some steps; all in one process.
+Torch's history is cleared before each round, and ours begins a new file.
 
-Ours can't be taken out of torch once it is there. So none and torch's are measured in turn before it comes, for all
-shapes; then ours, in turn with none while it is there and off. Each is compared with the none of its turns: what the
-hook costs while it is off is the row "none, ours attached".
+Our hook stays in torch once it is installed. So none and torch's recorder are measured in turn before that, for all
+shapes; then ours, in turn with none while the hook is installed and off. Each is compared with the none of its turns.
+The row "none, ours attached" is the cost of the hook while it is off.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class Training:
         self.optimizer.step()
 
     def timed(self):
-        """Milliseconds of each step: until it is launched, and until it is done."""
+        """Returns the milliseconds of each step until it is launched, and until it is done."""
         launched, done = [], []
         # The first step with a recorder has new stacks.
         self.step()
@@ -62,7 +62,7 @@ NONE, ATTACHED = "none", "none, ours attached"
 
 
 def contenders(torch, path):
-    """Those of the first turns, and those of the second."""
+    """Returns the contenders of the first turns, and those of the second."""
     history = torch.cuda.memory._record_memory_history
 
     def of_torch(stacks):
@@ -93,7 +93,7 @@ def contenders(torch, path):
 
 
 def events_of_step(training):
-    """How many events a step has, as torch counts them."""
+    """Returns how many events a step has, as torch counts them."""
     memory = training.torch.cuda.memory
     memory._record_memory_history("all", context=None, max_entries=100_000, clear_history=True)
     training.step()
@@ -104,9 +104,9 @@ def events_of_step(training):
 
 
 def measure(training, runs):
-    """What each takes, in turn."""
+    """Measures all contenders in turn, and returns the times of each."""
     times = {contender: ([], []) for contender in runs}
-    # The first round warms up. It has ours come, where that is among them.
+    # The first round warms up. If ours is among the contenders, it installs the hook.
     for round_ in range(ROUNDS + 1):
         for contender, run in runs.items():
             launched, done = run(training)
@@ -163,7 +163,7 @@ def main():
 
 @contextlib.contextmanager
 def reported(name, found):
-    """A shape that fails is no reason to leave out the others."""
+    """Records and prints an exception, so that a shape that fails does not prevent the others."""
     try:
         yield
     except Exception as error:

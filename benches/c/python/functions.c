@@ -27,7 +27,7 @@ static object none(void)
     return python.none;
 }
 
-/* probe(): one capture by the selected contender. */
+/* probe(): makes one capture with the selected contender. */
 static object probe(object self, object nothing)
 {
     (void)self;
@@ -42,7 +42,7 @@ static void capsule_died(object capsule)
     bench_torch_way_drain();
 }
 
-/* torch_way(parts): a traceback that Python owns. */
+/* torch_way(parts): returns a traceback that Python owns. */
 static object torch_way(object self, object parts)
 {
     (void)self;
@@ -76,7 +76,7 @@ double bench_take_timed_ns(void)
     return sum / (double)(kept - kept / 4 * 2) * scale;
 }
 
-/* timed(): calls the function that it was made for. */
+/* timed(): calls the function that it was created for. */
 static object timed(object self, object nothing)
 {
     (void)nothing;
@@ -112,14 +112,14 @@ size_t bench_capsule_len(object capsule)
 
 size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds)
 {
-    /* Long enough for a thread that waits for the GIL to have got it back from the last capture. */
+    /* Long enough for a thread that waits for the GIL to get it back after the last capture. */
     static const struct timespec pause = {.tv_nsec = 1000000};
-    size_t answer = 0;
+    size_t result = 0;
     for (size_t i = 0; i < repetitions; i++) {
         nanosleep(&pause, NULL);
         double start = monotonic_ns();
-        answer = capture(parts);
+        result = capture(parts);
         nanoseconds[i] = monotonic_ns() - start;
     }
-    return answer;
+    return result;
 }

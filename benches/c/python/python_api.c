@@ -6,7 +6,7 @@
 
 struct python_api python;
 
-/* Where a frame object of 3.10, the only supported version without a function for it, keeps its last instruction. */
+/* The offset of the last instruction in a frame object of 3.10, the only supported version without a getter for it. */
 enum { LASTI_OFFSET_3_10 = 96, BYTES_PER_UNIT = 2 };
 
 static const struct {

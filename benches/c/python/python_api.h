@@ -1,5 +1,5 @@
-/* The few functions of Python that the benchmarks' own code calls, found by name: one build serves every version, and
- * needs no headers.
+/* The few functions of Python that the benchmarks call, found by name, so that one build serves every version and needs
+ * no headers.
  */
 #ifndef STACKWEAVE_BENCH_PYTHON_API_H
 #define STACKWEAVE_BENCH_PYTHON_API_H
@@ -10,7 +10,7 @@
 typedef void *object;
 typedef object (*c_function)(object self, object argument);
 
-/* PyMethodDef, as the stable ABI has it. */
+/* PyMethodDef, as the stable ABI defines it. */
 struct method {
     const char *name;
     c_function function;
@@ -37,13 +37,13 @@ struct python_api {
 
 extern struct python_api python;
 
-/* Looks every function up; null, or the name of one that is missing. */
+/* Looks up every function. Returns null, or the name of one that is missing. */
 const char *bench_python_bind(void);
 
 int bench_frame_lasti(object frame);
 
-/* Py_DECREF as the interpreter's headers inline it, where the GIL guards the count: the low half of a count that is
- * negative belongs to an immortal object.
+/* Py_DECREF, as the interpreter's headers inline it where the GIL guards the count. If the low half of a count is
+ * negative, the object is immortal.
  */
 static inline void release(object held)
 {

@@ -1,4 +1,4 @@
-/* torch's own capture, called past its Python binding. */
+/* torch's capture function, called without its Python binding. */
 #define _GNU_SOURCE
 #include "contenders.h"
 
@@ -31,7 +31,7 @@ struct captured_traceback {
 };
 enum { PYTHON_FRAME_SIZE = 16 };
 
-/* A shared pointer comes back through a pointer that the caller passes as a hidden first argument. */
+/* gather() returns a shared pointer through a pointer that the caller passes as a hidden first argument. */
 static void *(*gather)(struct shared_pointer *result, bool python, bool script, bool native);
 
 int bench_torch_bind(const char *library)

@@ -1,6 +1,6 @@
-/* What PyTorch does to capture a Python and native stack, written anew, as a peer that needs no torch: take the GIL, walk
- * frame objects, keep a reference to each code object, unwind. A dropped traceback can't give its references back without
- * the GIL, so it leaves them in a queue that the next capture empties.
+/* PyTorch's algorithm for capturing a Python and native stack, implemented as a peer that needs no torch: it takes the
+ * GIL, walks frame objects, keeps a reference to each code object, and unwinds. A dropped traceback can't release its
+ * references without the GIL, so it leaves them in a queue that the next capture empties.
  */
 #include "contenders.h"
 
