@@ -1,7 +1,7 @@
-"""Where does the time of torch.compile go? python examples/dynamo.py, with torch installed
+"""Shows where the time of torch.compile goes: python examples/dynamo.py, with torch installed
 
 A small model with a graph break (it prints), and a batch of a different type, for which it is compiled again. The first
-argument names a backend: inductor (needs a C++ compiler), aot_eager or eager. A program of your own needs no change:
+argument names a backend: inductor (needs a C++ compiler), aot_eager or eager. Your own program needs no change:
 stackweave dynamo train.py
 """
 

@@ -73,8 +73,8 @@ def measure():
         ("walk of sys._getframe()", lambda: [*walk(sys._getframe())]),
         ("traceback.extract_stack()", traceback.extract_stack),
     ]:
-        theirs = cost(function)
-        print(f"  {name:25} {theirs:8.2f} us, {theirs / ours:4.0f} times that, and no native frames")
+        cost_of_other = cost(function)
+        print(f"  {name:25} {cost_of_other:8.2f} us, {cost_of_other / ours:4.0f} times that, and no native frames")
 
 
 def walk(frame):

@@ -1,6 +1,6 @@
-"""Writes the seeds of `symbolize_file`: small ELF files in the forms that debug information comes in.
+"""Writes the seeds of `symbolize_file`: small ELF files with each form of debug information.
 
-Needs cc, objcopy and xz. Run from any folder; the seeds are checked in, and need not be the same to the byte.
+Needs cc, objcopy and xz. Run it from any folder. The seeds are checked in; a new build may differ in some bytes.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ int outer(int v) { return hidden(v) + middle(v * 2); }
 int _ZN5space6outer2ILi3EEEii(int v) { return outer(v) + 1; }
 """
 FLAGS = ["-O2", "-nostdlib", "-shared", "-fPIC", "-fcf-protection=none", "-fno-ident"]
-# Without padding to pages the files are small, so that more of the fuzzer's changes have an effect.
+# Without padding to pages the files are small, so that more of the fuzzer's mutations have an effect.
 FLAGS += [f"-Wl,{option}" for option in ("--build-id", "-z,noseparate-code", "-z,max-page-size=16", "-z,norelro")]
 LARGEST = 8192
 

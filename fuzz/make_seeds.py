@@ -1,7 +1,7 @@
 """Writes the seeds of `unwind_step`: small unwind tables of the shapes that compilers and assemblers emit.
 
 Each seed is a byte for the mode (0: bare entries, 1: with `.eh_frame_hdr`), two for the address to step from
-(section start + 16 * value), then the table. Run from any folder; the seeds are checked in.
+(section start + 16 * value), then the table. Run it from any folder; the seeds are checked in.
 """
 
 import pathlib
@@ -44,7 +44,7 @@ def with_header(entries: bytes) -> bytes:
     header_size = 12 + 8
     shifted = bytearray(entries)
     first = struct.unpack_from("<I", entries, 0)[0] + 4
-    # pc-relative starts move with the table
+    # The pc-relative starts move with the table.
     start = struct.unpack_from("<i", entries, first + 8)[0]
     struct.pack_into("<i", shifted, first + 8, start - header_size)
     header = b"\x01\x1b\x03\x3b" + struct.pack("<i", header_size - 4) + struct.pack("<I", 1)

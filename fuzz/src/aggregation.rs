@@ -1,4 +1,5 @@
-//! Well-formed recordings with wild numbers as profiles: whatever is counted, totals are the sums of their parts.
+//! Checks profiles of well-formed recordings with extreme numbers: whatever is counted, totals are the sums of their
+//! parts.
 
 use std::io::sink;
 
@@ -17,7 +18,7 @@ use crate::{check_tree, choices_and_recording, range};
 /// Checks one input.
 ///
 /// # Panics
-/// When something does not hold.
+/// Panics if a property does not hold.
 pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let measures = [Measure::ALL.as_slice(), &[Measure::Calls]].concat();
@@ -43,7 +44,7 @@ fn merged(recording: &Recording, options: &AggregateOptions) -> Profile {
     aggregate(recording.processes(), options, None, &mut |_| ()).unwrap().merged()
 }
 
-/// Its threads together are the whole.
+/// Checks that the threads of a recording together are the whole.
 fn check_parts(recording: &Recording, options: &AggregateOptions, whole: &Profile) {
     let options = AggregateOptions { grouping: Grouping::Threads, measure: Some(whole.measure()), ..options.clone() };
     let parts = aggregate(recording.processes(), &options, None, &mut |_| ()).unwrap().parts;
@@ -57,7 +58,7 @@ fn check_parts(recording: &Recording, options: &AggregateOptions, whole: &Profil
     assert_eq!(events, whole.counts().events);
 }
 
-/// What the tree costs is what its functions cost, but for what has no place in the tree.
+/// Checks that the calls of the functions add up to those of the tree, and that a profile does not differ from itself.
 fn check_statistics(profile: &Profile) {
     let statistics = Statistics::of(profile);
     let sum: u128 = statistics.functions().map(|(_, function)| u128::from(function.calls)).sum();

@@ -1,4 +1,5 @@
-//! Well-formed recordings with wild numbers in every format: an export is complete, or one sentence says why there is none.
+//! Checks exports of well-formed recordings with extreme numbers, in every format: an export is complete, or one
+//! sentence says why there is none.
 
 use std::fs;
 use std::io::Read as _;
@@ -16,7 +17,7 @@ use crate::{choices_and_recording, range, scratch};
 /// Checks one input.
 ///
 /// # Panics
-/// When something does not hold.
+/// Panics if a property does not hold.
 pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let format = FORMATS[choices.below(FORMATS.len())];
@@ -28,7 +29,7 @@ pub fn check_input(data: &[u8]) {
             ..AggregateOptions::default()
         },
         time_order: choices.below(2) == 0,
-        // The paths of sources are made up, and must not be opened.
+        // The paths of sources are generated, and must not be opened.
         sources: Some(false),
         before: (choices.below(3) == 0).then_some(&recording),
         overwrite: true,
@@ -56,7 +57,7 @@ fn written(recording: &Recording, format: Format, options: &ExportOptions<'_>) -
     Ok(bytes)
 }
 
-/// The table of events of some process.
+/// Returns the event table of one process.
 fn file_in(folder: &Path) -> Vec<u8> {
     let processes = fs::read_dir(folder.join("events")).expect("there are events");
     let of_process = processes.map(|process| process.expect("a folder").path()).next();

@@ -1,4 +1,5 @@
-//! Well-formed recordings with wild numbers as reports of memory: the figures of a device are those of its places.
+//! Checks memory reports of well-formed recordings with extreme numbers: the figures of a device are the sums of those
+//! of its stacks.
 
 use std::io::sink;
 
@@ -27,7 +28,7 @@ const VIEWS: [HeapView; 9] = [
 /// Checks one input.
 ///
 /// # Panics
-/// When something does not hold.
+/// Panics if a property does not hold.
 pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let query = query(&mut choices);
@@ -55,7 +56,7 @@ fn check_usage(usage: &MemoryUsage) {
                 (row.allocator as usize) < usage.allocators.len() && (row.tag as usize) < usage.tags.len()
             })
         );
-        // A snapshot says what its recorder has written, be that as it may.
+        // A snapshot contains what its recorder has written, which need not add up.
         if usage.source == UsageSource::Replayed {
             check_sums(device);
         }
@@ -85,7 +86,7 @@ fn check_history(process: &ProcessRecording, query: &MemoryQuery) {
     let history = read_history(process, query, &mut |_| ()).unwrap();
     let names = (history.allocators.len(), history.tags.len());
     assert!(history.rows.iter().all(|row| (row.allocator as usize) < names.0 && (row.tag as usize) < names.1));
-    // Not in order: blocks of a thread may go back in time here.
+    // The order is not checked: blocks of a thread may go back in time here.
     read_timeline(process, query.range.clone(), &mut |_| ()).unwrap();
     read_devices(process, query.range.clone(), &mut |_| ()).unwrap();
 }

@@ -1,5 +1,6 @@
-//! Checks that hold for any input, and what they share: recordings that keep to the format, with numbers and texts that
-//! no recorder writes. `tests/inputs.rs` gives them the same inputs in every run; `libfuzzer/` looks for others.
+//! Checks that hold for any input, and the code that they share: recordings that follow the format, with numbers and
+//! texts that no recorder writes. `tests/inputs.rs` runs them on the same inputs every time; `libfuzzer/` searches for
+//! others.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a check that fails panics")]
 
 pub mod aggregation;
@@ -19,7 +20,7 @@ use stackweave_recording::read::RecordingSource;
 use stackweave_testkit::hostile_recording::{HostileOptions, hostile_recording_from};
 use stackweave_testkit::random::Random;
 
-/// How many bytes at the beginning of an input choose what is done with the recording that the others make.
+/// The number of bytes at the start of an input that choose what is done with the recording; the others generate it.
 const CHOICES: usize = 16;
 
 /// Returns the choices that an input makes, and the recording.
@@ -27,20 +28,20 @@ pub(crate) fn choices_and_recording(data: &[u8]) -> (Random, Recording) {
     let (choices, rest) = data.split_at(data.len().min(CHOICES));
     let mut choices = Random::from_bytes(choices);
     let mut options = HostileOptions::hostile(if choices.below(16) == 0 { 400 } else { 0 });
-    // Half of them have numbers that can be added up.
+    // Half of the recordings have numbers that can be added up.
     options.numbers = choices.below(2) == 0;
     let bytes = hostile_recording_from(Random::from_bytes(rest), &options);
-    (choices, open(&bytes).expect("the generator keeps to the format"))
+    (choices, open(&bytes).expect("the generator follows the format"))
 }
 
-/// Reads bytes as a recording. An error is a sentence.
+/// Reads bytes as a recording. Returns `None` on an error, which must have a message.
 pub(crate) fn open(bytes: &[u8]) -> Option<Recording> {
     let source: Arc<dyn RecordingSource> = Arc::new(Arc::<[u8]>::from(bytes));
     let opened = Recording::from_source(&source, Path::new("input"));
     opened.map_err(|error| assert!(!error.to_string().is_empty())).ok()
 }
 
-/// A part of the time in half of all cases, be it an empty one or one far away.
+/// Returns a part of the time in half of all cases. It may be empty, or far from all events.
 pub(crate) fn range(choices: &mut Random) -> Option<Range<u64>> {
     let mut time = || match choices.below(3) {
         0 => 0,
@@ -51,14 +52,15 @@ pub(crate) fn range(choices: &mut Random) -> Option<Range<u64>> {
     (choices.below(2) == 0).then(|| first.min(second)..first.max(second))
 }
 
-/// A folder in memory where there is such a file system, else in the folder for temporary files.
+/// Returns a folder in memory if there is such a file system, else in the folder for temporary files.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
     folder.join(format!("stackweave-fuzz-{}-{name}", std::process::id()))
 }
 
-/// Callers come before what they call, and a total is what a node and all that it calls cost themselves.
+/// Checks that callers come before their callees, and that the total of a node is the self cost of the node and all its
+/// callees.
 pub(crate) fn check_tree(profile: &Profile) {
     let nodes = profile.tree().nodes();
     let frames = profile.functions().frames().len();
@@ -77,7 +79,7 @@ pub(crate) fn check_tree(profile: &Profile) {
     }
 }
 
-/// Whether a sum may have met the end of its type.
+/// Returns whether a sum may have reached the limit of its type.
 fn is_extreme(value: i64) -> bool {
     value == i64::MAX || value == i64::MIN
 }

@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a recording: whatever they are, they are read to the end, and what is read twice is the same.
+//! Checks that arbitrary bytes can be read as a recording to the end, and that reading them twice gives the same
+//! result.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,7 +14,7 @@ use crate::open;
 /// Checks one input.
 ///
 /// # Panics
-/// When something does not hold.
+/// Panics if a property does not hold.
 pub fn check_input(data: &[u8]) {
     read(data);
     read(&with_right_checksums(data));
@@ -28,13 +29,13 @@ fn read(bytes: &[u8]) {
     let summary = merge(&recording, &mut merged, &mut |_| ()).unwrap();
     assert!(summary.bytes == merged.len() as u64 && merged.len() <= bytes.len());
     let again = open(&merged).unwrap();
-    // Without their damaged blocks, two recordings of one process may hold the same: then they are read once.
+    // Without their damaged blocks, two recordings of one process may have the same contents: then they are read once.
     if recording.missing().duplicates.iter().all(|duplicate| !duplicate.both_are_read) {
         assert_eq!((again.processes().len(), visited(&again)), (recording.processes().len(), events));
     }
 }
 
-/// How many events there are. Looks up all that they refer to.
+/// Returns the number of events. Looks up everything that they refer to.
 fn visited(recording: &Recording) -> u64 {
     let mut count = 0;
     for process in recording.processes() {
@@ -92,21 +93,21 @@ fn in_time_order(recording: &Recording) -> u64 {
     count
 }
 
-/// The same bytes with markers and checksums as they should be, so that what is inside the blocks gets read.
+/// Returns the bytes with correct markers and checksums, so that the contents of the blocks are read.
 fn with_right_checksums(data: &[u8]) -> Vec<u8> {
     let mut bytes = data.to_vec();
     let mut rest = &mut bytes[..];
     while rest.len() >= BlockHeader::LEN {
         let (header, behind) = rest.split_at_mut(BlockHeader::LEN);
         let stated = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-        // No longer than 32 bits can say.
+        // The length must fit into 32 bits.
         let stored = u32::try_from(behind.len()).unwrap_or(u32::MAX).min(stated);
         let len = stored as usize;
         header[..8].copy_from_slice(&SYNC);
         header[12..16].copy_from_slice(&stored.to_le_bytes());
         header[24..28].copy_from_slice(&crc32fast::hash(&behind[..len]).to_le_bytes());
-        let own = crc32fast::hash(&header[..28]);
-        header[28..].copy_from_slice(&own.to_le_bytes());
+        let of_header = crc32fast::hash(&header[..28]);
+        header[28..].copy_from_slice(&of_header.to_le_bytes());
         rest = &mut behind[len..];
     }
     bytes

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as the file of a module: whatever they are, each address gets an answer.
+//! Checks that every address gets a result if arbitrary bytes are the file of a module.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -8,21 +8,21 @@ use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::scratch;
 
-/// Where the seeds have their code, and a little more.
+/// The addresses of the seeds' code, and a few more.
 const CODE: std::ops::Range<u64> = 0x280..0x300;
 const STRIDE: usize = 4;
-/// In headers, in data, behind the end, and at the ends of the address space.
+/// Addresses in headers, in data, past the end, and at the ends of the address space.
 const ELSEWHERE: [u64; 6] = [0, 0x40, 0x4a0, 0x2000, u64::MAX >> 1, u64::MAX >> 2];
 
-/// A file is written for each input.
+/// The file that is written for each input.
 static FILE: LazyLock<PathBuf> = LazyLock::new(|| scratch("module"));
 
 /// Checks one input.
 ///
 /// # Panics
-/// When something does not hold.
+/// Panics if a property does not hold.
 pub fn check_input(data: &[u8]) {
-    // Gone before the next input, so that what is mapped is never written to.
+    // The file is removed before the next input, so that a mapped file is never written to.
     let _ = std::fs::remove_file(&*FILE);
     std::fs::write(&*FILE, data).unwrap();
     let mut options = Options::default();

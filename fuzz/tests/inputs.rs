@@ -1,7 +1,7 @@
-//! Every fuzz target holds for its seeds and for variations of them, which are the same in every run.
-//! `make fuzz` has libFuzzer look for inputs that reach more code.
+//! Every fuzz target holds for its seeds and for variations of them, which are the same in every run. `make fuzz` lets
+//! libFuzzer search for inputs that reach more code.
 #![expect(clippy::expect_used, reason = "seeds that can't be read must fail the test")]
-#![expect(clippy::print_stderr, reason = "the input that fails is named")]
+#![expect(clippy::print_stderr, reason = "the path of a failing input is printed")]
 
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
@@ -40,21 +40,21 @@ fn any_bytes_are_read_as_unwind_tables() {
     feed(stackweave_fuzz::unwind_step::check_input, &seeds("unwind_step"), scale(500_000, 10_000_000));
 }
 
-/// Checks each input, then as many variations as `rounds` says. Writes down the input that fails.
+/// Checks each input, then `rounds` variations. Writes a failing input to a file.
 fn feed(check: fn(&[u8]), inputs: &[Vec<u8>], rounds: usize) {
     let mut random = Random::new(1);
     let variations = (0..rounds).map(|round| varied(&inputs[round % inputs.len()], inputs, &mut random));
     for input in inputs.iter().cloned().chain(variations) {
         if let Err(failure) = panic::catch_unwind(AssertUnwindSafe(|| check(&input))) {
             let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("failing-input-{}", std::process::id()));
-            fs::write(&path, &input).expect("the input can be kept");
-            eprintln!("the input that fails is in {}", path.display());
+            fs::write(&path, &input).expect("the input can be written");
+            eprintln!("the failing input is in {}", path.display());
             panic::resume_unwind(failure);
         }
     }
 }
 
-/// Inputs of generators: the bytes are choices, and any are as good as others if there are enough.
+/// Returns inputs for generators: the bytes are choices, and any bytes will do if there are enough.
 fn random_inputs() -> Vec<Vec<u8>> {
     let mut random = Random::new(0);
     (1..=16).map(|number| (0..256 * number).map(|_| byte(&mut random)).collect()).collect()

@@ -81,7 +81,7 @@ fn address_map_publishes_earlier_writes() {
     both_of(&shared, write, read);
 }
 
-/// One bucket with two slots, and a second table with as many: all addresses share them.
+/// Inserts addresses into one bucket with two slots, and a second table of the same size: all addresses share them.
 fn address_map_keeps_addresses_separate() {
     let map = Arc::new(AddressMap::new());
     map.insert(16, 1);

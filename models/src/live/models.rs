@@ -32,7 +32,8 @@ unsafe impl<T> Send for Shared<T> {}
 // SAFETY: the models prove that threads may share it; loom runs one thread at a time.
 unsafe impl<T> Sync for Shared<T> {}
 
-/// Loom's cells detect if two threads own a chunk at the same time, or one does not see what the last one wrote.
+/// Lets two threads use the pool. Loom's cells detect if both own a chunk at the same time, or if one does not see what
+/// the last one wrote.
 fn a_chunk_of_the_pool_has_one_owner() {
     let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
     let work = |mark: usize| {
@@ -55,7 +56,7 @@ fn a_chunk_of_the_pool_has_one_owner() {
     assert!(chunks[0] != chunks[1] && pool.0.take().is_err());
 }
 
-/// The first chunk is taken and returned while another thread is about to take it.
+/// Takes and returns the first chunk while another thread is about to take it.
 fn the_pool_detects_a_returned_chunk() {
     let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
     let chunks = [pool.0.take().unwrap(), pool.0.take().unwrap()];
@@ -161,7 +162,7 @@ fn take_round(session: &Session, lane: &Lane, seen: &mut Vec<u64>) {
     }
 }
 
-/// Here a chunk has space for two events, and there is one chunk: the thread waits until the writer returns it.
+/// Passes events through one chunk with space for two of them: the thread waits until the writer returns it.
 fn a_lane_passes_every_event_once() {
     const EVENTS: u64 = 3;
     let session = Arc::new(Session::new(0));
