@@ -116,14 +116,14 @@ unsafe extern "C" fn stackweave_bench_torch_way_len(capsule: *mut c_void) -> usi
 /// Selects the contender and the parts that the probe captures from now on.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_select(number: usize, parts: c_uint) {
-    // SAFETY: only stores its arguments; the GIL, held by every caller and by the probe, guards them.
+    // SAFETY: the call only stores its arguments; the GIL, held by every caller and by the probe, guards them.
     unsafe { bench_probe_select(contender(number), parts) };
 }
 
 /// Returns how many frames the probe's last capture has. `number` is the contender that made it.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_probe_frames(number: usize) -> usize {
-    // SAFETY: reads a number that the GIL guards.
+    // SAFETY: the call reads a number that the GIL guards.
     frames(number, unsafe { bench_probe_result() })
 }
 

@@ -64,11 +64,11 @@ impl Case {
         self.entries.first().and_then(|entry| entry.outcome.cost())
     }
 
-    /// Returns the cost `theirs` divided by our cost. Returns `None` if either figure is missing or
+    /// Returns the cost of `peer` divided by our cost. Returns `None` if either figure is missing or
     /// not above zero: the difference of two timings can be zero or negative.
-    pub(crate) fn ratio(&self, theirs: &Outcome) -> Option<f64> {
-        let (ours, theirs) = (self.ours()?, theirs.cost()?);
-        (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
+    pub(crate) fn ratio(&self, peer: &Outcome) -> Option<f64> {
+        let (ours, of_peer) = (self.ours()?, peer.cost()?);
+        (ours > 0.0 && of_peer > 0.0).then(|| of_peer / ours)
     }
 
     /// Returns a row for each peer that was measured beside ours.
