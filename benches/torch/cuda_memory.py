@@ -230,7 +230,7 @@ PARTS = {
 def measure_cold(folder):
     script = os.path.abspath(__file__)
     found = {"ours": figures.in_a_process(script, "--part", "ours-cold", folder, timeout=40)}
-    command = [sys.executable, "-m", "stackweave", "export", os.path.join(folder, "cold.swv"), "--force"]
+    command = [sys.executable, "-m", "stackweave", "export", os.path.join(folder, "cold.swv"), "--overwrite"]
     before = time.perf_counter()
     done = subprocess.run(
         [*command, "-o", os.path.join(folder, "command.pickle")], capture_output=True, text=True, timeout=40

@@ -58,9 +58,9 @@ def main():
     except NoPart:
         pass
     except Absent as absent:
-        report_result("python/held", case, "bytes", name, absent=absent)
+        report_result("python/traceback-memory", case, "bytes", name, absent=absent)
     else:
-        report_result("python/held", case, "bytes", name, cost=growth(leaf, levels, count) / count)
+        report_result("python/traceback-memory", case, "bytes", name, cost=growth(leaf, levels, count) / count)
 
 
 if __name__ == "__main__":
