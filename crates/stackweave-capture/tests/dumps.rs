@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dumping::{
-    FullPipe, MemoryFile, SleepingThread, dump, in_child, lock_tests, native_offsets, script, sleep_function_range,
-    threads_in,
+    FullPipe, MemoryFile, SleepingThread, dump, in_child, lock_tests, native_offsets, patient, script,
+    sleep_function_range, threads_in,
 };
 use stackweave_capture::{
     DumpError, DumpOptions, RawFrame, Start, Watchdog, WatchdogOptions, dump_all_threads,
@@ -26,7 +26,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn each_thread_is_written_with_the_function_it_is_in() {
     let _lock = lock_tests();
     let sleeper = SleepingThread::start("sleeps");
-    let (dumped, text) = dump(&DumpOptions::default());
+    let (dumped, text) = dump(&patient());
     let dumped = dumped.unwrap();
     assert_eq!((dumped.threads, dumped.answered), (threads_in(&text).len(), threads_in(&text).len()), "{text}");
     let thread = &threads_in(&text)["sleeps"];
@@ -42,8 +42,8 @@ fn each_thread_is_written_with_the_function_it_is_in() {
 fn the_calling_thread_can_be_omitted() {
     let _lock = lock_tests();
     let sleeper = SleepingThread::start("sleeps");
-    let (all, _) = dump(&DumpOptions::default());
-    let (others, text) = dump(&DumpOptions { calling_thread: None, ..DumpOptions::default() });
+    let (all, _) = dump(&patient());
+    let (others, text) = dump(&DumpOptions { calling_thread: None, ..patient() });
     assert_eq!(others.unwrap().threads + 1, all.unwrap().threads);
     assert!(!text.contains(", the calling thread") && threads_in(&text).contains_key("sleeps"), "{text}");
     sleeper.wake();
@@ -56,7 +56,7 @@ fn a_hundred_threads_reply_repeatedly_without_allocations() {
     let file = MemoryFile::new();
     for _ in 0..10 {
         let before = requests();
-        let dumped = dump_all_threads(file.fd(), &DumpOptions::default());
+        let dumped = dump_all_threads(file.fd(), &patient());
         assert_eq!(requests(), before, "the thread that dumps has allocated");
         let dumped = dumped.unwrap();
         assert!(dumped.answered == dumped.threads && dumped.threads > 100, "{dumped:?}");
@@ -74,8 +74,9 @@ fn a_thread_that_blocks_signals_is_listed_and_gets_only_one() {
     let _lock = lock_tests();
     let (blocking, sleeper) = (SleepingThread::start_blocking_signals("deaf"), SleepingThread::start("sleeps"));
     let waiting = dumping::waiting_signals();
-    for _ in 0..5 {
-        let options = DumpOptions { timeout: Duration::from_millis(100), ..DumpOptions::default() };
+    for _ in 0..3 {
+        // A tenth of it is spent on the thread that blocks the signal.
+        let options = DumpOptions { timeout: Duration::from_secs(10), ..patient() };
         let (dumped, text) = dump(&options);
         let dumped = dumped.unwrap();
         assert_eq!(dumped.answered + 1, dumped.threads, "{text}");
@@ -100,7 +101,7 @@ fn a_signal_handler_can_dump_on_either_stack() {
         let mut inside = |context: *mut std::ffi::c_void| {
             let before = requests();
             // SAFETY: the context of the handler that is running.
-            let dumped = unsafe { dump_all_threads_from_context(fd, context, &DumpOptions::default()) };
+            let dumped = unsafe { dump_all_threads_from_context(fd, context, &patient()) };
             outcome = Some((dumped, requests() - before));
         };
         in_handler(stack, &mut inside);
@@ -120,7 +121,7 @@ fn a_hanging_loader_does_not_block_dumps() {
     // Threads that have never captured: their first capture is in the handler.
     let cold: Vec<_> = (0..20).map(|number| SleepingThread::start(&format!("cold {number}"))).collect();
     let stuck = dumping::StuckInLoader::start();
-    let (dumped, text) = dump(&DumpOptions { calling_thread: None, ..DumpOptions::default() });
+    let (dumped, text) = dump(&DumpOptions { calling_thread: None, ..patient() });
     let dumped = dumped.unwrap();
     assert_eq!(dumped.answered, dumped.threads, "{text}");
     assert!(threads_in(&text)["stuck in loader"].len() > 2, "{text}");
@@ -137,21 +138,21 @@ fn a_concurrent_dump_fails_and_a_forked_child_can_dump() {
     let first = std::thread::spawn(move || {
         // SAFETY: `gettid` has no preconditions.
         sender.send(unsafe { libc::gettid() }).unwrap();
-        dump_all_threads(fd, &DumpOptions::default())
+        dump_all_threads(fd, &patient())
     });
     let task = task.recv().unwrap();
     dumping::wait_for(|| dumping::is_in_write(task));
-    let (second, text) = dump(&DumpOptions::default());
+    let (second, text) = dump(&patient());
     assert_eq!(second, Err(DumpError::Busy));
     assert_eq!(text, "Stackweave: no dump of the threads: another dump is being written\n");
     let dumped_in_child = in_child(|| {
-        let dumped = dump_all_threads(MemoryFile::new().fd(), &DumpOptions::default());
+        let dumped = dump_all_threads(MemoryFile::new().fd(), &patient());
         dumped.is_ok_and(|dumped| dumped.threads == 1 && dumped.answered == 1)
     });
     assert!(dumped_in_child);
     full.drain();
     assert!(first.join().unwrap().is_ok());
-    assert!(dump(&DumpOptions::default()).0.is_ok());
+    assert!(dump(&patient()).0.is_ok());
 }
 
 #[test]
@@ -159,19 +160,19 @@ fn a_signal_with_a_replaced_handler_is_not_sent() {
     let _lock = lock_tests();
     let signal = dumping::highest_handled_signal();
     let before = dumping::replace_handler(signal, libc::SIG_DFL);
-    let (dumped, text) = dump(&DumpOptions::default());
+    let (dumped, text) = dump(&patient());
     assert_eq!(dumped, Err(DumpError::SignalReplaced));
     assert!(text.contains("has another handler now"), "{text}");
     dumping::replace_handler(signal, libc::SIG_IGN);
     prepare_dumps().unwrap();
-    assert!(dump(&DumpOptions::default()).0.is_ok(), "another signal was chosen");
+    assert!(dump(&patient()).0.is_ok(), "another signal was chosen");
     assert_ne!(before, libc::SIG_DFL);
 }
 
 #[test]
 fn errors_of_the_descriptor_are_returned() {
     let _lock = lock_tests();
-    assert_eq!(dump_all_threads(-1, &DumpOptions::default()), Err(DumpError::NotWritten(libc::EBADF)));
+    assert_eq!(dump_all_threads(-1, &patient()), Err(DumpError::NotWritten(libc::EBADF)));
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn sources_write_their_frames_and_long_stacks_are_cut() {
     let _lock = lock_tests();
     let source = register_source(Arc::new(script::Interpreter)).unwrap();
     script::WORD.store(7, Ordering::SeqCst);
-    let options = DumpOptions { calling_thread: Some(Start::Caller), frames: 2, ..DumpOptions::default() };
+    let options = DumpOptions { calling_thread: Some(Start::Caller), frames: 2, ..patient() };
     let (dumped, text) = dump(&options);
     dumped.unwrap();
     script::WORD.store(0, Ordering::SeqCst);
@@ -219,8 +220,8 @@ fn a_waiting_watchdog_can_be_cancelled_replies_to_dumps_and_is_not_in_a_forked_c
     let watchdog = Watchdog::start(file.fd(), options).unwrap();
     assert!(watchdog.is_running());
     // A new thread sets its name itself.
-    dumping::wait_for(|| threads_in(&dump(&DumpOptions::default()).1).contains_key("stackweave-dog"));
-    let (dumped, text) = dump(&DumpOptions::default());
+    dumping::wait_for(|| threads_in(&dump(&patient()).1).contains_key("stackweave-dog"));
+    let (dumped, text) = dump(&patient());
     assert!(dumped.is_ok_and(|dumped| dumped.answered == dumped.threads), "{text}");
     assert!(threads_in(&text)["stackweave-dog"].len() > 2, "{text}");
     let has_ended = in_child(|| {

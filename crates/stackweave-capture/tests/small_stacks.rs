@@ -108,7 +108,7 @@ fn threads_on_small_stacks_reply_with_complete_stacks() {
     let threads: Vec<_> = alternates.into_iter().map(start).collect();
     wait_for(|| ASLEEP.load(Ordering::SeqCst) == alternates.len());
     for _ in 0..20 {
-        let (dumped, text) = dump(&DumpOptions { calling_thread: None, ..DumpOptions::default() });
+        let (dumped, text) = dump(&DumpOptions { calling_thread: None, ..dumping::patient() });
         let dumped = dumped.unwrap();
         assert_eq!(dumped.answered, dumped.threads, "{text}");
         let sleeping: Vec<_> = text.split("\n\n").filter(|block| block.contains("\"sleeps\"")).collect();

@@ -48,6 +48,11 @@ impl MemoryFile {
     }
 }
 
+/// Returns options for a machine on which threads get a turn only now and then.
+pub(crate) fn patient() -> DumpOptions {
+    DumpOptions { timeout: Duration::from_secs(60), ..DumpOptions::default() }
+}
+
 pub(crate) fn dump(options: &DumpOptions) -> (Result<DumpSummary, DumpError>, String) {
     let file = MemoryFile::new();
     (dump_all_threads(file.fd(), options), file.text())
