@@ -131,7 +131,7 @@ class GoodPlaces(unittest.TestCase):
         self.assertEqual(
             done.stderr, "stackweave doctor: unrecognized arguments: --jsn; see stackweave doctor --help\n"
         )
-        self.assertIn("exit status:", doctor("--help").stdout)
+        self.assertIn("Exit status:", doctor("--help").stdout)
 
 
 class BadPlaces(unittest.TestCase):

@@ -104,7 +104,7 @@ class Messages(CommandCase):
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
+        for word in (b"Examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
             self.assertIn(word, output)
 
     def test_every_option_is_accepted(self):

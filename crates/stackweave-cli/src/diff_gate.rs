@@ -59,9 +59,9 @@ impl Sides<'_> {
 
     /// Returns the function whose self cost grew most.
     fn most_grown(&self) -> Option<(FunctionId, Change)> {
-        let own = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
+        let self_cost = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
         let changes = self.diff.by_function().iter();
-        let changes = changes.map(|of| (of.function, self.change(own(of.before), own(of.after))));
+        let changes = changes.map(|of| (of.function, self.change(self_cost(of.before), self_cost(of.after))));
         let most = changes.max_by(|(_, a), (_, b)| a.difference().total_cmp(&b.difference()));
         most.filter(|(_, change)| change.difference() > 0.0)
     }
