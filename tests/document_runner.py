@@ -23,7 +23,7 @@ TIMEOUT = 100
 
 
 def main():
-    """Steps come by the standard input; results leave by the standard output that there was at the begin."""
+    """Steps come by the standard input; results leave by the standard output that there was at the start."""
     steps = json.load(sys.stdin)
     results = []
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")

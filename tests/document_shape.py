@@ -67,7 +67,7 @@ def sorted_parts(line):
 
 
 def fits(line, printed, shape_of):
-    """A line that ends with `…` or ` ...` is the begin of what was printed."""
+    """A line that ends with `…` or ` ...` is the start of what was printed."""
     begin = re.fullmatch(r"(.*?)(?:…| \.\.\.)\s*", line)
     if begin:
         return printed.startswith(shape_of(begin.group(1)))

@@ -225,7 +225,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     summary = recording.stop()
 (warning,) = caught
-assert "is not whole" in str(warning.message) and "could not be written" in str(warning.message), warning
+assert "is incomplete" in str(warning.message) and "could not be written" in str(warning.message), warning
 assert summary.error and sum(summary.lost.values()) > 0, summary
 assert recording.stop() is summary
 print(summary.events, sum(summary.lost.values()))

@@ -140,7 +140,7 @@ class Span(NamedTuple):
     ending: object
 
     def walk(self):
-        """Iterates over the span and all spans inside it, in the order of their begins."""
+        """Iterates over the span and all spans inside it, in the order of their starts."""
         left = [self]
         while left:
             span = left.pop()
@@ -218,7 +218,7 @@ class Replay:
         if event.role in OPENING:
             stack.append(Open(event))
         elif event.role == "end":
-            assert stack or not self.is_whole, f"{event.kind} without a begin at {event.time_ns}"
+            assert stack or not self.is_whole, f"{event.kind} without a start at {event.time_ns}"
             if stack:
                 self.end(event.thread, event.time_ns, event.kind)
         elif event.role in ("instant", "counter"):

@@ -30,7 +30,7 @@ pub(crate) enum EntryStatus {
     Written,
     /// Its begin is recorded if it lasts long enough, or if something in it is recorded.
     Pending,
-    /// Neither its begin nor its end is recorded.
+    /// Neither its start nor its end is recorded.
     Hidden,
 }
 

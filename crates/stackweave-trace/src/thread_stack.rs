@@ -101,7 +101,7 @@ impl ThreadStack {
         record_begin(writer, entry);
     }
 
-    /// Records the begins of all pending entries, because something in them is recorded.
+    /// Records the starts of all pending entries, because something in them is recorded.
     pub(crate) fn write_pending<S: Sink>(&self, writer: EventWriter<'_, S>) {
         if !self.shadow.has_pending() {
             return;

@@ -103,12 +103,12 @@ class BaseMemoryRecorder(SourcedRecorder):
 
     @property
     def _hooks(self) -> _native.AllocationHooks | None:
-        """From start to stop."""
+        """The hooks, from start to stop."""
         return None if self._memory_source is None else self._memory_source.hooks
 
     def _needed_source(self) -> MemorySource:
         if self._memory_source is None:
-            raise RecordingError("memory was not recorded here: say memory=True")
+            raise RecordingError("memory was not recorded: record with memory=True")
         return self._memory_source
 
     def _memory_options(self) -> dict[str, Any] | None:

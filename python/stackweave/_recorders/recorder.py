@@ -301,7 +301,7 @@ def _complaint(summary: Summary) -> str | None:
         parts.append(f"{lost} event{'s were' if lost > 1 else ' was'} lost ({reasons})")
     if summary.error:
         parts.append(f"it could not be written ({summary.error})")
-    return f"the recording {summary.path} is not whole: {' and '.join(parts)}" if parts else None
+    return f"the recording {summary.path} is incomplete: {' and '.join(parts)}" if parts else None
 
 
 for _public in (Recorder, Summary):

@@ -173,7 +173,7 @@ class Timing(Recorder):
         return [OpenFrame(*frame) for frame in _native.timing_open_frames(self)]
 
     def problems(self) -> Problems:
-        """Returns the counts of phases whose begins and ends do not match."""
+        """Returns the counts of phases whose starts and ends do not match."""
         return Problems(*_native.timing_problems(self))
 
     def explain_problems(self) -> list[str]:

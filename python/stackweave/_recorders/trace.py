@@ -41,7 +41,7 @@ class TraceRecorder(SourcedRecorder):
     False. logs records log records: True, the name of a logger, a level, or a pair of both. mechanism is how the
     interpreter reports calls: "monitoring" (from 3.12), "eval" (3.10, 3.11), "profile", or by default the best one.
 
-    As a decorator it records from the begin of an outermost call to its end, and pauses in between; several functions
+    As a decorator it records from the start of an outermost call to its end, and pauses in between; several functions
     may have the same one. if_busy is what start() does while another recorder traces: "raise" an error, or "skip" this
     one, which then records nothing and has the state "skipped". Other options: see Recorder.
     """

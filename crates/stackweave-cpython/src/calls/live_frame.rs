@@ -26,7 +26,7 @@ enum Visibility {
     Bad,
 }
 
-/// As [`memory::load`](crate::memory::load), for memory that no other thread changes: the compiler may merge loads.
+/// Like [`memory::load`](crate::memory::load), for memory that no other thread changes: the compiler may merge loads.
 ///
 /// # Safety
 /// The field is readable, and any bits are a valid `T`.

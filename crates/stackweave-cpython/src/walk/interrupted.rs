@@ -27,7 +27,7 @@ const OBJECT_TYPE: usize = 1;
 const OBJECT_SIZE: usize = 2;
 
 impl Interpreter {
-    /// As [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. What it
+    /// Like [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. What it
     /// interrupted may be missing from the result: at most the innermost activation, and rarely everything, with
     /// [`SourceStop::Interrupted`].
     pub fn walk_interrupted(&self, frames: &mut [PythonFrame]) -> WalkResult {

@@ -1,4 +1,4 @@
-//! Builds the tree of spans from their begins and ends.
+//! Builds the tree of spans from their starts and ends.
 //!
 //! Hot file: an event reads two or three nodes, and looks up a map only if the program did not repeat its last steps.
 //! Self times are not updated with events: they are total times without those of children.
@@ -34,7 +34,7 @@ pub(crate) struct SpanNode {
     pub(crate) total: u64,
 }
 
-/// Unbalanced begins and ends.
+/// Unbalanced starts and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SpanCounts {
     pub(crate) unfinished: u64,

@@ -65,7 +65,7 @@ pub struct DeviceUsage {
     pub totals: Totals,
     /// Whether it has allocations, by any thread and with any tag.
     pub is_used: bool,
-    /// Whether the peak of the time range is at its begin; otherwise the peak's ticks are its time.
+    /// Whether the peak of the time range is at its start; otherwise the peak's ticks are its time.
     pub is_peak_at_start: bool,
     /// The call sites, sorted and without duplicates.
     pub rows: Vec<UsageRow>,

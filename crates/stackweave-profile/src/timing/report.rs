@@ -75,7 +75,7 @@ impl PhaseRow {
     }
 }
 
-/// Reads the phases of processes. All begins and ends count, also in recordings of calls.
+/// Reads the phases of processes. All starts and ends count, also in recordings of calls.
 ///
 /// `options` selects threads and range. `progress` is called with the bytes that were read; all bytes are read twice,
 /// once for times and once for everything else.

@@ -161,7 +161,7 @@ pub(crate) fn end(engine: &Arc<Engine>, when: impl EventTime, outcome: Outcome, 
         }
         is_open
     });
-    // A refused end belongs to a begin that was refused as well, and both were counted.
+    // A refused end belongs to a start that was refused as well, and both were counted.
     ended.unwrap_or(true)
 }
 

@@ -20,7 +20,7 @@ class Compile(NamedTuple):
     []
     """
 
-    #: Counted from 1, in the order of their begins.
+    #: Counted from 1, in the order of their starts.
     number: int
     #: The ID of torch: "0/1" is the second compilation of the first frame.
     compile_id: str | None

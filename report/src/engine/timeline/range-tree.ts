@@ -115,7 +115,7 @@ async function rangeTree(
   return tree.finish();
 }
 
-/** A tree to which spans are added in the order of their begins. */
+/** A tree to which spans are added in the order of their starts. */
 class SpanTree {
   private readonly builder = new TreeBuilder(true);
   private readonly path: number[] = [];
@@ -162,7 +162,7 @@ class SpanTree {
   }
 }
 
-/** Callers come before callees; of spans with the same begin and depth, the shorter ones come first. */
+/** Callers come before callees; of spans with the same start and depth, the shorter ones come first. */
 function isEarlier(a: TileCursor, b: TileCursor): boolean {
   if (a.begin !== b.begin) return a.begin < b.begin;
   return a.depth !== b.depth ? a.depth < b.depth : a.tile.extent[a.row]! < b.tile.extent[b.row]!;

@@ -39,7 +39,7 @@ function found(track: number, { block }: TilePlace, tile: Tile, row: number): Fo
   };
 }
 
-/** Where a search continues: after (or before) a begin, and at that begin after a depth and a track. */
+/** Where a search continues: after (or before) a start, and at that start after a depth and a track. */
 export interface Cursor {
   time: number;
   track: number;

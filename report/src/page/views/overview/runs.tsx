@@ -40,7 +40,7 @@ export function Runs() {
           label="Order of runs"
           value={isLongest ? "long" : "time"}
           options={[
-            { value: "time", label: "In order of begin" },
+            { value: "time", label: "In order of start" },
             { value: "long", label: "Longest first" },
           ]}
           choose={(next) => {

@@ -1,6 +1,7 @@
 // Comments, strings, keywords and numbers of Python, line by line.
 //
-// The state at the begin of a line comes from the line before. Format strings may contain code, and that may contain strings.
+// The state at the start of a line comes from the line before. Format strings may contain code, and that may contain
+// strings.
 
 export interface Token {
   text: string;

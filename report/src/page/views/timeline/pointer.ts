@@ -103,7 +103,7 @@ function pinch(event: PointerEvent): void {
   pan(-((now.x - before.x) / 2) * pixelNsNow(layoutNow().gutter));
 }
 
-/** What stands at a place of the picture. */
+/** Returns the track or counter at a position of the picture, and the span if there is one. */
 function hitAt(x: number, y: number): Hovered | null {
   const layout = layoutNow();
   if (y < ABOVE || x < layout.gutter) return null;
