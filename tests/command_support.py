@@ -18,7 +18,7 @@ _PLAIN_ENDS = {}
 class CommandCase(RecordingCase):
     """Runs programs plainly, and by a command."""
 
-    #: What it is called: "trace", "memory".
+    #: The name of the command: "trace", "memory".
     name = ""
 
     @property

@@ -15,7 +15,7 @@ MARK = re.compile(
     r"(?P<name>not run|not checked|needs|status|file|python|sh|cpp|c|any order|exact|slow)"
     r"(?:: *(?P<value>[^\n]*?))? *(?:\n|$)"
 )
-#: What a line of a shell block begins with if the tests run it.
+#: The start of a line of a shell block that the tests run.
 RUN = re.compile(r"(?:\w+=\S+ )*(?:stackweave|python|pytest)\b")
 HEADING = re.compile(r"^#+ +(.*?) *#*$", re.MULTILINE)
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")

@@ -21,7 +21,7 @@ COMPARED = sys.version_info[:2] == (3, 12)
 IMAGE_BYTES = 150_000
 #: Its frames stand below those of a page.
 RUNNER = "document_runner.py"
-#: What pages call, as an installed package and an activated environment have it.
+#: The commands that pages call, as an installed package and an activated environment have them.
 COMMANDS = {
     "stackweave": f"#!{PYTHON}\nimport sys\n\nfrom stackweave.__main__ import main\n\nsys.exit(main())\n",
     "python": f'#!/bin/sh\nexec "{PYTHON}" "$@"\n',

@@ -37,7 +37,7 @@ thread = threading.Thread(target=lambda: print("thread", found()))
 thread.start()
 thread.join()
 """
-#: What a program sees below its own frames, and at its end.
+#: Prints what a program sees below its own frames, and at its end.
 BELOW = """
 import atexit, inspect, sys, traceback, warnings
 print([(frame.function, frame.lineno) for frame in inspect.stack()], len(traceback.extract_stack()))

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use stackweave_core::{SourceStop, StackId, StackPointer, StopReason};
 
-/// What to capture. The default is everything, from the caller outward.
+/// The options of a capture. By default it captures everything, from the caller outward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether to capture Python frames.

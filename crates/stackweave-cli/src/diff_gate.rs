@@ -27,7 +27,7 @@ pub(crate) struct Sides<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) is_requested: bool,
-    /// What grew by too much, or why that can't be checked; `None` if nothing did.
+    /// The sentence about the cost that grew by too much, or why that can't be checked; `None` if no cost did.
     pub(crate) sentence: Option<String>,
     /// Whether the gate could not be checked.
     pub(crate) is_unknown: bool,

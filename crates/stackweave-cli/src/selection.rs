@@ -18,7 +18,7 @@ use crate::progress::Progress;
 /// A profile of the selection, with remarks about it.
 pub(crate) struct Selected {
     pub(crate) profile: Profile,
-    /// What is missing, one sentence each.
+    /// Sentences about missing data.
     pub(crate) remarks: Vec<String>,
     /// Why events are missing, if they are.
     pub(crate) incomplete: Option<String>,

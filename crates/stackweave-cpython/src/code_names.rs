@@ -14,7 +14,7 @@ use crate::code_blob::CodeBlobs;
 use crate::line_table::LineTable;
 use crate::text::Text;
 
-/// What has been decoded so far.
+/// The names of code objects that have been decoded so far.
 #[derive(Debug, Default)]
 pub(crate) struct CodeNames {
     decoded: Mutex<DecodedCodes>,

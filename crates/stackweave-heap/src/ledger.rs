@@ -58,7 +58,7 @@ pub struct Ledger {
     /// The number of mappings so far.
     mappings: u64,
     recent: Recent,
-    /// What each thread unmapped last, and whether it was temporary.
+    /// The ranges that each thread unmapped last, and whether they were temporary.
     unmapped: HashMap<u32, Vec<(MappedRange, bool)>>,
     /// The time of the latest event.
     now: u64,

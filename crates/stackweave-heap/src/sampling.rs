@@ -13,7 +13,7 @@ pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
     (blocks, blocks * size)
 }
 
-/// What an allocation counts in a ledger.
+/// The blocks and bytes that an allocation counts in a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) blocks: u64,

@@ -13,7 +13,7 @@ use crate::platform::{self, ForeignSlots};
 /// How often slots are compared with what they held before.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What a recording states about foreign slots.
+/// The state of foreign slots, as a recording describes it.
 #[derive(Debug)]
 pub(crate) struct ForeignHooks {
     next: Instant,

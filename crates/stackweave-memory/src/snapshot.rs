@@ -8,7 +8,7 @@ use stackweave_recording::{KindNumber, Notes};
 
 use crate::device_ledgers::DeviceLedgers;
 
-/// What was live at one moment, and what was live at the peak.
+/// The memory that was live at one moment, and at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The time, in ticks.

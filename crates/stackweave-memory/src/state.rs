@@ -17,7 +17,7 @@ use stackweave_recording::Recorder;
 use crate::hook_threads;
 use crate::hot_kinds::HotKinds;
 
-/// What hooks do. Constants instead of an enum, because each call compares the mode with one of them.
+/// The mode of the hooks. Constants instead of an enum, because each call compares the mode with one of them.
 pub(crate) mod hook_mode {
     /// Hooks only call their originals. Zero, because that is what a cleared page holds.
     pub(crate) const OFF: usize = 0;
@@ -34,7 +34,7 @@ pub(crate) mod hook_mode {
 /// How long the end of a recording waits for threads that are in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What an event needs, in one cache line.
+/// The data that an event needs, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct ActiveRecording {

@@ -36,7 +36,7 @@ pub enum InspectionError {
     NotAllowed {
         /// The requested process.
         process: u32,
-        /// What forbids it.
+        /// The restriction that forbids it.
         by: AccessRestriction,
     },
     /// The system does not allow it, and the process, which has Stackweave loaded, has not reported its stacks.
@@ -58,7 +58,7 @@ pub enum InspectionError {
     },
 }
 
-/// What forbids inspecting a process.
+/// A restriction that forbids inspecting a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessRestriction {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What to read, and how long it may take.
+/// The options of reading a process, and a limit of its time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {

@@ -35,7 +35,7 @@ pub(crate) struct DemotionTicks {
     pub(crate) ticks: u64,
 }
 
-/// What all threads of a trace share.
+/// The state that all threads of a trace share.
 #[repr(C)]
 pub(crate) struct Session {
     pub(crate) codes: CodeStates,

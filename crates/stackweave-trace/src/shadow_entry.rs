@@ -22,7 +22,7 @@ pub(crate) enum EntryKind {
     Collection,
 }
 
-/// What the recording has of an entry.
+/// The part of an entry that the recording has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum EntryStatus {

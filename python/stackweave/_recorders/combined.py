@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._native import RecordingError
 from .._sizes import size_of
 
-# What a traced program may call is imported before it is traced.
+# Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
 from .call_source import OPTIONS as OPTIONS_OF_CALLS
 from .call_source import CallSource

@@ -79,7 +79,7 @@ class Recorder(_native.Feed):
     _dump_on: frozenset[str]
     #: The numbers of the threads that were named by name_thread().
     _named_threads: set[int]
-    #: What was written, opened, once it is complete.
+    #: The opened recording, once it is complete.
     _recording: Recording | None
     _summary: Summary | None
     #: Whether an exception that is not handled leaves an event. The hooks of the program run in any case.

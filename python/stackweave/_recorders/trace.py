@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-# What a traced program may call is imported before it is traced.
+# Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
 from .call_source import CallSource
 from .options import BUFFER

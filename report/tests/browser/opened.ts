@@ -11,7 +11,7 @@ export const PAGES = process.env.STACKWEAVE_REPORT_PAGES!;
 export type PageName = "calls" | "inside" | "memory" | "devices" | "hostile";
 
 export interface Options {
-  /** What stands behind the "#". */
+  /** The text after the "#". */
   address?: string;
   width?: number;
   height?: number;
@@ -118,7 +118,7 @@ export class Opened {
     await this.settled();
   }
 
-  /** What stands behind the "#" of the address. */
+  /** Returns the parameters after the "#" of the address. */
   async address(): Promise<URLSearchParams> {
     return new URLSearchParams(await this.page.evaluate(() => location.hash.slice(1)));
   }

@@ -31,7 +31,7 @@ export interface TreeSample {
   measure?: MeasureName;
   thread?: number;
   side?: "after" | "before";
-  /** What no frame has. */
+  /** The cost without a frame. */
   self?: number;
   nodes: NodeSample[];
 }

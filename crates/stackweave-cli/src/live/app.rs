@@ -9,7 +9,7 @@ use stackweave_profile::{Measure, Pattern};
 
 use super::snapshot::{Snapshot, State, ViewOptions};
 
-/// What to do after a key.
+/// The action after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Nothing,
@@ -28,7 +28,7 @@ pub(super) enum Sort {
     Calls,
 }
 
-/// What the keys do.
+/// The mode of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Table,

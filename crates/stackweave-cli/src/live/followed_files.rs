@@ -23,7 +23,7 @@ pub(super) struct Files {
     /// The device and inode of an older file that the recording will replace, and that is not shown.
     old: Option<(u64, u64)>,
     pub(super) followed: Vec<Followed>,
-    /// What last happened to one of the files.
+    /// The last remark about one of the files.
     pub(super) remark: Option<String>,
 }
 

@@ -52,7 +52,7 @@ pub struct MemoryUsage {
     pub tags: Vec<Arc<str>>,
     /// Remarks about the figures, one sentence each.
     pub remarks: Vec<String>,
-    /// What could not be read.
+    /// The data that could not be read.
     pub missing: Missing,
 }
 

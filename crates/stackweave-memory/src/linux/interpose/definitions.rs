@@ -13,7 +13,7 @@ pub(super) struct HookedFunction {
     /// Includes the zero at its end.
     pub(super) name: &'static [u8],
     pub(super) hook: u64,
-    /// What the loader puts into a slot.
+    /// The address that the loader writes to a slot.
     pub(super) definition: u64,
     /// The address that a program which is not position-independent lends to the function: a stub that calls through
     /// the program's slot. 0: there is none.

@@ -7,7 +7,7 @@ use crate::platform::interpose::module::Module;
 use crate::platform::interpose::module_table::{ModuleTable, ModuleVisit};
 use crate::platform::interpose::slots;
 
-/// What is known of the modules while functions are hooked.
+/// The known modules while functions are hooked.
 #[derive(Debug)]
 pub(super) struct HookedModules {
     pub(super) definitions: Definitions,
@@ -27,7 +27,7 @@ impl HookedModules {
     }
 }
 
-/// What a walk does.
+/// The purpose of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Hooks new modules.

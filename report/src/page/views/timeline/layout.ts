@@ -53,7 +53,7 @@ export interface Layout {
   gutter: number;
 }
 
-/** What the user opened or closed, as words: `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
+/** The processes and tracks that the user opened or closed, as words: `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
 export type Opened = ReadonlySet<string>;
 
 export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): Layout {

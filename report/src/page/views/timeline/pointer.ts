@@ -26,7 +26,7 @@ import {
 } from "./state";
 import { sentenceOf } from "./words";
 
-/** What a drag does. */
+/** The effect of a drag. */
 type Drag =
   | { kind: "pan" }
   | { kind: "range"; from: number }
