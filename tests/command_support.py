@@ -72,7 +72,7 @@ class CommandCase(RecordingCase):
             for done in [pool.submit(self.assert_same, *case) for case in cases]:
                 done.result()
 
-    def said(self, *arguments, status=0):
+    def messages(self, *arguments, status=0):
         ended, output, errors = self.run_in(self.folder, [*self.command, *arguments])
         self.assertEqual(ended, status, errors)
         self.assertEqual(output, b"")

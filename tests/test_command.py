@@ -27,9 +27,9 @@ class Command(RecordingCase):
             pass
 
     def test_a_recording_is_shown(self):
-        tree, said = self.command("tree", "--min", "0", "out.swv")
+        tree, message = self.command("tree", "--min", "0", "out.swv")
         self.assertLess(tree.index("outer"), tree.index("inner"))
-        self.assertEqual(said, "")
+        self.assertEqual(message, "")
         info = json.loads(self.command("info", "--json", "out.swv")[0])
         self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
@@ -40,10 +40,10 @@ class Command(RecordingCase):
         self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
     def test_what_can_not_be_done_is_one_sentence_and_a_status(self):
-        said = self.command("tree", "gone.swv", status=1)[1]
-        self.assertRegex(said, r"\Astackweave: .*gone\.swv.*\n\Z")
-        said = self.command("paint", status=2)[1]
-        self.assertEqual(said, "stackweave: there is no command paint; see stackweave --help\n")
+        message = self.command("tree", "gone.swv", status=1)[1]
+        self.assertRegex(message, r"\Astackweave: .*gone\.swv.*\n\Z")
+        message = self.command("paint", status=2)[1]
+        self.assertEqual(message, "stackweave: there is no command paint; see stackweave --help\n")
         self.assertIn("merge", self.command("--help")[0])
 
     def test_closed_standard_streams_do_not_change_what_is_written(self):
@@ -91,8 +91,8 @@ class Command(RecordingCase):
             for _ in range(3):
                 with recording.span("outer"):
                     pass
-        said = self.command("diff", "--measure", "calls", "--fail-above", "10", "out.swv", "more.swv", status=3)[1]
-        self.assertIn("calls grew by 50.0 %, from 2 to 3", said)
+        message = self.command("diff", "--measure", "calls", "--fail-above", "10", "out.swv", "more.swv", status=3)[1]
+        self.assertIn("calls grew by 50.0 %, from 2 to 3", message)
         self.command("diff", "--measure", "calls", "--fail-above", "50", "out.swv", "more.swv")
 
     def test_the_installed_command_is_in_no_stack(self):
@@ -134,9 +134,9 @@ class Command(RecordingCase):
         for name in ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
             if name not in variables:
                 environment.pop(name, None)
-        ours, theirs = pty.openpty()
+        ours, terminal_end = pty.openpty()
         with open(ours, "rb", buffering=0) as shown:
-            with open(theirs, "wb") as terminal:
+            with open(terminal_end, "wb") as terminal:
                 command = [PYTHON, "-m", "stackweave", *arguments]
                 done = subprocess.run(command, stdout=terminal, cwd=self.folder, env=environment, timeout=60)
             self.assertEqual(done.returncode, 0)

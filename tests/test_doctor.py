@@ -153,13 +153,13 @@ class BadPlaces(unittest.TestCase):
         )
 
     def test_each_allocator_of_the_environment_has_its_words(self):
-        def said(value):
+        def findings(value):
             with mock.patch.dict(os.environ, {"PYTHONMALLOC": value}):
                 return [finding.what for finding in doctor_neighbours._python_malloc()]
 
-        self.assertEqual(said("pymalloc") + said("default"), [])
-        self.assertIn("every block is checked", said("debug")[0])
-        self.assertIn("block of malloc", said("malloc_debug")[0])
+        self.assertEqual(findings("pymalloc") + findings("default"), [])
+        self.assertIn("every block is checked", findings("debug")[0])
+        self.assertIn("block of malloc", findings("malloc_debug")[0])
 
     def test_frames_that_are_not_read_directly_are_a_problem(self):
         """As on a free-threaded build."""

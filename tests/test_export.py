@@ -144,10 +144,10 @@ class Export(RecordingCase):
             whole = file.read()
         with open(self.out("cut.swv"), "wb") as file:
             file.write(whole[:-3])
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             stackweave.open(self.out("cut.swv")).export(self.out("cut.folded"))
-        self.assertTrue(any("not closed" in str(warning.message) for warning in said))
+        self.assertTrue(any("not closed" in str(warning.message) for warning in caught))
 
     def test_the_command_exports(self):
         done = subprocess.run(
@@ -174,9 +174,9 @@ class Export(RecordingCase):
             return done.returncode, done.stderr
 
         for _ in range(2):
-            status, said = command()
-            self.assertEqual(status, 0, said)
-            self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
+            status, message = command()
+            self.assertEqual(status, 0, message)
+            self.assertRegex(message, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
         with open(self.out("mine.html"), "w") as file:
             file.write("mine")
         self.assertEqual(

@@ -272,10 +272,10 @@ with contextlib.redirect_stderr(sys.stdout):
 """
         )
         self.assertNotIn("it ran", shown)
-        said = list(filter(None, shown.splitlines()))
-        self.assertEqual(len(said), len(lines) + 3, shown)
+        shown_lines = list(filter(None, shown.splitlines()))
+        self.assertEqual(len(shown_lines), len(lines) + 3, shown)
         for sentence, words in zip(
-            said,
+            shown_lines,
             [
                 "--colour",
                 "what is 'work()' in its line",

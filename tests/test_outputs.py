@@ -66,10 +66,10 @@ class StartTest(RecordingCase):
         recording = stackweave.Recorder(self.path).start()
         os.rename(self.path, self.path + ".moved")
         with open(self.path, "w") as file:
-            file.write("theirs")
+            file.write("other")
         recording._discard()
         with open(self.path) as file:
-            self.assertEqual(file.read(), "theirs")
+            self.assertEqual(file.read(), "other")
 
     def test_code_that_names_a_recording_is_not_in_it(self):
         with stackweave.trace(self.path, c_calls=True) as trace:

@@ -473,9 +473,9 @@ for method in (recorder.recording.to_arrow, recorder.recording.to_pandas):
     except stackweave.StackweaveError as error:
         print(error)
 """
-        said = self.run_script(script).splitlines()
-        self.assertRegex(said[0], r"\Ato_arrow\(\) needs pyarrow, which can't be imported: ")
-        self.assertRegex(said[1], r"\Ato_pandas\(\) needs pandas, which can't be imported: ")
+        messages = self.run_script(script).splitlines()
+        self.assertRegex(messages[0], r"\Ato_arrow\(\) needs pyarrow, which can't be imported: ")
+        self.assertRegex(messages[1], r"\Ato_pandas\(\) needs pandas, which can't be imported: ")
 
 
 class Importing(unittest.TestCase):

@@ -96,7 +96,7 @@ class EvaluationHook(TraceCase):
         super().setUp()
         self.own = current_evaluator()
         ctypes.c_void_p.in_dll(self.library, "evaluator_next").value = self.own
-        self.theirs = ctypes.cast(self.library.evaluator, ctypes.c_void_p).value
+        self.foreign = ctypes.cast(self.library.evaluator, ctypes.c_void_p).value
         self.addCleanup(self.put_in, self.own)
 
     @staticmethod
@@ -111,7 +111,7 @@ class EvaluationHook(TraceCase):
         return trace
 
     def test_who_was_on_before_and_puts_back_what_it_found_is_noticed(self):
-        self.put_in(self.theirs)
+        self.put_in(self.foreign)
         trace = self.trace_while(self.own)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
         self.assertEqual(current_evaluator(), self.own)
@@ -121,22 +121,22 @@ class EvaluationHook(TraceCase):
         self.assertEqual(current_evaluator(), self.own)
 
     def test_who_was_on_before_and_puts_itself_in_again_is_noticed(self):
-        self.put_in(self.theirs)
-        trace = self.trace_while(self.own, self.theirs)
+        self.put_in(self.foreign)
+        trace = self.trace_while(self.own, self.foreign)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
-        self.assertEqual(current_evaluator(), self.theirs)
+        self.assertEqual(current_evaluator(), self.foreign)
 
     def test_who_comes_after_and_goes_again_is_none(self):
         with self.tracing(gc=False, mechanism="eval") as trace:
             ours = current_evaluator()
             ctypes.c_void_p.in_dll(self.library, "evaluator_next").value = ours
-            self.put_in(self.theirs)
+            self.put_in(self.foreign)
             self.put_in(ours)
         self.assertEqual(trace.tracer_stats()["taken_out"], 0)
 
     def test_the_recording_says_so(self):
-        self.put_in(self.theirs)
+        self.put_in(self.foreign)
         trace = self.trace_while(self.own)
         info = [PYTHON, "-m", "stackweave", "info", trace.path]
-        said = subprocess.run(info, capture_output=True, text=True, timeout=120).stdout
-        self.assertIn("1 times the evaluation hook was taken out by another tool", said)
+        output = subprocess.run(info, capture_output=True, text=True, timeout=120).stdout
+        self.assertIn("1 times the evaluation hook was taken out by another tool", output)

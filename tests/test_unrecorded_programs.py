@@ -31,7 +31,7 @@ class Unrecorded(CommandCase):
     name = "trace"
 
     def hints(self, *arguments):
-        lines = self.said(*OUTPUT, *arguments).splitlines(True)
+        lines = self.messages(*OUTPUT, *arguments).splitlines(True)
         return [line for line in lines if "not recorded" in line]
 
     def test_python_programs_are_counted(self):

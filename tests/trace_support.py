@@ -180,13 +180,13 @@ OPENING = ("begin", "resume", "open")
 
 
 class Replay:
-    """The spans of each thread. Fails if time goes back or, unless events were lost, if an end has no begin."""
+    """The spans of each thread. Fails if time goes back or, unless events were lost, if an end has no start."""
 
     def __init__(self, events, is_whole=True):
         self.is_whole = is_whole
         self.roots, self.stacks, self.instants, last = {}, {}, [], {}
         #: The number of open spans by the last event of a thread, if that event states what is open.
-        self.said = {}
+        self.known_depths = {}
         for event in events:
             time = event.time_ns
             assert time >= last.get(event.thread, time), f"{event} is before the one that it follows"
@@ -203,14 +203,14 @@ class Replay:
         stack = self.stacks.setdefault(event.thread, [])
         self.roots.setdefault(event.thread, [])
         depth = int(event.values["depth"]) if event.role == "open" else None
-        said = self.said.pop(event.thread, None)
-        if said is not None and depth != said:
-            self.end_inside(event, said)
+        known = self.known_depths.pop(event.thread, None)
+        if known is not None and depth != known:
+            self.end_inside(event, known)
         if depth is not None:
             assert depth <= len(stack), f"{event.name} is open at {depth}, where {len(stack)} spans are"
             if event.name is None:
                 return self.end_inside(event, depth)
-            self.said[event.thread] = depth + 1
+            self.known_depths[event.thread] = depth + 1
             if depth < len(stack):
                 if stack[depth].event.name == event.name:
                     return None

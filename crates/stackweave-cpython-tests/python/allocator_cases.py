@@ -237,9 +237,9 @@ def another_observer_is_called():
 def tracemalloc_starts_and_stops_in_any_order():
     generator = random.Random(SEED)
     is_on = False
-    orders = [["ours", "theirs", "theirs", "ours"], ["theirs", "ours", "theirs", "ours"]]
-    orders += [["ours", "theirs", "ours", "theirs"], ["theirs", "ours", "ours", "theirs"]]
-    orders += [[generator.choice(("ours", "theirs")) for _ in range(12)] for _ in range(4)]
+    orders = [["ours", "other", "other", "ours"], ["other", "ours", "other", "ours"]]
+    orders += [["ours", "other", "ours", "other"], ["other", "ours", "ours", "other"]]
+    orders += [[generator.choice(("ours", "other")) for _ in range(12)] for _ in range(4)]
     reinstalled = 0
     for order in orders:
         for step in order:

@@ -66,8 +66,8 @@ fn agree() -> bool {
     let mut direct = [PythonFrame::default(); DEPTH];
     let mut public = direct;
     let (walked, expected) = (interpreter.walk(&mut direct), api.walk(&mut public));
-    let same = |(ours, theirs): (&PythonFrame, &PythonFrame)| {
-        ours.code == theirs.code && ours.instruction == theirs.instruction
+    let same = |(ours, reference): (&PythonFrame, &PythonFrame)| {
+        ours.code == reference.code && ours.instruction == reference.instruction
     };
     walked == expected && direct.iter().zip(&public).take(walked.len).all(same)
 }

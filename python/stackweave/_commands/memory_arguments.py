@@ -74,9 +74,7 @@ def add_choice_of_memory(group: Any) -> None:
 
 def add_dumps(group: Any) -> None:
     group.add_argument("--dump-signal", metavar="SIGNAL", help="write a snapshot when this signal arrives: USR1")
-    group.add_argument(
-        "--dump-at-rss", metavar="SIZE", help="write a snapshot when the process has grown to this size"
-    )
+    group.add_argument("--dump-at-rss", metavar="SIZE", help="write a snapshot when the process has grown to this size")
 
 
 def options_of_memory(parsed: argparse.Namespace) -> dict[str, Any]:

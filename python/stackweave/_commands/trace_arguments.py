@@ -89,7 +89,9 @@ def add_more_of_calls(group: Any) -> None:
     group.add_argument("--log-level", metavar="LEVEL", help="record log records from this level on: INFO")
     group.add_argument("--no-gc", action="store_true", help="do not record garbage collections")
     group.add_argument("--no-tasks", action="store_true", help="do not record the names of asyncio tasks")
-    group.add_argument("--no-torch", action="store_true", help="do not record the names of torch modules and optimizers")
+    group.add_argument(
+        "--no-torch", action="store_true", help="do not record the names of torch modules and optimizers"
+    )
 
 
 def options_of_calls(parsed: argparse.Namespace) -> dict[str, Any]:

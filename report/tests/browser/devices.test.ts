@@ -121,14 +121,14 @@ inBrowsers(["chromium", "firefox"], "keys go through the blocks of segments", as
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const blocks = expected.devices.account[0]!.state!.blocks;
   await opened.page.focus(".memory-ribbon canvas");
-  const said = () => opened.text(".memory-segments .flame-said");
+  const status = () => opened.text(".memory-segments .flame-status");
   await opened.page.keyboard.press("ArrowRight");
   await opened.settled();
-  assert.match(await said(), new RegExp(`Block 1 of ${blocks}: In use`));
+  assert.match(await status(), new RegExp(`Block 1 of ${blocks}: In use`));
   assert.match(await opened.text(".memory-block"), /allocated before the recording/);
   await opened.page.keyboard.press("End");
   await opened.settled();
-  assert.match(await said(), new RegExp(`Block ${blocks} of ${blocks}: `));
+  assert.match(await status(), new RegExp(`Block ${blocks} of ${blocks}: `));
   const height = () => opened.page.$eval(".memory-ribbon canvas", (canvas) => canvas.clientHeight);
   const before = await height();
   await opened.page.keyboard.press("+");

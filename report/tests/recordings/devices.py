@@ -42,7 +42,7 @@ _record_host_event = ctypes.CDLL(_native.__file__).stackweave_record_host_event
 def record(what, **fields):
     block = Block(size=ctypes.sizeof(Block), **fields)
     if (status := _record_host_event(what, ctypes.byref(block), None)) != 0:
-        raise SystemExit(f"stackweave_record_host_event({what}) said {status}")
+        raise SystemExit(f"stackweave_record_host_event({what}) returned {status}")
 
 
 class OutOfDeviceMemory(Exception):

@@ -67,8 +67,8 @@ def _name_of_all() -> str | None:
     for path in glob.glob(os.path.join(glob.escape(DRIVER), "*", "information")):
         try:
             with open(path, errors="replace") as file:
-                said = re.search(r"^Model:\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
+                match = re.search(r"^Model:\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
         except OSError:
             return None
-        names.add(said[1] if said else None)
+        names.add(match[1] if match else None)
     return names.pop() if len(names) == 1 else None

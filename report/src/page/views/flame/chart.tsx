@@ -145,7 +145,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
         )}
         {layout && layout.whole <= 0 && <p class="flame-empty">{properties.empty}</p>}
       </div>
-      <p class="flame-said" role="status">
+      <p class="flame-status" role="status">
         {layout && focusedBox !== null && skin.describe(layout, focusedBox)}
       </p>
       {layout && hovered && hoveredBox !== null && (

@@ -93,7 +93,7 @@ export function Segments({ device, state, columns }: Properties) {
           {chosen !== null && <Mark name="chosen" boxes={boxesOfBlock(columns, ribbon, chosen)} />}
         </div>
       </div>
-      <p class="flame-said" role="status">
+      <p class="flame-status" role="status">
         {chosen !== null && describeBlock(columns, chosen)}
       </p>
       {chosen !== null && (
