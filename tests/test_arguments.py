@@ -1,4 +1,4 @@
-"""Wrong arguments are refused in clear words."""
+"""Wrong arguments cause clear messages."""
 
 import unittest
 

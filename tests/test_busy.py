@@ -1,4 +1,4 @@
-"""if_busy="skip": a recording that begins while another one records the same is left out, and raises nothing."""
+"""With if_busy="skip", a recording that starts while another one records the same is left out, without an error."""
 
 import asyncio
 import os
@@ -80,7 +80,7 @@ class Skipped(RecordingCase):
 
 
 class Requests(RecordingCase):
-    """A server that traces requests, of which several may come at the same time."""
+    """A server that traces requests, some of them concurrent."""
 
     def path_of(self, number):
         return os.path.join(self.folder, f"request-{number}.swv")

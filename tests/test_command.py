@@ -79,7 +79,7 @@ class Command(RecordingCase):
                 recording.begin("again")
             for _ in range(600):
                 recording.end()
-        # By calls, since a pause of this process may leave all but the outer levels too short to be listed.
+        # By calls: after a pause of this process, only the outer levels may be long enough to be listed.
         for view in ("tree", "flame"):
             levels, node = 0, json.loads(self.command(view, "--json", "--measure", "calls", "deep.swv")[0])
             while "children" in node:
@@ -96,7 +96,7 @@ class Command(RecordingCase):
         self.command("diff", "--measure", "calls", "--fail-above", "50", "out.swv", "more.swv")
 
     def test_the_installed_command_is_in_no_stack(self):
-        # As installers write it; it is no file of the package.
+        # This is the script that installers write. It is not a file of the package.
         script = os.path.join(self.folder, "bin", "stackweave")
         program = os.path.join(self.folder, "program.py")
         os.mkdir(os.path.dirname(script))
@@ -129,7 +129,7 @@ class Command(RecordingCase):
         self.assertNotIn("\x1b", self.on_a_terminal("tree", "--color", "never", "out.swv"))
 
     def on_a_terminal(self, *arguments, **variables):
-        """What is shown there."""
+        """Returns what the command prints on a terminal."""
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **variables}
         for name in ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
             if name not in variables:

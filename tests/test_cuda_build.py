@@ -141,7 +141,7 @@ class Trust(BuildCase):
     """Code is loaded only from folders and files that no other user can write."""
 
     def build_elsewhere(self, because):
-        """Asserts that it is built again, outside of the cache, and that a message gives the reason."""
+        """Asserts that the hook is built again, outside of the cache, and that a message gives the reason."""
         path, message = self.build()
         self.addCleanup(cuda_cache._temporary.clear)
         self.addCleanup(cuda_cache._remove_temporary)

@@ -68,7 +68,7 @@ class HookCase(unittest.TestCase):
         """
         happened = [event for event in self.devices.events() if event[0] != "snapshot"]
         recorded = self.recorded(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
-        if IS_OLD:  # its events have no pool
+        if IS_OLD:  # Its events have no pool.
             happened = [(*event[:5], 0) for event in happened]
         return [
             [[event for event in events if event[1] == device] for device in range(DEVICES)]
@@ -97,7 +97,7 @@ class HookCase(unittest.TestCase):
             threads[0].join()
             names = [event[0] for event in self.recorded()]
             self.devices.free(allocated[0])
-            # On a busy machine the hook may stop waiting, which another test is about.
+            # On a busy machine the hook may stop waiting. Another test covers that.
             if self.hook.counts()[1] == 0:
                 return names
         self.fail("the hook gave up waiting each time")

@@ -1,4 +1,4 @@
-"""stackweave doctor: what it says where all is well, and where something is not."""
+"""stackweave doctor reports that all is well, or what is not."""
 
 import json
 import os
@@ -28,7 +28,7 @@ COMPILER = shutil.which("gcc") or shutil.which("cc")
 
 
 def doctor(*arguments, before="", **environment):
-    """Runs the command; `before` is run first in its process."""
+    """Runs the command, after `before` in the same process."""
     code = (
         f"{before}\nimport sys\nfrom stackweave._doctor.command import main\nsys.exit(main('stackweave', sys.argv[1:]))"
     )
@@ -51,7 +51,7 @@ def findings_of(*arguments, **options):
 
 
 def whats(findings, state=None):
-    """All sentences."""
+    """Returns all sentences."""
     return "\n".join(finding["what"] for finding in findings if state in (None, finding["state"]))
 
 
@@ -162,7 +162,7 @@ class BadPlaces(unittest.TestCase):
         self.assertIn("block of malloc", findings("malloc_debug")[0])
 
     def test_frames_that_are_not_read_directly_are_a_problem(self):
-        """As on a free-threaded build."""
+        """A free-threaded build has such frames."""
         python = {"reader": "public API", "fallback_reason": "this build has no GIL", "death_watch": "pinning"}
         with mock.patch.object(doctor_capture, "stats", return_value={"python": python}):
             (finding,) = doctor_capture._reader()

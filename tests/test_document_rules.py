@@ -1,4 +1,4 @@
-"""How pages are read and compared."""
+"""Pages are read and compared by the rules in README.md of this folder."""
 
 import unittest
 

@@ -227,7 +227,7 @@ class FailingRecorder(ProgramDynamoRecorder):
 
 
 class Lines(DynamoCommandCase):
-    """The lines at the end, for simulated compilations."""
+    """Tests the lines at the end, with simulated compilations."""
 
     def setUp(self):
         super().setUp()

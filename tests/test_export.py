@@ -1,4 +1,4 @@
-"""Recordings in the formats of viewers, from Python."""
+"""Recordings are exported to the formats of viewers, from Python."""
 
 import io
 import json
@@ -37,7 +37,7 @@ MEMORY_FORMATS = {"pytorch": "out.pickle", "allocations": "out.csv", "memory-cur
 
 
 def report(path):
-    """What the head of a report says, and a function that gives the bytes of a block."""
+    """Returns the head of a report, and a function that returns the bytes of a block."""
     with open(path, encoding="utf-8") as file:
         blocks = dict(
             re.findall(r'<script type="application/vnd.stackweave" id="sw-(\w+)">([^<]*)</script>', file.read())

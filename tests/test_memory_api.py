@@ -1,4 +1,4 @@
-"""stackweave.memory(): what it counts, and that it can be started, queried, read and stopped in any order."""
+"""stackweave.memory() counts correctly, and can be started, queried, read and stopped in any order."""
 
 import ctypes
 import gc

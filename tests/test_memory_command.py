@@ -1,4 +1,4 @@
-"""`stackweave memory`: the program runs as without it, and the last lines say what to do next."""
+"""`stackweave memory`: the program runs as without it, and the last lines show the next commands."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Outputs: an existing file stays, unless it may be replaced and the new one is complete."""
+"""An existing file stays, unless it may be replaced and the new one is complete."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ def mode_of(path):
 
 
 class StartTest(RecordingCase):
-    """A recording that can't begin destroys nothing."""
+    """A recording that can't start destroys nothing."""
 
     def setUp(self):
         super().setUp()
@@ -182,7 +182,7 @@ class RunTest(RecordingCase):
         with stackweave.Recorder(self.path) as recording:
             recording.instant("parent")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the thread that writes
+                warnings.simplefilter("ignore")  # The files of the thread that writes.
                 child = os.fork()
             if child == 0:
                 recording.instant("child")

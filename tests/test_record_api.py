@@ -1,4 +1,4 @@
-"""Calls and memory in one recording: its options and its queries."""
+"""A recording of calls and memory has options and queries."""
 
 import os
 import re

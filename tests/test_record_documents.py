@@ -1,4 +1,4 @@
-"""The examples of docs/reference/record.md, as a reader runs them."""
+"""The examples of docs/reference/record.md print what the page shows."""
 
 import os
 import re

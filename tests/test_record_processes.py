@@ -1,4 +1,4 @@
-"""Calls and memory of programs that fork, start others, fail, run out of memory, are interrupted and are killed."""
+"""Calls and memory are recorded in programs that fork, start others, fail, run out of memory, or are killed."""
 
 import os
 import signal

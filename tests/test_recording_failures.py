@@ -1,4 +1,4 @@
-"""What happens to a recording, and to its program, when something fails."""
+"""A recording and its program survive failures."""
 
 import gzip
 import itertools
@@ -17,7 +17,7 @@ setUpModule = run_on_oldest_and_newest
 START = "import sys, threading, stackweave\nrecording = stackweave.Recorder(sys.argv[1]).start()\n"
 
 
-#: A pipe without a reader blocks the writer. If a thread that records waited with the GIL, this would never end.
+#: A pipe without a reader blocks the writer. If a recording thread waited with the GIL, this would never end.
 FULL_BUFFER = """
 import os, sys, threading, time, stackweave
 def feed():

@@ -1,4 +1,4 @@
-"""The methods with which programs record their phases."""
+"""Programs record their phases with these methods."""
 
 import inspect
 import threading

@@ -1,4 +1,4 @@
-"""Phases in with statements, and as decorators."""
+"""Phases work in with statements, and as decorators."""
 
 import asyncio
 import functools

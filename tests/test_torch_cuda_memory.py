@@ -1,4 +1,4 @@
-"""The begin, the life and the end of a recording of CUDA memory. These tests need a GPU."""
+"""A recording of CUDA memory starts, runs and ends correctly. These tests need a GPU."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ from tests.torch_cuda_support import (
 )
 
 MIB = 1 << 20
-#: The beginning of each separate program.
+#: The first lines of each separate program.
 BEGIN = """
 import faulthandler, os, signal, sys, threading
 faulthandler.dump_traceback_later(50, exit=True)

@@ -70,7 +70,7 @@ class ClaimsOfTorchTests(TracebackCase):
         frames = profiler.symbolize_tracebacks([profiler.gather_traceback(True, True, True)])[0]
         text = str(frames)
         self.assertIn("test_torch_traceback.py", text)
-        # Torch's frames begin inside of its own unwinder, ours with the caller.
+        # Torch's frames start inside its own unwinder, ours with the caller.
         self.assertEqual(frames[0]["name"], "test_direct_traceback")
         self.assertIn("_PyEval_EvalFrameDefault", text)
 

@@ -25,7 +25,7 @@ def add(one, other=2, *rest, key=None, **more):
 
 class Shelf:
     def put(self, thing, /, *, on):
-        return lambda: thing  # which keeps it in a cell
+        return lambda: thing  # A closure keeps it in a cell.
 
 
 class Loud:
@@ -132,7 +132,7 @@ class Tracing(TraceCase):
         begins = [event for event in trace.recording.events() if event.role == "begin" and event.name == "fib"]
         self.assertEqual(len(begins), 177)
         tree = trace.recording.tree()
-        self.assertIn(self.id().rpartition(".")[2], str(tree))  # functions with little time have no row
+        self.assertIn(self.id().rpartition(".")[2], str(tree))  # Functions with little time have no row.
         self.assertEqual(calls_in(tree, "fib"), 177)
         exported = trace.recording.export(os.path.join(self.folder, "out.json"))
         self.assertGreater(os.path.getsize(exported), 1000)

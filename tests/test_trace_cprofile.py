@@ -8,7 +8,7 @@ import unittest
 import stackweave
 from tests.trace_support import NO_FILE, Counts, TraceCase, key_of, key_of_code, load, profile, reference
 
-#: All programs but those with threads, which cProfile does not see.
+#: All programs except those with threads, which cProfile does not see.
 PROGRAMS = (
     "asynchronous",
     "callbacks",
@@ -47,7 +47,7 @@ def is_around(key):
 
 
 def of_program(counts):
-    """Leaves out the code that runs only because calls are counted."""
+    """Returns counts without the code that runs only because calls are counted."""
     functions = {key: value for key, value in counts.functions.items() if not is_around(key)}
     edges = {edge: value for edge, value in counts.edges.items() if not any(map(is_around, edge))}
     return functions, edges
@@ -124,7 +124,7 @@ class SameAsCProfile(TraceCase):
                     self.assert_same(Counts.from_stats(trace.recording.stats()), of_cprofile)
 
     def test_functions_of_threads(self):
-        """The calls that start a thread differ from run to run: only those of the program are compared."""
+        """The calls that start a thread differ from run to run, so the test compares only those of the program."""
         program = load("threads")
         program.main()
         of_cprofile = reference(program.main).counts.of(program.__file__)
@@ -133,7 +133,7 @@ class SameAsCProfile(TraceCase):
             functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).recording.stats()).of(
                 program.__file__
             )
-            # The other profilers begin to count inside of _bootstrap_inner().
+            # The other profilers start to count inside _bootstrap_inner().
             edges.pop(("_bootstrap_inner", "run"), None)
             self.assertEqual((functions, edges), of_cprofile)
 

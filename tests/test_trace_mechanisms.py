@@ -1,4 +1,4 @@
-"""Other tools that observe calls beside a trace: profilers, debuggers, coverage. Each works as if it were alone."""
+"""Other tools that observe calls (profilers, debuggers, coverage) work beside a trace as if they were alone."""
 
 import contextlib
 import cProfile

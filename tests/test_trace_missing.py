@@ -1,4 +1,4 @@
-"""Calls that a trace can't have are stated: in its figures, in the recording and at the end of the program."""
+"""Calls that a trace can't have are counted: in its figures, in the recording and at the end of the program."""
 
 import ctypes
 import os
@@ -104,7 +104,7 @@ class EvaluationHook(TraceCase):
         interpreter_function("SetEvalFrameFunc", None, ctypes.c_void_p, ctypes.c_void_p)(interpreter(), function)
 
     def trace_while(self, *functions):
-        """The figures of a trace in which these are put in, one after the other."""
+        """Returns a trace during which these evaluators are set, one after the other."""
         with self.tracing(gc=False, mechanism="eval") as trace:
             for function in functions:
                 self.put_in(function)
@@ -115,7 +115,7 @@ class EvaluationHook(TraceCase):
         trace = self.trace_while(self.own)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
         self.assertEqual(current_evaluator(), self.own)
-        # The next trace begins anew, and is whole.
+        # The next trace is complete.
         trace = self.trace_while()
         self.assertEqual(trace.tracer_stats()["taken_out"], 0)
         self.assertEqual(current_evaluator(), self.own)

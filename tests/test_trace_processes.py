@@ -1,4 +1,4 @@
-"""Traces of programs that end in some way, that fork, and that start others."""
+"""Programs are traced that end in different ways, fork, and start others."""
 
 import os
 

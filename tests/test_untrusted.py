@@ -1,4 +1,4 @@
-"""What files of other users must not be able to do to a user that reads them."""
+"""Files of other users do not harm a user that reads them."""
 
 import contextlib
 import cProfile
@@ -109,7 +109,7 @@ class Printable(unittest.TestCase):
 
 
 class Objects(RecordingCase):
-    """What a prompt shows of a recording: the texts of its objects."""
+    """A prompt shows the texts of objects of a recording."""
 
     HOSTILE = "a\x1b]0;t\x07\x9b31m\u202e"
 

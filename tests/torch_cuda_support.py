@@ -263,7 +263,7 @@ class CudaCase(RecordingCase):
 
     def setUp(self):
         super().setUp()
-        # Frees the garbage of other tests before this test begins.
+        # Frees the garbage of other tests before this test starts.
         gc.collect()
 
     def tearDown(self):

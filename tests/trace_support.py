@@ -1,4 +1,4 @@
-"""What the tests of the trace recorder share: traces, their spans and counts, and other profilers to compare with."""
+"""Shared by the tests of the trace recorder: traces, their spans and counts, and other profilers to compare with."""
 
 import contextlib
 import cProfile
@@ -15,7 +15,7 @@ from tests.recordings import RecordingCase, recording_of
 
 #: The mechanisms by which this Python can report calls, the usual one first.
 MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
-#: The first lines of programs that run in a process of their own.
+#: The first lines of programs that run in a separate process.
 BEGIN = """
 import os, signal, sys, threading, time, warnings
 import stackweave
@@ -132,7 +132,7 @@ class Span(NamedTuple):
     begin: int
     end: int
     children: list
-    #: The generator or coroutine that it is a part of.
+    #: The generator or coroutine to which it belongs.
     object: object
     caller: object
     thread: int
@@ -149,7 +149,7 @@ class Span(NamedTuple):
 
     @property
     def shape(self):
-        """The names of the span and of those inside it; only its name if there are none inside it."""
+        """Returns the names of the span and of those inside it; only its name if there are none inside it."""
         return (self.name, *(child.shape for child in self.children)) if self.children else self.name
 
 
