@@ -39,7 +39,7 @@ class Command(RecordingCase):
         info = json.loads(self.command("info", "--json", os.fsdecode(odd))[0])
         self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
-    def test_what_can_not_be_done_is_one_sentence_and_a_status(self):
+    def test_failures_are_reported_in_one_sentence_and_a_status(self):
         message = self.command("tree", "gone.swv", status=1)[1]
         self.assertRegex(message, r"\Astackweave: .*gone\.swv.*\n\Z")
         message = self.command("paint", status=2)[1]

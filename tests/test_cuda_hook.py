@@ -430,7 +430,7 @@ class States(HookCase):
 
 
 class Failures(HookCase):
-    def test_a_beginning_that_fails_is_none(self):
+    def test_a_failed_start_raises(self):
         """Runs in a separate process, where the hook is not attached."""
         code = """
 import sys

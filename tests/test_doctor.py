@@ -117,7 +117,7 @@ class GoodPlaces(unittest.TestCase):
             )
         self.assertEqual((done.returncode, done.stdout, done.stderr), (-signal.SIGINT, "", ""))
 
-    def test_who_reads_no_further_gets_no_traceback(self):
+    def test_a_closed_pipe_causes_no_traceback(self):
         reading, writing = os.pipe()
         os.close(reading)
         with open(writing, "w") as pipe:

@@ -131,7 +131,7 @@ class Examples(PageCase):
                 for step, result in zip(page.steps, self.results(page)):
                     self.check_anywhere(step, result)
 
-    def test_a_block_that_is_not_checked_prints_what_it_likes(self):
+    def test_the_output_of_an_unchecked_block_does_not_matter(self):
         command = "$ python -c 'print(\"yes\")'"
         python = "```python\nprint(3)\n```\n\n```text\nthree\n```\n"
         for text in (f"```console\n{command}\nno\n```\n", f"```sh\n{command[2:]}\n```\n\n```text\nno\n```\n", python):
@@ -192,7 +192,7 @@ class Links(unittest.TestCase):
         unreached = {path for path in self.pages if not path.startswith("docs/decisions/")} - reached
         self.assertEqual(unreached - {"README.md"}, set())
 
-    def test_what_is_not_run_says_why(self):
+    def test_skipped_blocks_have_a_reason(self):
         for page in self.pages.values():
             for line, reason in page.not_run:
                 with self.subTest(page=f"{page.path}:{line}"):

@@ -122,14 +122,14 @@ class Export(RecordingCase):
         self.assertEqual((head["sources"], head["before"] is not None), ([], True))
         self.assertEqual({tree["side"] for tree in head["trees"]}, {"before", "after"})
 
-    def test_what_is_there_is_replaced_only_if_that_is_wanted(self):
+    def test_an_existing_file_is_replaced_only_with_overwrite(self):
         path = self.out("a.svg")
         self.opened.export(path)
         with self.assertRaisesRegex(FileExistsError, "overwrite"):
             self.opened.export(path)
         self.opened.export(path, overwrite=True)
 
-    def test_what_can_not_be_written_is_one_sentence(self):
+    def test_export_errors_name_the_problem(self):
         with self.assertRaisesRegex(ValueError, "there is no format xls; the formats are allocations, callgraph, "):
             self.opened.export(self.out("a"), format="xls")
         with self.assertRaisesRegex(ValueError, "the format can't be derived"):
@@ -139,7 +139,7 @@ class Export(RecordingCase):
         with self.assertRaisesRegex(stackweave.RecordingError, "no process 1"):
             self.opened.export(self.out("a.svg"), process=1)
 
-    def test_a_recording_that_is_not_whole_is_exported_with_a_warning(self):
+    def test_an_incomplete_recording_is_exported_with_a_warning(self):
         with open(self.path, "rb") as file:
             whole = file.read()
         with open(self.out("cut.swv"), "wb") as file:

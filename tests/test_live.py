@@ -212,7 +212,7 @@ class WatchedPrograms(LiveCase):
             terminal.press("q")
             self.assert_left(terminal, -signal.SIGKILL)
 
-    def test_who_is_left_behind_is_not_waited_for(self):
+    def test_a_process_left_behind_is_not_waited_for(self):
         left = "import time\\nwhile True: print('still here', flush=True); time.sleep(0.02)"
         self.write("leaves.py", f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', \"{left}\"])\n")
         with self.live("trace", program="leaves.py") as terminal:
@@ -390,7 +390,7 @@ class WatchedFiles(LiveCase):
             self.assert_left(terminal, 0)
             self.assertEqual(re.findall(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|38;[0-9;]*|9[0-7])m", terminal.raw), [])
 
-    def test_what_is_no_recording_is_refused(self):
+    def test_a_file_that_is_no_recording_is_refused(self):
         self.write("out.swv", "ncalls  tottime\n")
         with self.watch() as terminal:
             self.assert_left(terminal, 1)

@@ -102,7 +102,7 @@ class StartTest(RecordingCase):
         for number, path in enumerate(paths):
             self.assertIn(f"of ring {number}", {event.name for event in stackweave.open(path).events()})
 
-    def test_a_timing_is_saved_whole_and_replaces_no_file(self):
+    def test_a_timing_is_saved_completely_and_replaces_no_file(self):
         with stackweave.Timing() as timing, timing.frame("one"):
             pass
         saved = os.path.join(self.folder, "saved.swv")
@@ -157,7 +157,7 @@ class ExportTest(RecordingCase):
             reader.join(60)
         self.assertIn(b'"one"', received[0])
 
-    def test_outputs_of_the_package_are_whole_or_not_there(self):
+    def test_outputs_of_the_package_are_complete_or_missing(self):
         target = os.path.join(self.folder, "copy")
         with self.assertRaisesRegex(OSError, "can't write"):
             _native.copy_to_output(os.path.join(self.folder, "none"), target, overwrite=True)

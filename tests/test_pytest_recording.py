@@ -277,7 +277,7 @@ def test_free():
         self.assertIn("1 MB are allowed", shown)
         self.assertIn("test_limited", self.calls("test_shop--test_limited.swv"), "calls can be recorded all the same")
 
-    def test_what_can_not_be_is_one_sentence(self):
+    def test_impossible_options_are_reported_in_one_sentence(self):
         path = os.path.join(self.folder, "test_shop.py")
         with open(path, "w") as file:
             file.write("def test_it(): pass\n")

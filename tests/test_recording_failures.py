@@ -135,7 +135,7 @@ class Rings(RecordingCase):
         with self.assertRaisesRegex(stackweave.RecordingError, "out.swv"):
             recorder.recording.info()
 
-    def test_a_whole_recording_can_not_be_dumped(self):
+    def test_only_a_ring_can_be_dumped(self):
         with self.recording() as recording:
             with self.assertRaisesRegex(stackweave.StateError, "only a recording in ring mode can be dumped"):
                 recording.dump()

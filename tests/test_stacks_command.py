@@ -90,7 +90,7 @@ class StacksCommandTest(StacksCase):
         # The number of a thread selects its process, too.
         self.assertEqual(self.stacks(number)["process"], process)
 
-    def test_what_cannot_be_read_is_said_in_one_sentence(self):
+    def test_unreadable_processes_are_reported_in_one_sentence(self):
         child = subprocess.Popen(["true"])
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         done = self.run_command(child.pid)

@@ -254,7 +254,7 @@ class StackTest(CudaCase):
         of_torch = the_alloc(trace, size)["frames"]
         print_info(f"torch's order of the same stack: {order_of(of_torch) or 'right'}; {names(of_torch)}")
 
-    def test_a_native_function_stands_between_its_caller_and_what_it_calls(self):
+    def test_a_native_function_is_between_its_caller_and_its_callee(self):
         def called_back(_):
             return two()
 

@@ -147,7 +147,7 @@ class Tracing(TraceCase):
         folder = os.path.dirname(stackweave.__file__)
         self.assertEqual([file for file in files if file and file.startswith(folder)], [])
 
-    def test_nothing_is_in_a_trace_but_what_the_program_does(self):
+    def test_a_trace_has_only_events_of_the_program(self):
         trace = self.trace(c_calls=True, logs=True)
         with trace:
             stackweave.counter("x", 1)
@@ -203,7 +203,7 @@ class Tracing(TraceCase):
         with self.assertRaisesRegex(stackweave.StateError, "was stopped"):
             trace.pause()
 
-    def test_a_trace_says_what_it_is(self):
+    def test_a_trace_has_a_repr(self):
         trace = self.trace()
         self.assertEqual(repr(trace), f"<stackweave.TraceRecorder {self.path!r}, new>")
         self.assertIsInstance(trace, stackweave.Recorder)
@@ -439,7 +439,7 @@ class Arguments(TraceCase):
         loop.append(loop)
         self.assertEqual(values.value_of(loop), "[[[...]]]")
 
-    def test_what_is_gone_by_then_is_left_out(self):
+    def test_deleted_arguments_are_left_out(self):
         self.assertEqual(values.arguments_of(add.__code__, {"one": 1}), {"one": 1})
 
 
@@ -461,7 +461,7 @@ class Tables(TraceCase):
         self.assertEqual(set(spans["filename"]), {__file__})
         self.assertTrue((spans["duration_ns"] >= spans["self_ns"]).all())
 
-    def test_what_they_need_is_said(self):
+    def test_errors_name_missing_packages(self):
         script = """
 import stackweave, sys
 sys.modules["pyarrow"] = sys.modules["pandas"] = None

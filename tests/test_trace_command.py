@@ -136,7 +136,7 @@ class Said(TraceCommandCase):
         self.assertEqual(os.path.getsize(self.path), size)
         self.messages("-q", "-o", "out.swv", "--overwrite", "-c", "1")
 
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_errors_are_reported_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
             ([], "nothing to run was named"),

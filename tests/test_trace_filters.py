@@ -67,7 +67,7 @@ class ByName(TraceCase):
         self.assertEqual(self.called(main, include="file:*/trace_programs/*"), {})
         self.assertEqual(self.called(main, exclude=f"module:{__name__}"), {})
 
-    def test_what_filters_leave_out_is_counted_and_what_is_ours_is_not(self):
+    def test_filtered_calls_are_counted_and_calls_of_the_package_are_not(self):
         def main():
             branch(1)
             stackweave.span("named")
@@ -76,7 +76,7 @@ class ByName(TraceCase):
         for exclude, left_out in [((), 0), ("function:branch", 1)]:
             self.assertEqual(self.trace(main, exclude=exclude).tracer_stats()["left_out"], left_out)
 
-    def test_who_calls_what_is_left_out_keeps_its_children(self):
+    def test_children_of_excluded_functions_are_kept(self):
         """The children are under the nearest function that was not left out, and their caller is the one that was."""
 
         def main():
@@ -125,7 +125,7 @@ def measure(span, depth, depths):
 
 
 class ByDuration(TraceCase):
-    def test_only_what_takes_long_is_recorded_with_all_around_it(self):
+    def test_only_long_calls_are_recorded_with_their_callers(self):
         def main():
             branch(5)
             slow(2)

@@ -110,7 +110,7 @@ class EvaluationHook(TraceCase):
                 self.put_in(function)
         return trace
 
-    def test_who_was_on_before_and_puts_back_what_it_found_is_noticed(self):
+    def test_an_earlier_tool_that_restores_the_old_evaluator_is_noticed(self):
         self.put_in(self.foreign)
         trace = self.trace_while(self.own)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
@@ -120,13 +120,13 @@ class EvaluationHook(TraceCase):
         self.assertEqual(trace.tracer_stats()["taken_out"], 0)
         self.assertEqual(current_evaluator(), self.own)
 
-    def test_who_was_on_before_and_puts_itself_in_again_is_noticed(self):
+    def test_an_earlier_tool_that_sets_its_evaluator_again_is_noticed(self):
         self.put_in(self.foreign)
         trace = self.trace_while(self.own, self.foreign)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
         self.assertEqual(current_evaluator(), self.foreign)
 
-    def test_who_comes_after_and_goes_again_is_none(self):
+    def test_a_later_tool_that_restores_the_evaluator_is_not_counted(self):
         with self.tracing(gc=False, mechanism="eval") as trace:
             ours = current_evaluator()
             ctypes.c_void_p.in_dll(self.library, "evaluator_next").value = ours

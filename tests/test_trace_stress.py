@@ -212,7 +212,7 @@ class Anywhere(TraceCase):
 
         self.program.ACTIONS = (*actions, toggles)
 
-    def test_what_is_recorded_is_what_can_be(self):
+    def test_only_possible_calls_are_recorded(self):
         possible = set()
         for seed in range(6):
             self.program.main(seed * 1000, 500)

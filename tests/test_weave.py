@@ -114,7 +114,7 @@ class Order(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    def test_the_parts_are_those_of_the_whole(self):
+    def test_parts_have_the_frames_of_the_full_stack(self):
         def everything(_value):
             parts.extend([stackweave.capture(), stackweave.capture(native=False), stackweave.capture(python=False)])
 

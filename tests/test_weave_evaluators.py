@@ -75,7 +75,7 @@ class Evaluators(WitnessCase):
             install(interpreter(), self.own)
 
     def assert_each_is_evaluated(self, names, without_evaluator=()):
-        """Asserts that each Python frame since the test is inside the interpreter's loop, and that inside the evaluator."""
+        """Asserts that each Python frame since the test is inside the loop, and the loop inside the evaluator."""
         for (captured, _), depth in zip(self.witness.seen, self.witness.depths):
             frames = [frame for frame in captured.frames if not frame.inlined]
             self.assertEqual(sum(frame.name == "evaluator" for frame in frames), depth)
