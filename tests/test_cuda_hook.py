@@ -298,7 +298,7 @@ class Beginnings(HookCase):
                 thread.join()
 
     def assert_exact(self):
-        """A ledger of the recorded events, from the existing blocks on, ends with the blocks that the allocator had."""
+        """Asserts that a ledger of the recorded events ends with the blocks that the allocator had."""
         recorded = self.recorded()
         for device in range(DEVICES):
             of_device = [event for event in recorded if event[1] == device]

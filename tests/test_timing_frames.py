@@ -119,11 +119,11 @@ class Decorators(TimingCase):
     def test_a_function(self):
         @self.timing.frame("f", x=1)
         def factorial(number):
-            "Documented."
+            "Returns the factorial."
             return number * factorial(number - 1) if number else 1
 
         self.assertEqual(factorial(3), 6)
-        self.assertEqual((factorial.__name__, factorial.__doc__), ("factorial", "Documented."))
+        self.assertEqual((factorial.__name__, factorial.__doc__), ("factorial", "Returns the factorial."))
         self.assertEqual(self.kinds(), ["begin-with"] * 4 + ["end"] * 4)
 
     def test_a_failure(self):

@@ -105,7 +105,7 @@ async def everything():
 
 
 def by_hand():
-    """A coroutine needs no loop."""
+    """Runs a coroutine without a loop."""
     coroutine, turns = deep(3), 0
     try:
         while True:

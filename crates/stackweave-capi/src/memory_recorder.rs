@@ -55,7 +55,7 @@ fn active() -> MutexGuard<'static, Option<ActiveRecording>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The error of a call that needs an active recording.
+/// Returns the error of a call that needs an active recording.
 fn no_recording() -> CallError {
     CallError::new(STACKWEAVE_NO_RECORDING, "memory is not being recorded by stackweave_memory_start")
 }

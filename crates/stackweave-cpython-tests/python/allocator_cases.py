@@ -272,7 +272,7 @@ def tracemalloc_starts_and_stops_in_any_order():
 
 
 def another_hook_is_installed_and_removed_in_any_order():
-    """Another hook comes before and after ours, for each domain; a hook that is removed restores what it found."""
+    """Installs another hook before and after ours, for each domain. A removed hook restores what it found."""
     for domain in 1, 2:
         for order in ("ouou", "ouuo", "uouo", "uoou"):
             held.allocators_clear()

@@ -89,7 +89,7 @@ const FILE_INPUT: c_int = 257;
 
 static COMPARE: Method = Method { name: c"compare".as_ptr(), function: compare, flags: NO_ARGUMENTS, doc: ptr::null() };
 
-/// The function that the program calls. Returns the object that it is bound to.
+/// Compares the walks. The program calls it. Returns the object that it is bound to.
 ///
 /// # Safety
 /// The interpreter calls it, with the GIL held.

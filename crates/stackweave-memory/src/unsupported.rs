@@ -88,7 +88,7 @@ pub(crate) const fn is_on_signal_stack() -> bool {
     false
 }
 
-/// No memory is ever mapped.
+/// Returns `None`: no memory is ever mapped.
 pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
     None
 }

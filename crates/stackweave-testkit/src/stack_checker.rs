@@ -102,7 +102,7 @@ impl StackChecker {
         self.frames += captured.len;
     }
 
-    /// In a signal handler: captures the interrupted stack, and compares with the frames that libgcc finds behind
+    /// Captures the interrupted stack in a signal handler, and compares it with the frames that libgcc finds behind
     /// the signal frame. Returns whether libgcc found them all. Async-signal-safe.
     ///
     /// # Safety

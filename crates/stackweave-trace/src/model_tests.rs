@@ -21,8 +21,8 @@ struct Model {
 }
 
 impl Model {
-    /// Events of generators are never missing: one that was resumed elsewhere without an event can't be distinguished
-    /// from one that was not.
+    /// Returns whether an event is observed. Events of generators are never missing: one that was resumed elsewhere
+    /// without an event can't be distinguished from one that was not.
     fn is_observed(&mut self, of: FakeFrame) -> bool {
         let is_generator = (GENERATORS..EXCLUDED).contains(&of.number());
         is_generator || self.random.below(100) >= self.missed

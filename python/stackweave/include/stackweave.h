@@ -511,9 +511,9 @@ enum stackweave_status stackweave_record_segment_alloc(const struct stackweave_h
 // Records that the host's allocator frees a segment or a part of one: the `bytes` from `address` on.
 enum stackweave_status stackweave_record_segment_free(const struct stackweave_host_block *segment);
 
-// Not for hosts: the recorder of another copy of Stackweave in this process, such as the Python package's, sets the sink that
-// receives the events of this copy's hosts. Replaces `before` by `sink`; null means none. Returns STACKWEAVE_BUSY if another
-// sink is set, or if this copy records itself.
+// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. It is not
+// for hosts, but for the recorder of another copy of Stackweave in this process, such as the Python package's. Returns
+// STACKWEAVE_BUSY if another sink is set, or if this copy records itself.
 enum stackweave_status stackweave_set_memory_sink(const void *sink,
                                                   const void *before);
 
@@ -605,8 +605,8 @@ enum stackweave_status stackweave_resolve_json_into(const stackweave_stack *stac
 // freed too early, twice, or with the wrong lock held. Costs a few nanoseconds; may be called anywhere.
 enum stackweave_status stackweave_retain(stackweave_stack stack);
 
-// The counterpart of stackweave_retain: checks the number, and has no other effect. Takes neither a lock nor the GIL; may
-// be called anywhere.
+// Checks the number, and has no other effect: the counterpart of stackweave_retain. Takes neither a lock nor the GIL;
+// may be called anywhere.
 enum stackweave_status stackweave_release(stackweave_stack stack);
 
 // Writes the number of frames of a stack, not counting inlined calls. May be called anywhere.

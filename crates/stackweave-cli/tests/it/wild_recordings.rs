@@ -65,7 +65,7 @@ fn limited(first: u64) -> Output {
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap()
 }
 
-/// In the child: runs all commands on some recordings, and prints its progress.
+/// Runs all commands on some recordings, and prints its progress. Runs in the child.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn run_commands_on_some_recordings() {

@@ -134,7 +134,7 @@ unsafe fn is_at_limit_3_10(state: u64, depth: c_int) -> bool {
     }
 }
 
-/// As above on 3.11, where the state has the remaining depth.
+/// Does the same on 3.11, where the state has the remaining depth.
 ///
 /// # Safety
 /// The state is this thread's.

@@ -135,7 +135,7 @@ unsafe fn native_function(arguments: *const Object) -> Option<u64> {
     None
 }
 
-/// `CALL`.
+/// Handles `CALL`.
 ///
 /// # Safety
 /// The interpreter calls it.
@@ -154,7 +154,7 @@ pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR:
     NONE.load(Ordering::Relaxed)
 }
 
-/// `C_RETURN`.
+/// Handles `C_RETURN`.
 ///
 /// # Safety
 /// The interpreter calls it.
@@ -168,7 +168,7 @@ pub(super) unsafe extern "C-unwind" fn native_return<O: CallObserver, const MINO
     unsafe { leave_native::<O, MINOR>(arguments, false) }
 }
 
-/// `C_RAISE`.
+/// Handles `C_RAISE`.
 ///
 /// # Safety
 /// The interpreter calls it.

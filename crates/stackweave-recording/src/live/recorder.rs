@@ -356,7 +356,7 @@ impl Recorder {
         }
     }
 
-    /// In ring mode: writes the kept events as a complete recording to `path`, or to the path of the options, and continues
+    /// Writes the events of a ring as a complete recording to `path`, or to the path of the options, and continues
     /// recording. Returns the path. A file that this recording wrote before is replaced once the new one is complete, and so is any
     /// file with [`Options::overwrite`]; other files stay, and the name gets a number.
     pub fn dump(&self, path: Option<&Path>) -> Result<PathBuf, FlushError> {

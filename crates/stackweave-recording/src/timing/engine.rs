@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// Before an event: records the open phases again if the recording may have lost them.
+    /// Prepares an event: records the open phases again if the recording may have lost them.
     #[inline]
     fn prepare(&self, open: &mut OpenPhases, when: impl EventTime) {
         if let Some(given) = when.given() {

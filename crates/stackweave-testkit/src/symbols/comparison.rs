@@ -82,7 +82,8 @@ impl Comparison {
     }
 }
 
-/// Older LLVMs do not demangle names that contain expressions. A demangled name is not wrong there.
+/// Returns the canonical form of a name of the oracle. Older LLVMs do not demangle names that contain expressions, so a
+/// demangled name is not wrong there.
 fn canonical_of_oracle(name: &str) -> String {
     let plain = name.starts_with("_Z").then(|| cxxfilt::demangle([name].into_iter()).concat());
     canonical(plain.as_deref().unwrap_or(name))

@@ -366,7 +366,7 @@ impl LastStack {
         self.details[index] = FrameDetail { fp: frame.fp, saved, barrier };
     }
 
-    /// A frame has at most two saved words, so there is always enough space.
+    /// Saves a word. A frame has at most two saved words, so there is always enough space.
     #[inline(always)]
     fn save(&mut self, address: u64, value: u64) {
         self.saved_top -= 1;

@@ -15,7 +15,7 @@ use stackweave_unwind::CodeAddress;
 
 const LIMIT: usize = 512;
 
-/// The function at which gdb stops.
+/// Does nothing. gdb stops here.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn stackweave_marker() {
