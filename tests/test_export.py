@@ -162,7 +162,7 @@ class Export(RecordingCase):
         with open(self.out("out.folded")) as file:
             self.assertIn("outer;inner", file.read())
 
-    def test_the_command_makes_a_report_anew_and_replaces_nothing_else(self):
+    def test_the_command_replaces_an_older_report_and_nothing_else(self):
         def command(*arguments):
             done = subprocess.run(
                 [PYTHON, "-m", "stackweave", "report", "out.swv", *arguments],

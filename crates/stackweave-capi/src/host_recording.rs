@@ -147,8 +147,8 @@ pub unsafe extern "C" fn stackweave_record_segment_free(segment: *const stackwea
     status
 }
 
-/// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. It is not
-/// for hosts, but for the recorder of another copy of Stackweave in this process, such as the Python package's. Returns
+/// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. Only the
+/// recorder of another copy of Stackweave in this process, such as the Python package's, calls it. Returns
 /// STACKWEAVE_BUSY if another sink is set, or if this copy records itself.
 ///
 /// # Safety

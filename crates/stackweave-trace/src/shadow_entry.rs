@@ -26,9 +26,9 @@ pub(crate) enum EntryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum EntryStatus {
-    /// Its begin is recorded, and its end will be.
+    /// Its start is recorded, and its end will be.
     Written,
-    /// Its begin is recorded if it lasts long enough, or if something in it is recorded.
+    /// Its start is recorded if it lasts long enough, or if something in it is recorded.
     Pending,
     /// Neither its start nor its end is recorded.
     Hidden,

@@ -511,8 +511,8 @@ enum stackweave_status stackweave_record_segment_alloc(const struct stackweave_h
 // Records that the host's allocator frees a segment or a part of one: the `bytes` from `address` on.
 enum stackweave_status stackweave_record_segment_free(const struct stackweave_host_block *segment);
 
-// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. It is not
-// for hosts, but for the recorder of another copy of Stackweave in this process, such as the Python package's. Returns
+// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. Only the
+// recorder of another copy of Stackweave in this process, such as the Python package's, calls it. Returns
 // STACKWEAVE_BUSY if another sink is set, or if this copy records itself.
 enum stackweave_status stackweave_set_memory_sink(const void *sink,
                                                   const void *before);

@@ -32,7 +32,7 @@ pub(super) struct RecordedRun {
     pub(super) frame: u32,
     /// The index of the run around it.
     pub(super) parent: Option<usize>,
-    /// The begin, in nanoseconds since the base of the process.
+    /// The start, in nanoseconds since the base of the process.
     pub(super) began: u64,
     pub(super) ns: Option<u64>,
     /// How it ended; `None` if its end is not in the recording.

@@ -134,7 +134,7 @@ impl JitDump {
         match self.file.check() {
             Growth::Same => return,
             Growth::Appended => {}
-            Growth::Anew => {
+            Growth::Replaced => {
                 let file = std::mem::replace(&mut self.file, GrowingFile::new(Vec::new(), self.pid));
                 *self = Self::empty(file, self.pid);
             }

@@ -131,7 +131,7 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
   );
 }
 
-/** The begin of a run; if there is a timeline, a click selects the time of the run. */
+/** The start of a run; if there is a timeline, a click selects the time of the run. */
 function Began({ run }: { run: RunInfo }) {
   if (head().timeline === null || run.durationNs === 0) return <>{timeText(run.beganNs)}</>;
   const [from, to] = [run.beganNs, run.beganNs + run.durationNs];
