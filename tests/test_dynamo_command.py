@@ -178,7 +178,7 @@ class Said(DynamoCommandCase):
     def test_an_error_is_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--ring", "1MB", "x.py"], "unrecognized arguments: --ring"),
             (["--flush-every", "soon", "x.py"], "invalid float value: 'soon'"),

@@ -97,7 +97,7 @@ class Messages(MemoryCommandCase):
     def test_wrong_arguments_are_refused_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--depth", "deep", "x.py"], "invalid int value: 'deep'"),
             (["--depth", "0", "x.py"], "--depth must be greater than 0"),

@@ -289,7 +289,7 @@ with contextlib.redirect_stderr(sys.stdout):
                 "--sample must be a size",
                 "missing/out.swv: its folder does not exist",
                 "is on, and there can be one trace at a time",
-                "records the statement behind it",
+                "records the statement after it",
                 "nothing.swv",
             ],
         ):

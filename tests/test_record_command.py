@@ -80,7 +80,7 @@ class Messages(CommandCase):
 
     def test_wrong_arguments_are_refused_in_one_sentence(self):
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--only", "phases", "work.py"], "invalid choice: 'phases'"),
             (["--only", "calls", "--sample", "1MB", "work.py"], "--only calls leaves out memory, which --sample"),
             (

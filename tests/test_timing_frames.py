@@ -109,7 +109,7 @@ class Frames(TimingCase):
         self.assertEqual(self.timing.problems(), (0, 1, 0, 1))
 
     def test_wrong_uses_are_refused(self):
-        with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is none"):
+        with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is not a function"):
             self.timing.frame("a")(3)
         with self.assertRaises(TypeError):
             stackweave.Phase()

@@ -327,7 +327,7 @@ class Decorating(TraceCase):
             self.assertEqual(trace.state, "recording")
 
     def test_only_functions_can_be_decorated(self):
-        with self.assertRaisesRegex(TypeError, "a trace decorates functions; int is none"):
+        with self.assertRaisesRegex(TypeError, "a trace decorates functions; int is not a function"):
             self.trace()(3)
 
 

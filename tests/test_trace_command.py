@@ -139,7 +139,7 @@ class Said(TraceCommandCase):
     def test_errors_are_reported_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["-m"], "-m needs the name of a module"),
             (["-c"], "-c needs code"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),

@@ -1,6 +1,6 @@
 //! Converts frames to names: the contents of a code object are decoded once and shared.
 //!
-//! Off the hot path. The lock is never waited for: a thread that finds it locked, perhaps for ever in a forked child,
+//! Off the hot path. The lock is never waited for: a thread that finds it locked, perhaps forever in a forked child,
 //! decodes without sharing.
 
 use std::collections::HashMap;

@@ -34,7 +34,7 @@ instantiate(64)
 const COMPARISONS: usize = 1 + 1 + 2 + 64;
 const DEPTH: usize = 128;
 
-/// The interpreter whose walk is tested. Set by the thread that holds the GIL, only to one that lives for ever.
+/// The interpreter whose walk is tested. Set by the thread that holds the GIL, only to one that lives forever.
 static SUBJECT: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null_mut());
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
 static DIFFERENT: AtomicUsize = AtomicUsize::new(0);
@@ -60,7 +60,7 @@ pub fn self_test(interpreter: &'static Interpreter) -> Result<(), Unavailable> {
 
 /// Returns whether both ways return the same frames here. Stacks deeper than the buffers are compared up to their size.
 fn agree() -> bool {
-    // SAFETY: the subject is null or lives for ever, and nothing changes it.
+    // SAFETY: the subject is null or lives forever, and nothing changes it.
     let Some(interpreter) = (unsafe { SUBJECT.load(Ordering::Acquire).as_ref() }) else { return false };
     let Ok(api) = PublicApi::find() else { return false };
     let mut direct = [PythonFrame::default(); DEPTH];

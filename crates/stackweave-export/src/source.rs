@@ -363,7 +363,7 @@ impl<'a> Source<'a> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Visits an event if it is selected, and returns whether to go on.
+    /// Visits an event if it is selected, and returns whether to continue.
     fn visit_if_selected(
         &self,
         timed: TimedEvent<'_>,

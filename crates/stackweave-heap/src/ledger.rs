@@ -1,7 +1,7 @@
 //! The ledger of live memory, with the memory at the peak.
 //!
 //! Hot file: allocates only for a new call site, thread or mapping, or for a table that is full; no lock. If memory
-//! can't be allocated, it goes on counting, and reports that it is incomplete.
+//! can't be allocated, it continues to count, and reports that it is incomplete.
 
 use std::collections::HashMap;
 

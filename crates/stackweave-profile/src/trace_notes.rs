@@ -1,6 +1,6 @@
 //! The notes of a call tracer about its own work, as sentences.
 //!
-//! It records events for them: `demoted(frame, calls, mean)` for a function that it stopped to record, and
+//! It records events for them: `demoted(frame, calls, mean)` for a function that it stopped recording, and
 //! `trace-note(frame, count)` for anything else that it counts, with a description as the frame.
 
 use std::ops::ControlFlow;

@@ -139,7 +139,7 @@ def _takes_value(parser: Parser, argument: str) -> bool:
 
 def _program(parser: Parser, rest: list[str]) -> Program:
     if not rest:
-        parser.error("nothing to run was named: a script, -m module or -c code")
+        parser.error("no program was given: name a script, -m module or -c code")
     flag, joined = rest[0][:2], rest[0][2:]
     if flag not in ("-m", "-c"):
         return Program("file", rest[0], rest[1:])

@@ -137,14 +137,14 @@ class _Collected:
             self._is_free = True
 
     def finish(self) -> None:
-        """Stops to read, after the program has ended. Processes that it left running are not waited for."""
+        """Stops reading after the program has ended. Processes that it left running are not waited for."""
         self._has_ended.set()
         self._thread.join()
         os.close(self._master)
         self.file.close()
 
     def _read(self) -> None:
-        left = _ENOUGH  # a process that was left behind may write for ever
+        left = _ENOUGH  # a process that was left behind may write forever
         while left > 0:
             has_ended = self._has_ended.is_set()
             if not select.select([self._master], [], [], _LOOK)[0]:

@@ -106,7 +106,7 @@ def _summary(sections: list[Section], has_problem: bool) -> str:
     counted = [count_text(problems, "problem")] if problems else []
     counted += [count_text(notes, "note")] if notes else []
     found = " and ".join(counted) if counted else "nothing to improve"
-    verdict = "Captures or recorders are not as they should be" if has_problem else "Captures work at full speed"
+    verdict = "Captures or recorders do not work at full speed" if has_problem else "Captures work at full speed"
     return f"{verdict}: {found}."
 
 

@@ -107,7 +107,7 @@ def _memory() -> Iterator[Finding]:
         yield ok(f"memory can be recorded: allocation functions are hooked in {modules} modules", **values)
     else:
         yield problem(
-            f"of {len(kept)} blocks the memory recorder has seen {recorder['allocations']} only",
+            f"the memory recorder has seen only {recorder['allocations']} of {len(kept)} blocks",
             "another tool may have taken the allocation functions: see below",
             **values,
         )

@@ -91,7 +91,7 @@ class BaseMemoryRecorder(SourcedRecorder):
         if self._native_options["ring"] is not None:
             return super().dump(path)
         if path is not None:
-            raise StateError("only a ring can be written to another file: all else is in the recording already")
+            raise StateError("only a ring can be written to another file: other events are in the recording already")
         if self._hooks is not None:
             self._hooks.write_snapshot()
         self.flush()

@@ -145,7 +145,7 @@ class Recorder(_native.Feed):
         """
         if self._recording is None:
             if self.state == "skipped":
-                raise StateError("nothing was recorded here: another one was recording")
+                raise StateError("nothing was recorded: another recorder was active")
             if self.state == "new":
                 raise StateError("nothing was recorded yet: call start(), or use it in a with statement")
             if self.state != "stopped":

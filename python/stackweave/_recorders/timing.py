@@ -83,9 +83,9 @@ class Timing(Recorder):
         overwrite: bool = False,
     ) -> None:
         if path is None and subprocesses:
-            raise ValueError("subprocesses needs a path: what other programs record is beside it")
+            raise ValueError("subprocesses needs a path: the recordings of other programs are beside it")
         if clock is not None and not callable(clock):
-            raise TypeError(f"clock must be a function that gives nanoseconds, not {type(clock).__name__}")
+            raise TypeError(f"clock must be a function that returns nanoseconds, not {type(clock).__name__}")
         super().__init__(
             "" if path is None else path,
             buffer=buffer,

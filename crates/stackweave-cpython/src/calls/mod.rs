@@ -45,7 +45,7 @@ pub enum Entering {
     Throw,
 }
 
-/// How a frame stops running, for now or for ever.
+/// How a frame stops running, for now or forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
     /// It returns.

@@ -21,7 +21,7 @@ const DISABLES_EXCEPTIONS: u8 = 15;
 /// `im_func` of a bound method.
 const METHOD_FUNCTION: usize = 16;
 
-/// `None` and `DISABLE`: both live for ever, and are not counted.
+/// `None` and `DISABLE`: both live forever, and are not counted.
 static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The object that replaces the first argument of a call that has none.

@@ -209,7 +209,7 @@ impl PhaseReader<'_> {
     /// Ends all open phases, at the time of the thread's last event, or at `until` if that is later.
     fn cut(&mut self, thread: &mut Thread, until: Option<u64>) {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
-        // A phase that goes on after the selected time has not ended in it, but its end is not missing either.
+        // A phase that continues after the selected time has not ended in it, but its end is not missing either.
         let ending = until.map(|_| Ending::Done);
         while let Some(phase) = thread.open.take_innermost() {
             self.close(thread, phase, ended, (ending, &[]));

@@ -140,7 +140,7 @@ impl Inner {
     /// Returns the last session, of any process.
     pub(super) fn last_session(&self) -> Arc<Session> {
         let session = self.session.load(Ordering::Acquire);
-        // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or for ever in a forked child.
+        // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or forever in a forked child.
         unsafe {
             Arc::increment_strong_count(session);
             Arc::from_raw(session)
@@ -277,7 +277,7 @@ impl Drop for Inner {
             // Threads that have recorded keep the session alive, but not the observer.
             let observer = session.kept_observer().0.take();
             drop(observer);
-            // SAFETY: the strong count of the stored session; in a child, the parent's session keeps its own for ever.
+            // SAFETY: the strong count of the stored session; in a child, the parent's session keeps its own forever.
             drop(unsafe { Arc::from_raw(*self.session.get_mut()) });
         }
     }

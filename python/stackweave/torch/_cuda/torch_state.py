@@ -23,7 +23,7 @@ def usable_torch() -> Any:
     except ImportError as error:
         raise StartError(f"recording CUDA's memory needs torch, which can't be imported: {error}") from None
     if not hasattr(torch, "version"):
-        raise StartError(f"recording CUDA's memory needs torch, and what is imported by that name is none: {torch}")
+        raise StartError(f"recording CUDA's memory needs torch, but the imported module torch is another one: {torch}")
     if getattr(torch.version, "hip", None):
         raise StartError(
             f"this torch ({torch.__version__}) is one for ROCm: only memory of CUDA devices can be recorded"

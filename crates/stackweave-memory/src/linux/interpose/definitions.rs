@@ -177,7 +177,7 @@ fn loader_by_kernel() -> u64 {
     unsafe { libc::getauxval(libc::AT_BASE) }
 }
 
-/// Keeps this module loaded for ever: programs may have copied hooks.
+/// Keeps this module loaded forever: programs may have copied hooks.
 pub(super) fn pin_this_module() {
     let Some(path) = path_of(find as *const c_void) else { return };
     // SAFETY: this module, by the loader's own name for it, is loaded already.
