@@ -39,11 +39,11 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
     arguments are those of the command `name`, path is the recording, and output is the option for it.
     """
     ours = list(arguments)
-    ours.remove("--live")  # an option of the program with this name comes later
+    ours.remove("--live")  # An option of the program with this name comes later.
     if output is None:
         path = _native.unused_path(path)
         ours[:0] = ["-o", path]
-    old = _identity(path)  # it is replaced when the program has begun, and is not shown
+    old = _identity(path)  # The program replaces it later, so it is not shown.
     collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
     places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
     # An interrupt of the terminal reaches the program, too, if it has started.
@@ -115,7 +115,7 @@ class _Collected:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115
         self._master, self.slave = pty.openpty()
         modes = termios.tcgetattr(self.slave)
-        modes[1] &= ~termios.OPOST  # ends of lines stay as they are: the real terminal sees to them
+        modes[1] &= ~termios.OPOST  # The ends of lines stay unchanged: the real terminal converts them.
         termios.tcsetattr(self.slave, termios.TCSANOW, modes)
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, fcntl.ioctl(stream, termios.TIOCGWINSZ, bytes(8)))
         self._lock = threading.Lock()

@@ -84,7 +84,7 @@ class Recording:
         names = [os.fsdecode(each) for each in paths]
         self._path = ", ".join(names)
         self._files = _native.OpenedRecording(names)
-        #: Whether the recorder goes on: then it is no news that the file has no end.
+        #: Whether the recorder continues. If so, the missing end of the file is not reported.
         self._is_unfinished = False
 
     @property
