@@ -34,7 +34,9 @@ class Skipped(RecordingCase):
                     self.assertEqual((skipped.state, summary.events, summary.error), ("skipped", 0, None))
                     self.assertEqual((skipped.path, summary.path), (self.other(), self.other()))
                     self.assertIn("skipped", repr(skipped))
-                    with self.assertRaisesRegex(stackweave.StateError, "nothing was recorded: another recorder was active"):
+                    with self.assertRaisesRegex(
+                        stackweave.StateError, "nothing was recorded: another recorder was active"
+                    ):
                         skipped.recording.info()
                     self.assertFalse(os.path.exists(self.other()))
 

@@ -1,4 +1,4 @@
-// Opens, from a disk and without a network, and shows each view.
+// The page opens from a disk without a network, and shows each view.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
