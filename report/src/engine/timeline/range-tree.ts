@@ -28,7 +28,7 @@ export class RangeTrees {
     private readonly tiles: TileStore,
   ) {}
 
-  /** The trees of these threads (`null`: all) in that time, one for each track. */
+  /** Returns the trees of these threads (`null`: all) in that time, one for each track. */
   get(range: Range, threads: ThreadIndex[] | null): Promise<CallTree[]> {
     if (String(range) !== this.range) {
       this.work.abort();

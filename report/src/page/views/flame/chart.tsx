@@ -179,7 +179,7 @@ function pointerOf(stage: Stage, handlers: { current: Handlers }): FlamePointer 
   });
 }
 
-/** The element that scrolls, and its size. If the root is at the bottom, the bottom stays in place. */
+/** Returns the element that scrolls, and its size. If the root is at the bottom, the bottom stays in place. */
 function useScroller(stage: Stage, setSize: (size: { width: number; height: number }) => void, redraw: () => void) {
   const element = useRef<HTMLDivElement>(null);
   const fromBottom = useRef(0);

@@ -91,7 +91,7 @@ function follow(drag: Drag, x: number, dx: number, dy: number): void {
   }
 }
 
-/** Two fingers: what is below them stays below them. */
+/** Zooms and pans with two fingers. The content below them stays below them. */
 function pinch(event: PointerEvent): void {
   const others = [...pointers].filter(([id]) => id !== event.pointerId);
   const other = others[0]?.[1];
@@ -160,7 +160,7 @@ function click(x: number, y: number): void {
   if (place) clickName(place, x < layout.gutter, inTracks);
 }
 
-/** A name opens and closes; so does what is written below the rows. */
+/** Opens or closes a track by a click on its name, or on the text below its rows. */
 function clickName(place: Placed, isLeft: boolean, y: number): void {
   if (place.kind === "process") switchOpened(`p${place.process}`);
   if (place.kind !== "track") return;
