@@ -43,12 +43,12 @@ pub struct stackweave_memory_options {
     pub flags: u32,
     /// The mean number of allocated bytes between samples; 0 for 512 KiB.
     pub sample_every: u64,
-    /// How many of the innermost frames of a stack are kept; 0 keeps all.
+    /// The number of innermost frames of a stack that are kept; 0 keeps all.
     pub depth: u32,
     /// A block is temporary if its thread allocates at most this many other blocks before it is freed. 0 means 1.
     pub temporary: u32,
-    /// How many bytes of events are buffered before recording threads wait for the file; 0 for 8 MiB. Larger buffers are not
-    /// faster.
+    /// The number of bytes of events that are buffered before recording threads wait for the file; 0 for 8 MiB. Larger
+    /// buffers are not faster.
     pub buffer_bytes: u64,
 }
 

@@ -394,7 +394,7 @@ pub(crate) struct Scope {
 pub(crate) enum MeasureChoice {
     /// Wall time of calls and spans
     Time,
-    /// How often functions were called: the same on every machine
+    /// The number of calls: the same on every machine
     Calls,
     /// Sampled stacks
     Samples,

@@ -8,9 +8,9 @@ use stackweave_profile::{Change, Diff, FunctionId};
 /// The limits, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Gate {
-    /// How much the selected total may grow.
+    /// The allowed growth of the selected total.
     pub(crate) total: Option<f64>,
-    /// How much the self cost of each function may grow, in percent of the selected total before.
+    /// The allowed growth of the self cost of each function, in percent of the selected total before.
     pub(crate) each: Option<f64>,
     /// Whether incomplete recordings are compared.
     pub(crate) allows_incomplete: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) path: &'a Path,
     /// Whether the selection contains any function.
     pub(crate) has_functions: bool,
-    /// Why events are missing, if they are.
+    /// The reason why events are missing, if they are.
     pub(crate) incomplete: Option<&'a str>,
 }
 

@@ -18,7 +18,7 @@ use crate::text::Text;
 #[derive(Debug, Default)]
 pub(crate) struct CodeNames {
     decoded: Mutex<DecodedCodes>,
-    /// How many code objects were decoded; readable while the mutex is locked.
+    /// The number of code objects that were decoded; readable while the mutex is locked.
     len: AtomicUsize,
 }
 

@@ -27,7 +27,7 @@ pub(crate) static CODES: CodeTable = CodeTable::new();
 pub(crate) struct CodeTable {
     ids: AddressMap,
     blobs: CodeBlobs,
-    /// How many code objects have died whose address had an id.
+    /// The number of code objects that have died whose address had an id.
     deaths: AtomicU64,
 }
 

@@ -41,7 +41,7 @@ pub(crate) unsafe fn check(
 }
 
 impl Layout {
-    /// How many bytes of `_PyRuntime` [`Layout::reported_lists`] needs.
+    /// The number of bytes of `_PyRuntime` that [`Layout::reported_lists`] needs.
     pub const RUNTIME_BYTES: usize = 1024;
 
     /// Returns the offsets that lead to all threads, as the interpreter itself reports them from 3.13 on. `runtime`

@@ -6,7 +6,7 @@ use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 
-/// Why `with_gil` did nothing.
+/// The reason why `with_gil` did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GilUnavailable {

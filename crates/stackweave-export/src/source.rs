@@ -32,7 +32,7 @@ pub struct Source<'a> {
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
-    /// How many events were visited.
+    /// The number of events that were visited.
     events: Cell<u64>,
 }
 

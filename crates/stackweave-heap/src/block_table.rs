@@ -92,7 +92,7 @@ pub(crate) struct BlockTable {
     used: usize,
     /// The number of used slots at which the table grows.
     most: usize,
-    /// How many more failures to wait before memory is requested again.
+    /// The number of further failures before memory is requested again.
     patience: u32,
     /// Blocks that do not fit into a slot.
     others: HashMap<u64, Entry>,

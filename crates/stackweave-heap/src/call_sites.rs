@@ -27,7 +27,7 @@ pub(crate) struct CallSites {
     index: Vec<u32>,
     last: (CallSite, CallSiteId),
     pub(crate) is_incomplete: bool,
-    /// How many more failures to wait before memory is requested again.
+    /// The number of further failures before memory is requested again.
     patience: u32,
 }
 

@@ -10,7 +10,7 @@ use stackweave_store::label;
 
 use crate::platform::{self, ForeignSlots};
 
-/// How often slots are compared with what they held before.
+/// The interval at which slots are compared with their earlier content.
 const EVERY: Duration = Duration::from_millis(250);
 
 /// The state of foreign slots, as a recording describes it.

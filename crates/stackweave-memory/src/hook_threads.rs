@@ -40,7 +40,8 @@ pub(crate) struct HookThread {
     /// 0; or the stack address of the event that the thread is in; or a mark.
     pub(crate) busy: AtomicUsize,
     errno: AtomicPtr<i32>,
-    /// How many bytes are left until the next sample. Only the owner counts down; the start of a recording resets all.
+    /// The number of bytes that are left until the next sample. Only the owner counts down; the start of a recording
+    /// resets all.
     pub(crate) bytes_to_sample: AtomicU64,
     pub(crate) random: Cell<u64>,
     /// The bits of the thread's tag; 0: none.

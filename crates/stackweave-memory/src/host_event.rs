@@ -67,7 +67,7 @@ impl HostEventKind {
         Self::BlockState,
         Self::StateEnd,
     ];
-    /// How many of the kinds, from the first on, are about one block or segment. They have the same fields.
+    /// The number of kinds, from the first on, that are about one block or segment. They have the same fields.
     pub(crate) const OF_BLOCKS: usize = 10;
 
     /// Returns the kind with this number.

@@ -31,7 +31,7 @@ pub(crate) mod hook_mode {
     pub(crate) const SAMPLED_FREES: usize = 4;
 }
 
-/// How long the end of a recording waits for threads that are in the middle of an event.
+/// The time that the end of a recording waits for threads that are in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The data that an event needs, in one cache line.
@@ -43,7 +43,7 @@ pub(crate) struct ActiveRecording {
     pub(crate) native: bool,
     pub(crate) free_stacks: bool,
     pub(crate) mappings: bool,
-    /// How many of a stack's innermost frames are recorded; 0: stacks are not captured.
+    /// The number of a stack's innermost frames that are recorded; 0: stacks are not captured.
     pub(crate) limit: usize,
     /// The average number of bytes between two samples; 0: the recording is not sampled.
     pub(crate) every: u64,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 
-/// Why functions can't be hooked.
+/// The reason why functions can't be hooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InterposeError {

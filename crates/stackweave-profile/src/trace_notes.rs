@@ -13,7 +13,7 @@ use crate::aggregate::RecordedNames;
 use crate::frame::Frame;
 use crate::word_hash::WordMap;
 
-/// How many functions are named.
+/// The number of functions that are named.
 const NAMES: usize = 8;
 
 /// The notes of a process's tracer, by the numbers of frames, in the order in which they were recorded.

@@ -1,4 +1,4 @@
-//! Why the stacks of a process cannot be read.
+//! The reason why the stacks of a process cannot be read.
 
 use core::fmt;
 
@@ -44,7 +44,7 @@ pub enum InspectionError {
     NotReported {
         /// The requested process.
         process: u32,
-        /// Why it has not reported them.
+        /// The reason why it has not reported them.
         #[source]
         why: ReportError,
     },

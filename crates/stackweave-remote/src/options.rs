@@ -10,7 +10,7 @@ pub struct Options {
     pub python: bool,
     /// Whether native frames are read.
     pub native: bool,
-    /// How long a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
+    /// The time that a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
     /// meanwhile.
     pub stop_timeout: Duration,
     /// How native frames are named.

@@ -16,7 +16,7 @@ struct Model {
     suspended: Vec<FakeFrame>,
     next_address: u64,
     observed: u64,
-    /// How many of 100 events are missing.
+    /// The percentage of events that are missing.
     missed: usize,
 }
 

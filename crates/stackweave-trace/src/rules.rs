@@ -25,7 +25,7 @@ pub(crate) struct Rules {
     pub(crate) limits: Limits,
     /// Events that were recorded, if `max_events` is set.
     pub(crate) events: Cell<u64>,
-    /// How often the shadow stack of a thread differed from the real one.
+    /// The number of times that the shadow stack of a thread differed from the real one.
     pub(crate) repairs: Cell<u64>,
     /// Ends of calls whose begin had no event.
     pub(crate) ignored_ends: Cell<u64>,

@@ -46,7 +46,7 @@ pub(crate) struct ShadowEntry {
     pub(crate) code: u32,
     pub(crate) kind: EntryKind,
     pub(crate) status: EntryStatus,
-    /// When it began, if times are needed.
+    /// The time at which it began, if times are needed.
     pub(crate) began: u64,
     /// The total time of its callees, if times are needed.
     pub(crate) callee_ticks: u64,

@@ -52,7 +52,7 @@ pub(crate) struct ThreadStack {
     suspended: RefCell<HashMap<u64, SuspendedSpans>>,
     /// The spans that were open when the trace was paused, with their frames, outermost first.
     pub(crate) paused_spans: RefCell<Vec<(u64, u64)>>,
-    /// How many spans have begun since then, and are open.
+    /// The number of spans that have begun since then, and are open.
     pub(crate) spans_during_pause: Cell<usize>,
 }
 

@@ -87,7 +87,7 @@ typedef enum stackweave_status {
   STACKWEAVE_NO_RECORDING = 12,
 } stackweave_status;
 
-// Why a captured stack is incomplete. Later versions may add reasons.
+// The reason why a captured stack is incomplete. Later versions may add reasons.
 typedef enum stackweave_stop_reason {
   // The stack is complete. The stack of a thread without interpreter frames is complete without them.
   STACKWEAVE_STOP_NONE = 0,
@@ -187,9 +187,9 @@ typedef struct stackweave_capture_request {
   size_t size;
   // At least one of STACKWEAVE_CAPTURE_PYTHON, STACKWEAVE_CAPTURE_NATIVE and STACKWEAVE_CAPTURE_SCRIPT.
   uint32_t flags;
-  // How many of the innermost frames to omit. Frames of the library itself are never included.
+  // The number of innermost frames to omit. Frames of the library itself are never included.
   uint32_t skip;
-  // How many of the innermost frames to keep; 0 keeps all.
+  // The number of innermost frames to keep; 0 keeps all.
   uint32_t limit;
 } stackweave_capture_request;
 
@@ -308,16 +308,16 @@ typedef struct stackweave_memory_options {
   uint32_t flags;
   // The mean number of allocated bytes between samples; 0 for 512 KiB.
   uint64_t sample_every;
-  // How many of the innermost frames of a stack are kept; 0 keeps all.
+  // The number of innermost frames of a stack that are kept; 0 keeps all.
   uint32_t depth;
   // A block is temporary if its thread allocates at most this many other blocks before it is freed. 0 means 1.
   uint32_t temporary;
-  // How many bytes of events are buffered before recording threads wait for the file; 0 for 8 MiB. Larger buffers are not
-  // faster.
+  // The number of bytes of events that are buffered before recording threads wait for the file; 0 for 8 MiB. Larger
+  // buffers are not faster.
   uint64_t buffer_bytes;
 } stackweave_memory_options;
 
-// How much memory was used. Set `size` before the call.
+// The amount of memory that was used. Set `size` before the call.
 typedef struct stackweave_memory_usage {
   // The size of this structure, in bytes.
   size_t size;
@@ -410,7 +410,7 @@ typedef struct stackweave_stats {
   uint64_t native_misses;
   // Native frames that needed the general evaluator.
   uint64_t native_unsupported;
-  // How often a thread dropped its cached rules because a library was unloaded.
+  // The number of times that a thread dropped its cached rules because a library was unloaded.
   uint64_t native_resets;
   // Distinct Python code objects.
   uint64_t python_codes;

@@ -49,7 +49,7 @@ pub(super) struct App {
     has_chosen: bool,
     /// The first row that is shown.
     pub(super) first: usize,
-    /// How many rows fitted when they were last drawn.
+    /// The number of rows that fitted when they were last drawn.
     pub(super) fitting: usize,
     pub(super) colour: bool,
     /// Whether the program that this command runs is still running; `None` if it runs none.

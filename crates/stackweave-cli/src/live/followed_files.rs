@@ -33,7 +33,7 @@ pub(super) struct Followed {
     follower: Follower,
     pub(super) figures: Vec<ProcessFigures>,
     pub(super) bytes: u64,
-    /// When the file grew last.
+    /// The time at which the file grew last.
     grown: Instant,
 }
 

@@ -9,7 +9,7 @@ use stackweave_testkit::folder::Folder;
 use stackweave_testkit::hostile_recording::hostile_recording;
 use stackweave_testkit::scale;
 
-/// How many recordings one process reads.
+/// The number of recordings that one process reads.
 const TOGETHER: u64 = 10;
 /// The address space of a process: most of it is mapped by the test program itself.
 const KILOBYTES: &str = "1500000";

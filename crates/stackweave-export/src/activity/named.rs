@@ -19,7 +19,7 @@ pub(crate) struct NamedProcess<'a> {
     pub(crate) title: String,
     /// The machine and the Python, which distinguish it from other processes.
     pub(crate) labels: String,
-    /// When it began to record.
+    /// The time at which it began to record.
     pub(crate) began: u64,
     /// Sorted by number.
     pub(crate) threads: Vec<NamedThread>,

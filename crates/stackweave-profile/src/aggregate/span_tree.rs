@@ -29,7 +29,7 @@ pub(crate) struct SpanNode {
     last_child: u32,
     /// The sibling that began after it the last time; 0 for none.
     successor: u32,
-    /// How often it began or was resumed; not how often it was only open.
+    /// The number of times that it began or was resumed, without those at which it was only open.
     pub(crate) calls: u64,
     pub(crate) total: u64,
 }

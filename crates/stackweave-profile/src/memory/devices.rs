@@ -91,7 +91,7 @@ pub fn read_devices(
 
 struct DeviceReader {
     axis: Axis,
-    /// How many bytes one sampled block stands for.
+    /// The number of bytes that one sampled block stands for.
     every: Option<u64>,
     states: OpenStates,
     devices: BTreeMap<i64, Device>,

@@ -31,7 +31,7 @@ impl MemoryMode {
 pub struct MemoryHeader {
     /// The mode.
     pub mode: MemoryMode,
-    /// How many bytes one sampled allocation stands for, on average.
+    /// The number of bytes that one sampled allocation stands for, on average.
     pub sample_every: Option<u64>,
     /// A block is temporary if its thread had allocated at most this many others when it was freed.
     pub temporary: u32,

@@ -24,7 +24,7 @@ pub struct RunRow {
     pub thread_name: String,
     /// The function that ran, in the report's table.
     pub function: FunctionId,
-    /// When it began, in nanoseconds since the first process began to record.
+    /// The time at which it began, in nanoseconds since the first process began to record.
     pub began_ns: u64,
     /// The duration in the selected time.
     pub duration_ns: u64,

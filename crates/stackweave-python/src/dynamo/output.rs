@@ -67,7 +67,7 @@ pub(super) fn draw(state: State<'_, '_>, profile: &Path, svg: Option<PathBuf>) -
     }
 }
 
-/// Where a report is written.
+/// The destination of a report.
 enum DumpTarget {
     Nothing,
     Print,

@@ -20,7 +20,7 @@ use crate::file::EndReason;
 
 /// Replaces a session's address while nothing is recorded. No lane has this key.
 const INACTIVE: usize = 1;
-/// How long an exiting process waits for a file that blocks.
+/// The time that an exiting process waits for a file that blocks.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 const EXIT_ATTEMPTS: u32 = 100;
 /// This variable is "off" if recordings must not handle signals.
@@ -36,7 +36,7 @@ pub(super) struct Inner {
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
-    /// Why a forked child could not begin, with its generation.
+    /// The reason why a forked child could not begin, with its generation.
     failure: Mutex<Option<(u64, String)>>,
     pub(super) unrecorded_children: UnrecordedChildren,
     pub(super) config: RecorderConfig,

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::ChildError;
 
-/// How much of the child's error output is kept.
+/// The number of bytes of the child's error output that are kept.
 const MAX_ERROR_OUTPUT: usize = 512;
 
 /// A child process.

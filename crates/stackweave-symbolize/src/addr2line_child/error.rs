@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why an addr2line child returned no result.
+/// The reason why an addr2line child returned no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChildError {
     /// There is no such program.

@@ -1,4 +1,4 @@
-//! How far the symbolizer and an oracle agree.
+//! The extent to which the symbolizer and an oracle agree.
 
 use std::collections::BTreeMap;
 use std::fmt;

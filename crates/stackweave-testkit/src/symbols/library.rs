@@ -19,7 +19,7 @@ pub enum Language {
     RustV0,
 }
 
-/// Where the compiler puts the debug information.
+/// The place where the compiler puts the debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Into the library.

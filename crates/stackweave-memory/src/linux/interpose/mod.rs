@@ -52,7 +52,7 @@ pub(crate) struct Function {
     pub(crate) original: &'static AtomicUsize,
 }
 
-/// Why no function was hooked.
+/// The reason why no function was hooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterposeError {
     /// The program has no dynamic loader, or has no slots.

@@ -8,8 +8,8 @@ use crate::platform::interpose::definitions::HookedFunction;
 use crate::platform::interpose::module::Module;
 use crate::platform::interpose::relocations::{Binding, Slot};
 
-/// How often a module is checked again after an unbound slot in it was hooked: a thread that is calling through it at
-/// that moment has the loader bind it, which overwrites our hook.
+/// The number of times that a module is checked again after an unbound slot in it was hooked: a thread that is calling
+/// through it at that moment has the loader bind it, which overwrites our hook.
 const RECHECKS: u8 = 3;
 
 /// The result of a walk for one module.

@@ -16,7 +16,7 @@ pub(super) struct HookedModules {
     spare: ModuleTable,
     /// The loader's count of unloaded modules.
     unloads: u64,
-    /// How many slots of functions that allocate another tool overwrote between the last two walks.
+    /// The number of slots of allocating functions that another tool overwrote between the last two walks.
     pub(super) overwritten: u64,
 }
 
