@@ -12,7 +12,7 @@ import time
 import stackweave
 from tests.trace_support import MECHANISMS, TraceCase, load, reference
 
-#: How often the longest test starts and stops. The full test has 10000; `make test` has less time.
+#: The number of starts and stops of the longest test. The full test has 10000; `make test` has less time.
 STARTS = int(os.environ.get("STACKWEAVE_TRACE_STARTS", "300"))
 
 

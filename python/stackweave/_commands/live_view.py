@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_TERMINAL = "--live draws on a terminal, and neither standard output nor error is one: omit it"
 
-#: How often a reader checks whether the program has ended, in seconds.
+#: The interval at which a reader checks whether the program has ended, in seconds.
 _LOOK = 0.1
 _PIECE = 1 << 16
 #: The number of reads that empty a terminal: 64 KiB, 4 KiB at a time.

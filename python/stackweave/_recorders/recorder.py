@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     _Path = str | os.PathLike[str]
 
 
-#: Why a ring does not have all events, which is its purpose.
+#: The reason why a ring does not have all events, which is its purpose.
 FORGOTTEN = "only the last ones were kept"
 
 
@@ -48,7 +48,7 @@ class Summary(NamedTuple):
     bytes: int
     #: Events that were not written, by the reason.
     lost: dict[str, int]
-    #: Why the file could not be written, if it could not.
+    #: The reason why the file could not be written, if it could not.
     error: str | None
 
 

@@ -49,7 +49,7 @@ class TraceRecorder(SourcedRecorder):
     __slots__ = ("_active", "_calls", "_gate", "_is_ours")
 
     _calls: CallSource
-    #: How many calls of decorated functions run, and whether the first of them started or resumed the recording.
+    #: The running calls of decorated functions, and whether the first of them started or resumed the recording.
     _active: int
     _is_ours: bool
     _gate: threading.RLock

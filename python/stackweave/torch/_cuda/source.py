@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..._recorders.sources import SourcedRecorder
     from .memory import CudaMemoryRecorder
 
-#: Why the state of the allocator is recorded, if not at the end of the recording.
+#: The reasons why the state of the allocator is recorded, if not at the end of the recording.
 OUT_OF_MEMORY, DUMP = 1, 2
 
 

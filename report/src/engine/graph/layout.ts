@@ -29,7 +29,7 @@ export interface Layout extends Size {
 }
 
 const MARGIN = 24;
-/** How far the arrow of a recursive function extends beyond its box. */
+/** The distance that the arrow of a recursive function extends beyond its box. */
 const LOOP = 34;
 /** Arrows end on the flat part of a box's edge. */
 const FLAT = 0.42;

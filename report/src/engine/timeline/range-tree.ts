@@ -82,7 +82,7 @@ class TileCursor {
   }
 }
 
-/** How long the engine works before it checks for other queries. */
+/** The time that the engine works before it checks for other queries. */
 const TURN_MS = 25;
 
 async function rangeTree(
