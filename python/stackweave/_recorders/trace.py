@@ -49,8 +49,9 @@ class TraceRecorder(SourcedRecorder):
     __slots__ = ("_active", "_calls", "_gate", "_is_ours")
 
     _calls: CallSource
-    #: The running calls of decorated functions, and whether the first of them started or resumed the recording.
+    #: The number of running calls of decorated functions.
     _active: int
+    #: Whether the first of them started or resumed the recording.
     _is_ours: bool
     _gate: threading.RLock
     _shown_as = "TraceRecorder"
