@@ -5,7 +5,7 @@ import contextlib
 
 
 class Turn:
-    """Something to await that gives others one turn."""
+    """An awaitable that lets other tasks run once."""
 
     def __await__(self):
         yield

@@ -1,4 +1,4 @@
-"""Code that is made while the program runs."""
+"""Code that is created while the program runs."""
 
 import types
 
