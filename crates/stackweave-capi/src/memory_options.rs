@@ -30,7 +30,7 @@ pub const STACKWEAVE_MEMORY_NO_FORKS: u32 = 16;
 const ALL_FLAGS: u32 = 31;
 const DEFAULT_BUFFER_BYTES: usize = 8 << 20;
 
-/// How memory is recorded. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
+/// The options of a memory recording. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_memory_options {

@@ -15,7 +15,7 @@ use crate::public_api::Object;
 use crate::unavailable::Unavailable;
 use crate::walk::CodeIds;
 
-/// How the death of code objects is handled.
+/// The handling of the death of code objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeathWatch {
     /// Each death is detected.

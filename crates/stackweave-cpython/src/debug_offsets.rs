@@ -17,7 +17,7 @@ const WORD: usize = 8;
 const LARGEST_INTERPRETER: usize = 1 << 24;
 const LARGEST_GIL: usize = 1 << 12;
 
-/// How the interpreter's own description differs from the table.
+/// A difference between the interpreter's own description and the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contradiction {
     /// The structure is missing, or of another version.

@@ -1,6 +1,6 @@
 //! Statistics of the Python source.
 
-/// How Python frames are read, and what is kept of code objects.
+/// The way in which Python frames are read, and counts of code objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PythonStats {

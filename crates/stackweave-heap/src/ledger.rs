@@ -15,7 +15,7 @@ use crate::ranges::{Cut, MappedRange, Ranges};
 use crate::recent::{Freed, Recent};
 use crate::sampling::{Scale, Weight};
 
-/// How a ledger counts.
+/// The counting options of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerOptions {
     /// A block is temporary if its thread has allocated at most this many others when it is freed. At most 1,023.

@@ -20,8 +20,8 @@ pub(crate) struct Weight {
     pub(crate) bytes: u64,
 }
 
-/// How allocations are counted: unscaled, or as a sample, with a binary fraction so that estimates are rounded only
-/// after they are added up.
+/// The scale of counted allocations: unscaled, or as a sample, with a binary fraction so that estimates are rounded
+/// only after they are added up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     every: u64,

@@ -7,7 +7,7 @@ use stackweave_core::EventKind;
 use stackweave_recording::KindNumber;
 use stackweave_recording::events::{HeapChange, Layout};
 
-/// How events of one kind change the ledgers.
+/// The effect of events of one kind on the ledgers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LedgerFields {
     pub(crate) change: HeapChange,

@@ -18,7 +18,7 @@ pub enum Mode {
     },
 }
 
-/// How memory is recorded.
+/// The options of a memory recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the settings are independent")]
 pub struct MemoryOptions {

@@ -13,7 +13,7 @@ pub struct Options {
     /// The time that a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
     /// meanwhile.
     pub stop_timeout: Duration,
-    /// How native frames are named.
+    /// The naming of native frames.
     pub symbolize: stackweave_symbolize::Options,
 }
 

@@ -34,7 +34,7 @@ impl CodeState {
     }
 }
 
-/// How the calls of a function are described.
+/// The description of the calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DescribedCode {
     /// A bit for each of the first 64 patterns that match it.

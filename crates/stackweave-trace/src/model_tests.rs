@@ -102,7 +102,7 @@ impl Model {
             }
             82..85 => self.switch(),
             85..90 => {
-                // As an observed span does: the stack is updated first.
+                // The stack is updated first, as for an observed span.
                 let innermost = self.running.last().copied();
                 self.fake.engine().align_to(innermost);
                 self.fake.begin_span(7);

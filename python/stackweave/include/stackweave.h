@@ -297,7 +297,7 @@ typedef struct stackweave_location {
   uint32_t end_column;
 } stackweave_location;
 
-// How memory is recorded. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
+// The options of a memory recording. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
 typedef struct stackweave_memory_options {
   // The size of this structure, in bytes.
   size_t size;

@@ -34,7 +34,8 @@ pub enum KeysLayout {
     },
 }
 
-/// How an instance points to its attributes. `cached_keys` is, in the class, the table for the values of instances.
+/// The way in which an instance points to its attributes. `cached_keys` is, in the class, the table for the values of
+/// instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceLayout {
     /// 3.10: as for all other objects.

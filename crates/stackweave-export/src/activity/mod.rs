@@ -71,7 +71,7 @@ pub(crate) struct Object {
     pub(crate) is_first: bool,
 }
 
-/// How a span ended.
+/// The way in which a span ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanEnd {
     /// Its end was recorded, or is after the selected time.

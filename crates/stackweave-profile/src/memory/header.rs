@@ -26,7 +26,7 @@ impl MemoryMode {
     }
 }
 
-/// How memory was recorded.
+/// The settings of a recorder of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHeader {
     /// The mode.

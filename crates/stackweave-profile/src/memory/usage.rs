@@ -42,7 +42,8 @@ impl UsageSource {
 pub struct MemoryUsage {
     /// The source of the figures.
     pub source: UsageSource,
-    /// How they were recorded; `None` if there was no memory recorder, and the program recorded its allocations itself.
+    /// The settings of the recorder; `None` if there was no memory recorder, and the program recorded its allocations
+    /// itself.
     pub header: Option<MemoryHeader>,
     /// The heap first, then each device. Devices that are not selected are left out.
     pub devices: Vec<DeviceUsage>,

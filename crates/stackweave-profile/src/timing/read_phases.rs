@@ -35,7 +35,7 @@ pub(super) struct RecordedRun {
     /// The start, in nanoseconds since the base of the process.
     pub(super) began: u64,
     pub(super) ns: Option<u64>,
-    /// How it ended; `None` if its end is not in the recording.
+    /// Its outcome; `None` if its end is not in the recording.
     pub(super) ending: Option<Ending>,
     pub(super) begin_details: Box<[u8]>,
     pub(super) end_details: Box<[u8]>,

@@ -77,7 +77,7 @@ pub struct OpenSpan {
 /// The end of the innermost span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End<'a> {
-    /// How the span ended.
+    /// The outcome of the span.
     pub ending: Ending,
     /// The details that the program gave: a JSON object, or nothing.
     pub details: &'a [u8],

@@ -43,7 +43,7 @@ pub struct FollowerUpdate {
     pub changed: Option<FileChange>,
 }
 
-/// How a file has changed.
+/// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChange {
     /// It is shorter than what was read before.

@@ -33,7 +33,7 @@ pub(super) struct ChildProcess {
     error_output: Vec<u8>,
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExchangeEnd {
     /// The handler has received all it needs.

@@ -34,7 +34,7 @@ pub(super) enum Purpose {
     HookNew,
     /// Hooks new modules, and those that need to be checked again.
     Recheck,
-    /// As `Recheck`, and visits modules with foreign slots, which another tool may have released.
+    /// Does the same as `Recheck`, and visits modules with foreign slots, which another tool may have released.
     FindForeign,
     /// Restores all slots.
     Restore,
