@@ -48,7 +48,7 @@ test-report: ## test the report page in Chromium and Firefox, with recordings of
 test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
 	@scripts/test-torch
 
-lint: ## format, clippy, rustdoc, words, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
+lint: ## format, clippy, rustdoc, words, doc comments, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
@@ -56,6 +56,7 @@ lint: ## format, clippy, rustdoc, words, Python and its types, licences, depende
 	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
 		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported
 	scripts/check-words
+	scripts/check-doc-comments
 	scripts/check-python
 	scripts/check-deps
 	scripts/check-licences

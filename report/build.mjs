@@ -1,7 +1,7 @@
-// Makes the page of the sources: one HTML file with everything in it but the data, and the policy that lets nothing else run.
+// Builds the page from the sources: one HTML file with everything except the data, and a policy that forbids other code.
 //
-//   node build.mjs            writes the page to where the Rust crate takes it from
-//   node build.mjs --check    fails if what is there is not what the sources give
+//   node build.mjs            writes the page to the Rust crate
+//   node build.mjs --check    fails if the page there differs from the sources
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -29,14 +29,14 @@ const common = {
 
 const metafiles = [];
 
-/** The text that esbuild makes of an entry. */
+/** Returns the text that esbuild builds from an entry. */
 async function bundled(entry, extra = {}) {
   const result = await build({ ...common, ...extra, entryPoints: [join(here, entry)] });
   metafiles.push(result.metafile);
   return result.outputFiles[0].text.trimEnd();
 }
 
-/** Inside of a script element nothing may look like its end. */
+/** Escapes text that would end a script element. */
 function inScript(text) {
   return text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 }

@@ -1,11 +1,11 @@
-// The packages that are in the page, and the notices that their licences require in each copy.
+// Finds the packages in the page, and the notices that their licences require in each copy.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ALLOWED = new Set(["MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"]);
 
-/** The folders of the packages that are in esbuild's output, from its metafile. */
+/** Returns the folders of the packages in esbuild's output, from its metafile. */
 function foldersIn(metafiles) {
   const folders = new Set();
   for (const metafile of metafiles) {
@@ -27,7 +27,7 @@ function noticeOf(folder) {
   return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}`;
 }
 
-/** The notices, as a comment for the page. An error if a licence is not one of those allowed. */
+/** Returns the notices as a comment for the page. Throws if a licence is not allowed. */
 export function notices(root, metafiles) {
   const texts = foldersIn(metafiles).map((folder) => noticeOf(join(root, folder)));
   const text = ["This page holds code of others:", ...texts].join("\n\n");

@@ -1,4 +1,4 @@
-"""What the tests of commands that run a program share."""
+"""Shared by the tests of commands that run a program."""
 
 import concurrent.futures
 import os
@@ -11,14 +11,14 @@ from tests.recordings import RecordingCase
 from tests.support import PYTHON
 
 OUTPUT = ["-o", "out.swv", "--overwrite"]
-#: How programs end that SamenessCase runs without a command: the same for all commands.
+#: The results of programs that SamenessCase runs without a command. They are the same for all commands.
 _PLAIN_ENDS = {}
 
 
 class CommandCase(RecordingCase):
-    """Runs programs plainly, and by a command."""
+    """Runs programs with and without a command."""
 
-    #: What it is called: "trace", "memory".
+    #: The name of the command: "trace", "memory".
     name = ""
 
     @property
@@ -26,7 +26,7 @@ class CommandCase(RecordingCase):
         return [PYTHON, "-m", "stackweave", self.name]
 
     def run_in(self, folder, command, text="some text", **environment):
-        """Exit status, output and errors. Python warns of forks where there are threads: a recording has one."""
+        """Returns status, output and errors. Ignores Python's warning about forks, because a recording has a thread."""
         done = subprocess.run(
             command,
             cwd=folder,
@@ -45,7 +45,7 @@ class CommandCase(RecordingCase):
         return path
 
     def assert_same(self, name, arguments, options=()):
-        """A plain run and a recorded one are the same to everybody but for our lines."""
+        """Asserts that a plain run and a recorded one have the same results, except for the lines of the command."""
         plain = self.plain_end([*options, *arguments])
         recorded = self.run_in(
             self.folder, [PYTHON, *options, *self.command[1:], "-o", f"{name}.swv", "--overwrite", *arguments]
@@ -58,13 +58,13 @@ class CommandCase(RecordingCase):
                 stackweave.open(os.path.join(self.folder, f"{name}.swv")).info()
 
     def plain_end(self, arguments):
-        """How it ends, and what it prints, without a command."""
+        """Returns how it ends and what it prints without a command."""
         return self.neutral(self.run_in(self.folder, [PYTHON, *arguments]))
 
     def neutral(self, ended):
-        """Without what differs from run to run, as the folder of this test."""
+        """Replaces what differs from run to run, such as the folder of this test."""
         status, *texts = ended
-        # First, for a name may look like what else differs.
+        # First, because a name may look like other text that differs.
         return neutral((status, *(text.replace(self.folder.encode(), b"FOLDER") for text in texts)))
 
     def assert_all_same(self, cases):
@@ -72,7 +72,7 @@ class CommandCase(RecordingCase):
             for done in [pool.submit(self.assert_same, *case) for case in cases]:
                 done.result()
 
-    def said(self, *arguments, status=0):
+    def messages(self, *arguments, status=0):
         ended, output, errors = self.run_in(self.folder, [*self.command, *arguments])
         self.assertEqual(ended, status, errors)
         self.assertEqual(output, b"")
@@ -80,7 +80,7 @@ class CommandCase(RecordingCase):
 
 
 class SamenessCase(CommandCase):
-    """What every command has to leave as it is."""
+    """Asserts what no command may change in a program."""
 
     maxDiff = None
 
@@ -125,7 +125,7 @@ class SamenessCase(CommandCase):
 
 
 def neutral(ended):
-    """Without addresses and numbers of processes, which differ from run to run."""
+    """Replaces addresses and numbers of processes, which differ from run to run."""
     status, output, errors = ended
     return status, *(
         re.sub(rb"0x[0-9a-f]+|(?<=started )\d+|(?<=ForkProcess-)\d+", b"N", text).decode("latin-1")

@@ -1,4 +1,4 @@
-"""Pages as the tests read them: what is to be run, and what a page says about it. CONTRIBUTING.md has the rules."""
+"""Reads pages: the steps to run, and the expected output. README.md in this folder has the rules."""
 
 import os
 import re
@@ -15,7 +15,7 @@ MARK = re.compile(
     r"(?P<name>not run|not checked|needs|status|file|python|sh|cpp|c|any order|exact|slow)"
     r"(?:: *(?P<value>[^\n]*?))? *(?:\n|$)"
 )
-#: What a line of a shell block begins with if the tests run it.
+#: The start of a line of a shell block that the tests run.
 RUN = re.compile(r"(?:\w+=\S+ )*(?:stackweave|python|pytest)\b")
 HEADING = re.compile(r"^#+ +(.*?) *#*$", re.MULTILINE)
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -23,12 +23,12 @@ IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 
 
 class PageError(AssertionError):
-    """A page that breaks the rules, with its place."""
+    """The error for a page that breaks the rules, with its location."""
 
 
 @dataclass
 class Step:
-    """Something to run: a block of Python, the commands of a block, or a file to write."""
+    """A step of a page: a block of Python, the commands of a block, or a file to write."""
 
     kind: str
     line: int
@@ -43,7 +43,7 @@ class Step:
     is_checked: bool = True
 
     def commands(self):
-        """Commands of a shell block, each with the output that is shown for it, or none."""
+        """Returns the commands of a shell block, each with the output that the page shows for it, or none."""
         if not re.search(r"^\$ ", self.body, re.MULTILINE):
             lines = re.sub(r"\\\n", "", self.body).splitlines()
             return [(line, None) for line in lines if line.strip() and (self.is_hidden or RUN.match(line))]
@@ -76,7 +76,7 @@ class Page:
         return self.text.count("\n", 0, place) + 1
 
     def read(self):
-        """Marks hold for the block behind them; text behind a block that is run is what that prints."""
+        """Reads the blocks. A mark applies to the next block; a text block after a step is the output of the step."""
         items = [(found.start(), found) for found in FENCE.finditer(self.text)]
         fences = [found.span() for _, found in items]
         for found in COMMENT.finditer(self.text):
@@ -100,7 +100,7 @@ class Page:
             self.fail(ended, "a mark that holds for no block")
 
     def read_comment(self, found, marks):
-        """The step that a block becomes which readers don't see, and the marks for the block behind it."""
+        """Reads a comment: a step that readers don't see, or marks for the next block."""
         text = found["text"].strip("\n")
         mark = MARK.match(text)
         if mark is None:
@@ -127,7 +127,7 @@ class Page:
         return None, {**marks, name: value}
 
     def read_block(self, found, marks):
-        """The step that the block becomes, whose output may be shown behind it."""
+        """Returns the step of a block. The page may show its output after it."""
         language, body = found["language"], found["body"]
         if found["indent"]:
             body = re.sub(rf"^{found['indent']}", "", body, flags=re.MULTILINE)
@@ -168,7 +168,7 @@ class Page:
         step.exact = step.exact or "exact" in marks
 
     def anchors(self):
-        """The names that GitHub gives to headings."""
+        """Returns the names that GitHub gives to headings."""
         plain = FENCE.sub("", self.text)
         names = []
         for heading in HEADING.findall(plain):
@@ -178,7 +178,7 @@ class Page:
         return set(names)
 
     def links(self):
-        """Pairs of where a link leads in the project and its anchor; addresses elsewhere are left out."""
+        """Returns the target in the project and the anchor of each link, without links to other sites."""
         for target in LINK.findall(FENCE.sub("", self.text)):
             if not re.match(r"[a-z]+:", target):
                 path, _, anchor = target.partition("#")
@@ -195,7 +195,7 @@ class Page:
 
 
 def all_pages():
-    """The README and what is in docs, but for the decisions, which have nothing to run."""
+    """Returns the README and the pages of docs, except the decisions, which have no examples."""
     paths = ["README.md"]
     for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
         paths += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(".md")]

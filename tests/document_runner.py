@@ -1,7 +1,7 @@
-"""Runs the steps of one page, in a process and a folder of their own, and prints what each of them printed, as JSON.
+"""Runs the steps of one page, in a separate process and folder, and prints the output of each as JSON.
 
-Files are there from the start, so that a page may show a program behind the command that runs it; a later one of the
-same name replaces the first where it stands. The Python blocks of a page are one program, `app.py`, which grows from
+The files exist from the start, so that a page may show a program after the command that runs it. A later file of the
+same name replaces the first at its position. The Python blocks of a page are one program, `app.py`, which grows from
 block to block. Commands are run beside it.
 """
 
@@ -23,7 +23,7 @@ TIMEOUT = 100
 
 
 def main():
-    """Steps come by the standard input; results leave by the standard output that there was at the begin."""
+    """Reads steps from standard input, and writes results to the original standard output."""
     steps = json.load(sys.stdin)
     results = []
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -74,7 +74,7 @@ def run_python(body, first, source, names):
 
 
 def run_command(command):
-    """By bash, with both outputs in one, as in a terminal."""
+    """Runs a command in bash, with both outputs in one, as in a terminal."""
     done = subprocess.run(
         ["bash", "-c", command],
         stdin=subprocess.DEVNULL,
@@ -87,7 +87,7 @@ def run_command(command):
 
 
 def with_real_numbers(text):
-    """Pages write `train.4242.swv`: whatever number the process had."""
+    """Replaces the number of `train.4242.swv` in a page by that of the process."""
 
     def newest(found):
         there = [path for path in glob.glob(f"{found[1]}.*.{found[2]}") if re.search(r"\.\d+\.\w+$", path)]

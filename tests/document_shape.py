@@ -1,13 +1,13 @@
-"""What a page shows beside what a program really printed: the same words in the same order, whatever was measured."""
+"""Compares the output on a page with the real one: the same words in the same order, with any figures."""
 
 import re
 
-#: A line of a page that stands for any lines, also none.
+#: A line of a page that matches any number of lines.
 GAP = re.compile(r"\s*(\.\.\.|…)\s*")
 UNITS = r"(?:[KMGT]i?B|bytes|B|ns|us|µs|ms|s|min|h)"
 STEPS = [
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
-    # Paths by their last part.
+    # Reduces paths to their last part.
     (re.compile(r"(?:file://)?(?:~|…|\.\.?)?/?(?:[\w.+@-]+/)+(?=[\w.+@<-])"), ""),
     (re.compile(r"0x[0-9a-f]+"), "#"),
     (re.compile(rf"(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)? ?{UNITS}(?![\w])"), "#"),
@@ -19,14 +19,14 @@ STEPS = [
 
 
 def shape(line):
-    """The line without figures, folders and the width of columns."""
+    """Returns the line without figures, folders and the width of columns."""
     for pattern, replacement in STEPS:
         line = pattern.sub(replacement, line)
     return line.strip()
 
 
 def difference(expected, printed, any_order=False, exact=False):
-    """None, or a sentence that says what of a page was not printed."""
+    """Returns a sentence about output that a page shows and that was not printed; None if there is none."""
     shape_of = str.strip if exact else shape
     expected_lines = [line for line in expected.splitlines() if line.strip()]
     printed_shapes = [shape_of(line) for line in printed.splitlines() if line.strip()]
@@ -48,7 +48,7 @@ def difference(expected, printed, any_order=False, exact=False):
 
 
 def in_any_order(expected_lines, printed_shapes, shape_of):
-    """What is between commas is in any order too: it is sorted by what was measured."""
+    """Returns the lines sorted, with the parts between commas sorted too: their order depends on measurements."""
     rest = [sorted_parts(each) for each in printed_shapes]
     gap = False
     for line in expected_lines:
@@ -67,7 +67,7 @@ def sorted_parts(line):
 
 
 def fits(line, printed, shape_of):
-    """A line that ends with `…` or ` ...` is the begin of what was printed."""
+    """Returns whether a line matches. A line that ends with `…` or ` ...` matches the start of a printed line."""
     begin = re.fullmatch(r"(.*?)(?:…| \.\.\.)\s*", line)
     if begin:
         return printed.startswith(shape_of(begin.group(1)))

@@ -11,7 +11,7 @@ import unittest
 
 
 def processor_time():
-    """Returns what this process and its children that have ended used, in seconds."""
+    """Returns the processor time of this process and its ended children, in seconds."""
     return sum(os.times()[:4])
 
 
@@ -31,9 +31,9 @@ def result_of(name):
     }
 
 
-# Not in a function: the frames of this file stand below all tests.
+# Not in a function, because the frames of this file are below all tests.
 _modules, _results = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-# Programs that tests start read nothing, and what they print goes where errors go.
+# Programs that tests start have no input, and their output goes to standard error.
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 os.dup2(2, 1)
 for _line in _modules:

@@ -1,4 +1,4 @@
-"""Small programs that end in every way a program can, and look at what they are run in."""
+"""Small programs that end in different ways, and inspect their environment."""
 
 import re
 
@@ -14,7 +14,7 @@ print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), threadi
 
 
 def _split(text):
-    """A program after each line that names it."""
+    """Returns the programs by name. A line with a name precedes each program."""
     parts = re.split(r"(?m)^### (\w+)\n", text)
     return dict(zip(parts[1::2], parts[2::2]))
 

@@ -1,4 +1,4 @@
-"""What the tests of `stackweave stacks` share: programs that stand still, and the command."""
+"""Shared by the tests of `stackweave stacks`: blocked programs, and the command."""
 
 import json
 import os
@@ -16,7 +16,7 @@ class StacksCase(unittest.TestCase):
         self.folder = folder.name
 
     def start(self, program, *arguments):
-        """Starts a program, and waits until it says that it is there. It ends with the test."""
+        """Starts a program, and waits until it reports that it is ready. It ends with the test."""
         path = os.path.join(self.folder, "program.py")
         with open(path, "w") as file:
             file.write(program)
@@ -50,7 +50,7 @@ class StacksCase(unittest.TestCase):
 
 
 def pid_of(child):
-    """The number of a program's process, where a script starts its interpreter."""
+    """Returns the id of a program's process, even if a script starts its interpreter."""
     with open(f"/proc/{child.pid}/task/{child.pid}/children") as file:
         children = file.read().split()
     return int(children[0]) if children else child.pid

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Shared by all tests."""
 
 import os
 import subprocess
@@ -8,10 +8,10 @@ import unittest
 
 import stackweave
 
-#: The interpreter that runs the tests, as it must be started.
+#: The command that starts the interpreter of the tests.
 PYTHON = os.environ.get("STACKWEAVE_TEST_PYTHON", sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-#: Which of the tested Pythons this is: "oldest", "newest", "between"; "all" runs everything.
+#: The rank of this Python among the tested ones: "oldest", "newest", "between"; "all" runs everything.
 ROLE = os.environ.get("STACKWEAVE_TEST_ROLE", "all")
 _REASON = "runs on the oldest and the newest Python"
 #: Decorates tests that do not depend on the version of Python.
@@ -19,13 +19,13 @@ on_oldest_and_newest = unittest.skipIf(ROLE == "between", _REASON)
 
 
 def run_on_oldest_and_newest():
-    """For setUpModule of a module whose tests do not depend on the version."""
+    """Skips a module whose tests do not depend on the version. Call it in setUpModule."""
     if ROLE == "between":
         raise unittest.SkipTest(_REASON)
 
 
 def run_on_newest():
-    """For setUpModule of a module that tests nothing of Python itself, and takes long."""
+    """Skips a long module that does not test Python itself. Call it in setUpModule."""
     if ROLE not in ("newest", "all"):
         raise unittest.SkipTest("runs on the newest Python")
 
@@ -54,7 +54,7 @@ def positions(frame):
 
 
 class Witness:
-    """Captures the stack at each call, and has the standard library extract it, too."""
+    """Captures the stack at each call, and also extracts it with the standard library."""
 
     def __init__(self):
         self.seen = []
@@ -78,18 +78,18 @@ class WitnessCase(unittest.TestCase):
         self.witness = Witness()
 
     def assert_same_stacks(self, at_least=1):
-        """Each capture has the frames that the standard library saw, and ends with the native root."""
+        """Asserts that each capture has the frames that the standard library saw, and ends with the native root."""
         self.assertGreaterEqual(len(self.witness.seen), at_least)
         for captured, extracted in self.witness.seen:
             expected = [(frame.filename, frame.lineno, frame.name) for frame in reversed(extracted)]
             self.assertEqual(python_frames(captured), expected)
             self.assertEqual(captured.stop_reason, "end of stack")
             if stackweave.stats()["python"]["reader"] == "direct":
-                self.assertEqual(captured.frames[-1].kind, "native", "no Python frame stands below the native root")
+                self.assertEqual(captured.frames[-1].kind, "native", "no Python frame is below the native root")
 
 
 def run_python(code, *arguments, **environment):
-    """Runs a script in a Python of its own, and returns what it printed. It must exit with 0 and print no errors."""
+    """Runs a script in a separate Python, and returns what it printed. It must exit with 0 and print no errors."""
     done = subprocess.run(
         [PYTHON, "-X", "faulthandler", "-c", code, *arguments],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""A terminal for tests: a program runs on it, and what it has drawn can be read."""
+"""A terminal for tests: a program runs on it, and tests read the screen."""
 
 import fcntl
 import os
@@ -10,13 +10,13 @@ import subprocess
 import termios
 import time
 
-#: How long anything may take, in seconds, on a machine that has much else to do.
+#: The time limit of each step in seconds, on a busy machine.
 DEADLINE = 90
 _SEQUENCE = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b[=>78M]|\x1b\][^\x07]*\x07")
 
 
 class Terminal:
-    """A pty with a program on it, as its controlling terminal."""
+    """A pty that is the controlling terminal of a program."""
 
     def __init__(self, command, folder, rows=24, columns=100, environment=None, **options):
         self.master, self.slave = os.openpty()
@@ -45,13 +45,13 @@ class Terminal:
         os.close(self.slave)
 
     def _take_terminal(self):
-        """In the program: keys of the terminal interrupt it, even where tests run in the background."""
+        """Makes keys of the terminal interrupt this process, even if tests run in the background."""
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_DFL)
 
     def hang_up(self):
-        """As when its window is closed."""
+        """Closes the terminal, like closing its window."""
         if self.master is not None:
             os.close(self.master)
             self.master = None
@@ -70,7 +70,7 @@ class Terminal:
         return ["".join(line).rstrip() for line in self._lines]
 
     def wait_for(self, holds, what):
-        """Until holds(lines) is true; else the test fails, and shows the screen."""
+        """Waits until holds(lines) is true. Otherwise the test fails, and prints the screen."""
         end = time.monotonic() + DEADLINE
         while not holds(self.lines):
             if time.monotonic() > end:
@@ -81,11 +81,11 @@ class Terminal:
         self.wait_for(lambda lines: any(text in line for line in lines), repr(text))
 
     def wait_for_output(self, text):
-        """Until this was written, wherever it stands."""
+        """Waits until this text was written anywhere."""
         self.wait_for(lambda _: text in self.raw, repr(text))
 
     def wait_for_end(self):
-        """The exit status, after all output was read."""
+        """Waits for the end, reads all output, and returns the exit status."""
         end = time.monotonic() + DEADLINE
         while self.process.poll() is None:
             if time.monotonic() > end:
@@ -112,7 +112,7 @@ class Terminal:
         while place < len(text):
             if text[place] == 0x1B:
                 found = _SEQUENCE.match(text, place)
-                if found is None:  # the rest of it is still to come
+                if found is None:  # The rest of the character follows.
                     self._rest = text[place:]
                     return
                 self._sequence(found[1] or b"", found[2] or b"")

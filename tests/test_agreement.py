@@ -76,7 +76,7 @@ class Calls(WitnessCase):
                 return bool(witness())
 
         thing = Thing.made()
-        for _ in range(20):  # hot enough for specialised calls
+        for _ in range(20):  # Hot enough for specialised calls.
             Thing()
         len(thing), thing.shown, thing.missing, thing == thing, [thing].count(Thing())
         self.assert_same_stacks(27)

@@ -1,4 +1,4 @@
-"""Wrong arguments are refused in clear words."""
+"""Wrong arguments cause clear messages."""
 
 import unittest
 
@@ -34,7 +34,7 @@ class Arguments(unittest.TestCase):
                 self.assert_refused(ValueError, f"{name} must not be negative, but is {value}", **{name: value})
         self.assert_refused(TypeError, "skip must be an int, not NoneType", skip=None)
 
-    def test_what_counts_as_an_int_is_one(self):
+    def test_objects_with_index_count_as_ints(self):
         class Two:
             def __index__(self):
                 return 2

@@ -62,7 +62,7 @@ class Addresses(unittest.TestCase):
         self.assertEqual([frame.name for frame in stackweave.resolve_addresses([4])[0]], ["0x4"])
         self.assertEqual(stackweave.resolve_addresses([]), [])
 
-    def test_what_is_no_address_is_refused(self):
+    def test_objects_that_are_not_addresses_are_refused(self):
         for address, error in (
             (-1, ValueError),
             (2**57, ValueError),

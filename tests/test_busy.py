@@ -1,4 +1,4 @@
-"""if_busy="skip": a recording that begins while another one records the same is left out, and raises nothing."""
+"""With if_busy="skip", a recording that starts while another one records the same is left out, without an error."""
 
 import asyncio
 import os
@@ -34,7 +34,9 @@ class Skipped(RecordingCase):
                     self.assertEqual((skipped.state, summary.events, summary.error), ("skipped", 0, None))
                     self.assertEqual((skipped.path, summary.path), (self.other(), self.other()))
                     self.assertIn("skipped", repr(skipped))
-                    with self.assertRaisesRegex(stackweave.StateError, "nothing was recorded here"):
+                    with self.assertRaisesRegex(
+                        stackweave.StateError, "nothing was recorded: another recorder was active"
+                    ):
                         skipped.recording.info()
                     self.assertFalse(os.path.exists(self.other()))
 
@@ -80,7 +82,7 @@ class Skipped(RecordingCase):
 
 
 class Requests(RecordingCase):
-    """A server that traces requests, of which several may come at the same time."""
+    """A server that traces requests, some of them concurrent."""
 
     def path_of(self, number):
         return os.path.join(self.folder, f"request-{number}.swv")

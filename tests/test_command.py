@@ -27,9 +27,9 @@ class Command(RecordingCase):
             pass
 
     def test_a_recording_is_shown(self):
-        tree, said = self.command("tree", "--min", "0", "out.swv")
+        tree, message = self.command("tree", "--min", "0", "out.swv")
         self.assertLess(tree.index("outer"), tree.index("inner"))
-        self.assertEqual(said, "")
+        self.assertEqual(message, "")
         info = json.loads(self.command("info", "--json", "out.swv")[0])
         self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
@@ -39,11 +39,11 @@ class Command(RecordingCase):
         info = json.loads(self.command("info", "--json", os.fsdecode(odd))[0])
         self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
-    def test_what_can_not_be_done_is_one_sentence_and_a_status(self):
-        said = self.command("tree", "gone.swv", status=1)[1]
-        self.assertRegex(said, r"\Astackweave: .*gone\.swv.*\n\Z")
-        said = self.command("paint", status=2)[1]
-        self.assertEqual(said, "stackweave: there is no command paint; see stackweave --help\n")
+    def test_failures_are_reported_in_one_sentence_and_a_status(self):
+        message = self.command("tree", "gone.swv", status=1)[1]
+        self.assertRegex(message, r"\Astackweave: .*gone\.swv.*\n\Z")
+        message = self.command("paint", status=2)[1]
+        self.assertEqual(message, "stackweave: there is no command paint; see stackweave --help\n")
         self.assertIn("merge", self.command("--help")[0])
 
     def test_closed_standard_streams_do_not_change_what_is_written(self):
@@ -79,7 +79,7 @@ class Command(RecordingCase):
                 recording.begin("again")
             for _ in range(600):
                 recording.end()
-        # By calls, since a pause of this process may leave all but the outer levels too short to be listed.
+        # By calls: after a pause of this process, only the outer levels may be long enough to be listed.
         for view in ("tree", "flame"):
             levels, node = 0, json.loads(self.command(view, "--json", "--measure", "calls", "deep.swv")[0])
             while "children" in node:
@@ -91,12 +91,12 @@ class Command(RecordingCase):
             for _ in range(3):
                 with recording.span("outer"):
                     pass
-        said = self.command("diff", "--measure", "calls", "--fail-above", "10", "out.swv", "more.swv", status=3)[1]
-        self.assertIn("calls grew by 50.0 %, from 2 to 3", said)
+        message = self.command("diff", "--measure", "calls", "--fail-above", "10", "out.swv", "more.swv", status=3)[1]
+        self.assertIn("calls grew by 50.0 %, from 2 to 3", message)
         self.command("diff", "--measure", "calls", "--fail-above", "50", "out.swv", "more.swv")
 
     def test_the_installed_command_is_in_no_stack(self):
-        # As installers write it; it is no file of the package.
+        # This is the script that installers write. It is not a file of the package.
         script = os.path.join(self.folder, "bin", "stackweave")
         program = os.path.join(self.folder, "program.py")
         os.mkdir(os.path.dirname(script))
@@ -129,14 +129,14 @@ class Command(RecordingCase):
         self.assertNotIn("\x1b", self.on_a_terminal("tree", "--color", "never", "out.swv"))
 
     def on_a_terminal(self, *arguments, **variables):
-        """What is shown there."""
+        """Returns what the command prints on a terminal."""
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **variables}
         for name in ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
             if name not in variables:
                 environment.pop(name, None)
-        ours, theirs = pty.openpty()
+        ours, terminal_end = pty.openpty()
         with open(ours, "rb", buffering=0) as shown:
-            with open(theirs, "wb") as terminal:
+            with open(terminal_end, "wb") as terminal:
                 command = [PYTHON, "-m", "stackweave", *arguments]
                 done = subprocess.run(command, stdout=terminal, cwd=self.folder, env=environment, timeout=60)
             self.assertEqual(done.returncode, 0)

@@ -38,10 +38,10 @@ class BuildCase(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def build(self):
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        message = io.StringIO()
+        with contextlib.redirect_stderr(message):
             path = cuda_build.built_library(self.torch)
-        return path, said.getvalue()
+        return path, message.getvalue()
 
     def refused(self):
         with self.assertRaises(StackweaveError) as caught:
@@ -51,8 +51,8 @@ class BuildCase(unittest.TestCase):
 
 class Builds(BuildCase):
     def test_once_for_a_torch_a_source_and_a_compiler(self):
-        path, said = self.build()
-        self.assertIn(f"is kept as {path}", said)
+        path, message = self.build()
+        self.assertIn(f"is kept as {path}", message)
         self.assertEqual(os.listdir(self.cache), [os.path.basename(path)], "nothing else is left")
         self.assertEqual(self.build(), (path, ""))
         self.torch.__version__ = "0.0.1+fake"
@@ -141,29 +141,29 @@ class Trust(BuildCase):
     """Code is loaded only from folders and files that no other user can write."""
 
     def build_elsewhere(self, because):
-        """Asserts that it is built again, outside of the cache, and that a message gives the reason."""
-        path, said = self.build()
+        """Asserts that the hook is built again, outside of the cache, and that a message gives the reason."""
+        path, message = self.build()
         self.addCleanup(cuda_cache._temporary.clear)
         self.addCleanup(cuda_cache._remove_temporary)
         self.assertNotEqual(os.path.dirname(path), self.cache)
         self.assertEqual(os.stat(os.path.dirname(path)).st_mode & 0o077, 0)
-        self.assertIn(because, said)
-        return said
+        self.assertIn(because, message)
+        return message
 
     def test_a_library_that_others_can_write(self):
         path, _ = self.build()
         os.chmod(path, 0o777)
-        said = self.build()
-        self.assertEqual(said[0], path, "it is built again, and replaced")
-        self.assertIn(f"the CUDA hook in {path} is not loaded: {path} can be written by other users", said[1])
+        message = self.build()
+        self.assertEqual(message[0], path, "it is built again, and replaced")
+        self.assertIn(f"the CUDA hook in {path} is not loaded: {path} can be written by other users", message[1])
         self.assertEqual(os.stat(path).st_mode & 0o022, 0)
         self.assertEqual(self.build(), (path, ""))
 
     def test_a_folder_that_others_can_write(self):
         path, _ = self.build()
         os.chmod(self.cache, 0o777)
-        said = self.build_elsewhere(f"the CUDA hook is not kept: {self.cache} can be written by other users")
-        self.assertIn(f"the CUDA hook in {path} is not loaded", said)
+        message = self.build_elsewhere(f"the CUDA hook is not kept: {self.cache} can be written by other users")
+        self.assertIn(f"the CUDA hook in {path} is not loaded", message)
 
     def test_a_folder_above_that_others_can_write(self):
         self.build()

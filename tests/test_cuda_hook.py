@@ -68,7 +68,7 @@ class HookCase(unittest.TestCase):
         """
         happened = [event for event in self.devices.events() if event[0] != "snapshot"]
         recorded = self.recorded(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
-        if IS_OLD:  # its events have no pool
+        if IS_OLD:  # Its events have no pool.
             happened = [(*event[:5], 0) for event in happened]
         return [
             [[event for event in events if event[1] == device] for device in range(DEVICES)]
@@ -97,7 +97,7 @@ class HookCase(unittest.TestCase):
             threads[0].join()
             names = [event[0] for event in self.recorded()]
             self.devices.free(allocated[0])
-            # On a busy machine the hook may stop waiting, which another test is about.
+            # On a busy machine the hook may stop waiting. Another test covers that.
             if self.hook.counts()[1] == 0:
                 return names
         self.fail("the hook gave up waiting each time")
@@ -298,7 +298,7 @@ class Beginnings(HookCase):
                 thread.join()
 
     def assert_exact(self):
-        """A ledger of the recorded events, from the existing blocks on, ends with the blocks that the allocator had."""
+        """Asserts that a ledger of the recorded events ends with the blocks that the allocator had."""
         recorded = self.recorded()
         for device in range(DEVICES):
             of_device = [event for event in recorded if event[1] == device]
@@ -430,7 +430,7 @@ class States(HookCase):
 
 
 class Failures(HookCase):
-    def test_a_beginning_that_fails_is_none(self):
+    def test_a_failed_start_raises(self):
         """Runs in a separate process, where the hook is not attached."""
         code = """
 import sys

@@ -409,7 +409,7 @@ for first, second in ((cuda, memory), (memory, cuda), (cuda, cuda)):
             self.path + ".second",
         )
 
-    def test_a_program_that_just_ends_has_a_whole_recording(self):
+    def test_a_program_that_just_ends_has_a_complete_recording(self):
         self.run_torch("""
 torch.cuda.init()
 cuda_memory().start()

@@ -57,6 +57,6 @@ class Docstrings(unittest.TestCase):
                 os.chdir(tempfile.mkdtemp(dir=self.folder))
                 names = {"__name__": "__main__", "stackweave": stackweave, "main": main}
                 example = parser.get_doctest(value.__doc__ or "", names, name, None, None)
-                said = []
-                result = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append)
-                self.assertEqual(result.failed, 0, "".join(said))
+                report = []
+                result = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append)
+                self.assertEqual(result.failed, 0, "".join(report))

@@ -1,4 +1,4 @@
-"""stackweave doctor: what it says where all is well, and where something is not."""
+"""stackweave doctor reports that all is well, or what is not."""
 
 import json
 import os
@@ -28,7 +28,7 @@ COMPILER = shutil.which("gcc") or shutil.which("cc")
 
 
 def doctor(*arguments, before="", **environment):
-    """Runs the command; `before` is run first in its process."""
+    """Runs the command, after `before` in the same process."""
     code = (
         f"{before}\nimport sys\nfrom stackweave._doctor.command import main\nsys.exit(main('stackweave', sys.argv[1:]))"
     )
@@ -51,7 +51,7 @@ def findings_of(*arguments, **options):
 
 
 def whats(findings, state=None):
-    """All sentences."""
+    """Returns all sentences."""
     return "\n".join(finding["what"] for finding in findings if state in (None, finding["state"]))
 
 
@@ -117,7 +117,7 @@ class GoodPlaces(unittest.TestCase):
             )
         self.assertEqual((done.returncode, done.stdout, done.stderr), (-signal.SIGINT, "", ""))
 
-    def test_who_reads_no_further_gets_no_traceback(self):
+    def test_a_closed_pipe_causes_no_traceback(self):
         reading, writing = os.pipe()
         os.close(reading)
         with open(writing, "w") as pipe:
@@ -131,7 +131,7 @@ class GoodPlaces(unittest.TestCase):
         self.assertEqual(
             done.stderr, "stackweave doctor: unrecognized arguments: --jsn; see stackweave doctor --help\n"
         )
-        self.assertIn("exit status:", doctor("--help").stdout)
+        self.assertIn("Exit status:", doctor("--help").stdout)
 
 
 class BadPlaces(unittest.TestCase):
@@ -153,16 +153,16 @@ class BadPlaces(unittest.TestCase):
         )
 
     def test_each_allocator_of_the_environment_has_its_words(self):
-        def said(value):
+        def findings(value):
             with mock.patch.dict(os.environ, {"PYTHONMALLOC": value}):
                 return [finding.what for finding in doctor_neighbours._python_malloc()]
 
-        self.assertEqual(said("pymalloc") + said("default"), [])
-        self.assertIn("every block is checked", said("debug")[0])
-        self.assertIn("block of malloc", said("malloc_debug")[0])
+        self.assertEqual(findings("pymalloc") + findings("default"), [])
+        self.assertIn("every block is checked", findings("debug")[0])
+        self.assertIn("block of malloc", findings("malloc_debug")[0])
 
     def test_frames_that_are_not_read_directly_are_a_problem(self):
-        """As on a free-threaded build."""
+        """A free-threaded build has such frames."""
         python = {"reader": "public API", "fallback_reason": "this build has no GIL", "death_watch": "pinning"}
         with mock.patch.object(doctor_capture, "stats", return_value={"python": python}):
             (finding,) = doctor_capture._reader()
@@ -171,7 +171,7 @@ class BadPlaces(unittest.TestCase):
         before = "import stackweave._doctor.capture as d\nd._reader = lambda: iter([d.problem('x')])"
         done = doctor(before=before)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("Captures or recorders are not as they should be: 1 problem", done.stdout)
+        self.assertIn("Captures or recorders do not work at full speed: 1 problem", done.stdout)
 
     def test_a_free_threaded_or_debug_build_is_named(self):
         with mock.patch.object(doctor_neighbours.sysconfig, "get_config_var", return_value=1):

@@ -1,4 +1,4 @@
-"""C and C++ of the pages, as a compiler reads them with our headers. Rust is compiled by the tests of its crate."""
+"""The C and C++ examples of the pages compile with our headers. The tests of the crates compile the Rust examples."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ class NativeBlocks(unittest.TestCase):
 
 
 def compiled(language, text):
-    """What the compiler complains of."""
+    """Returns the messages of the compiler."""
     compiler, standard = COMPILERS[language]
     options = [
         "-fsyntax-only",

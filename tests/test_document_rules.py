@@ -1,4 +1,4 @@
-"""How pages are read and compared."""
+"""Pages are read and compared by the rules in README.md of this folder."""
 
 import unittest
 
@@ -76,11 +76,11 @@ class Rules(unittest.TestCase):
     def test_marks_hold_for_the_block_behind_them(self):
         page = Page(
             "page.md",
-            "# Page\n\n<!-- not run: it would wait for ever -->\n```sh\nstackweave live\n```\n\n"
+            "# Page\n\n<!-- not run: it would wait forever -->\n```sh\nstackweave live\n```\n\n"
             "<!-- needs: numpy, torch -->\n<!-- status: 3 -->\n```sh\npython x.py\n```\n\n"
             "<!-- file: b.py -->\n```python\nb\n```\n",
         )
-        self.assertEqual(page.not_run, [(4, "it would wait for ever")])
+        self.assertEqual(page.not_run, [(4, "it would wait forever")])
         self.assertEqual(
             [(step.kind, step.needs, step.status) for step in page.steps[:1]], [("sh", ["numpy", "torch"], 3)]
         )

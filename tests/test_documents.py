@@ -1,4 +1,4 @@
-"""Every example of every page, as a newcomer runs it: CONTRIBUTING.md has the rules for pages."""
+"""Every example of every page runs, and prints what the page shows. README.md in this folder has the rules."""
 
 import importlib.machinery
 import json
@@ -13,15 +13,15 @@ from tests.document_pages import Page, all_pages
 from tests.document_shape import difference
 from tests.support import PYTHON, ROLE, ROOT
 
-#: Where packages are that pages need.
+#: The folder of the packages that pages need.
 PACKAGES = [os.environ.get(name, "") for name in ("STACKWEAVE_TEST_TOOLS", "STACKWEAVE_PAGE_PACKAGES")]
-#: Frames differ between versions and builds: pages are compared on the version that they were made with.
+#: Frames differ between versions and builds, so pages are compared only on the version that they were made with.
 COMPARED = sys.version_info[:2] == (3, 12)
-#: Where pages have their pictures, and the most that one may take.
+#: The folder of the pictures, and the maximum size of one.
 IMAGE_BYTES = 150_000
-#: Its frames stand below those of a page.
+#: The frames of this file are below those of a page.
 RUNNER = "document_runner.py"
-#: What pages call, as an installed package and an activated environment have it.
+#: The commands that pages call, as an installed package and an activated environment have them.
 COMMANDS = {
     "stackweave": f"#!{PYTHON}\nimport sys\n\nfrom stackweave.__main__ import main\n\nsys.exit(main())\n",
     "python": f'#!/bin/sh\nexec "{PYTHON}" "$@"\n',
@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 class PageCase(unittest.TestCase):
-    """Runs the steps of a page in a folder with the files that pages speak of."""
+    """Runs the steps of a page in a folder with the files that pages mention."""
 
     maxDiff = None
 
@@ -61,7 +61,7 @@ class PageCase(unittest.TestCase):
                 self.check(step, result)
 
     def results(self, page):
-        """What each step printed; those behind one that failed were not run."""
+        """Returns the output of each step. Steps after one that failed were not run."""
         steps = [{**vars(step), "commands": [command for command, _ in step.commands()]} for step in page.steps]
         search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), *PACKAGES]))
         environment = {
@@ -73,7 +73,7 @@ class PageCase(unittest.TestCase):
             "COLUMNS": "120",
         }
         if page.needs:
-            # Other packages warn of each other.
+            # Other packages warn about each other.
             environment["PYTHONWARNINGS"] = "ignore"
         done = subprocess.run(
             [PYTHON, "-X", "faulthandler", os.path.join(ROOT, "tests", RUNNER)],
@@ -115,7 +115,7 @@ class PageCase(unittest.TestCase):
 
 
 class Examples(PageCase):
-    """A test for each page that has something to run."""
+    """Has a test for each page with steps."""
 
     def test_a_page_that_is_wrong_is_found(self):
         wrong = {
@@ -131,7 +131,7 @@ class Examples(PageCase):
                 for step, result in zip(page.steps, self.results(page)):
                     self.check_anywhere(step, result)
 
-    def test_a_block_that_is_not_checked_prints_what_it_likes(self):
+    def test_the_output_of_an_unchecked_block_does_not_matter(self):
         command = "$ python -c 'print(\"yes\")'"
         python = "```python\nprint(3)\n```\n\n```text\nthree\n```\n"
         for text in (f"```console\n{command}\nno\n```\n", f"```sh\n{command[2:]}\n```\n\n```text\nno\n```\n", python):
@@ -142,7 +142,7 @@ class Examples(PageCase):
                     self.check_anywhere(step, result)
 
     def check_anywhere(self, step, result):
-        """Whatever the version: these have the same words on each."""
+        """Compares pages that have the same words on each version."""
         global COMPARED
         before, COMPARED = COMPARED, True
         try:
@@ -192,7 +192,7 @@ class Links(unittest.TestCase):
         unreached = {path for path in self.pages if not path.startswith("docs/decisions/")} - reached
         self.assertEqual(unreached - {"README.md"}, set())
 
-    def test_what_is_not_run_says_why(self):
+    def test_skipped_blocks_have_a_reason(self):
         for page in self.pages.values():
             for line, reason in page.not_run:
                 with self.subTest(page=f"{page.path}:{line}"):

@@ -44,8 +44,8 @@ class Fields(unittest.TestCase):
         self.assertEqual((timing.trace_time_ns, timing.trace_time_ms), (2_500_000, 2.5))
         self.assertEqual((timing.cumtime_ms, timing.tottime_ms), (2.5, 1.25))
         self.assertEqual((timing.func_key, timing.caller_key), (("/a/b.py", 3, "f"), ("c.py", 7, "g")))
-        said = "FunctionTraceTiming(f at /a/b.py:3, cumtime=2.50ms, tottime=1.25ms, bytecode=40, depth=2)"
-        self.assertEqual(repr(timing), said)
+        text = "FunctionTraceTiming(f at /a/b.py:3, cumtime=2.50ms, tottime=1.25ms, bytecode=40, depth=2)"
+        self.assertEqual(repr(timing), text)
         bare = FunctionTraceTiming("f", "a.py", 1, 2, 1, 10, 0)
         rest = ("caller_func_name", "caller_filename", "caller_firstlineno", "is_primitive_call", "call_stack")
         self.assertEqual([getattr(bare, name) for name in rest], [None, None, None, True, ()])
@@ -61,11 +61,11 @@ class Fields(unittest.TestCase):
         self.assertEqual([field.name for field in dataclasses.fields(timing)], list(FunctionTraceTiming.__match_args__))
         self.assertEqual(typing.get_type_hints(FunctionTraceTiming)["caller_firstlineno"], int | None)
         entry = ProfilerStackEntry("f", "a.py", 1, 5, 6)
-        said = (
+        text = (
             "ProfilerStackEntry(func_name='f', filename='a.py', firstlineno=1, start_time_ns=5, child_time_ns=6, "
             "is_primitive_call=True)"
         )
-        self.assertEqual(repr(entry), said)
+        self.assertEqual(repr(entry), text)
         self.assertEqual(ProfilerStackEntry(**dataclasses.asdict(entry)), entry)
 
     def test_equality_compares_all_fields_and_the_class(self):
@@ -367,16 +367,17 @@ class Statistics(unittest.TestCase):
 class AgreementWithTorch(unittest.TestCase):
     def test_names_signatures_and_defaults(self):
         for name in ("FunctionTraceTiming", "ProfilerStackEntry"):
-            ours, theirs = getattr(dynamo, name), getattr(TORCHS, name)
-            self.assertEqual(list(inspect.signature(ours).parameters), list(inspect.signature(theirs).parameters))
+            ours, of_torch = getattr(dynamo, name), getattr(TORCHS, name)
+            self.assertEqual(list(inspect.signature(ours).parameters), list(inspect.signature(of_torch).parameters))
             described = [
-                [(f.name, f.type, f.default, f.init, f.compare) for f in dataclasses.fields(c)] for c in (ours, theirs)
+                [(f.name, f.type, f.default, f.init, f.compare) for f in dataclasses.fields(c)]
+                for c in (ours, of_torch)
             ]
             self.assertEqual(*described)
-            self.assertEqual(ours.__match_args__, theirs.__match_args__)
-        theirs = {name for name in vars(TORCHS.DynamoProfilerState) if not name.startswith("_")}
-        self.assertLessEqual(theirs, set(dir(DynamoProfilerState)))
-        for name in theirs:
+            self.assertEqual(ours.__match_args__, of_torch.__match_args__)
+        of_torch = {name for name in vars(TORCHS.DynamoProfilerState) if not name.startswith("_")}
+        self.assertLessEqual(of_torch, set(dir(DynamoProfilerState)))
+        for name in of_torch:
             ours, original = (getattr(each, name) for each in (DynamoProfilerState, TORCHS.DynamoProfilerState))
             shown = [[(p.name, p.default) for p in inspect.signature(f).parameters.values()] for f in (ours, original)]
             self.assertEqual(*shown, name)
@@ -400,21 +401,23 @@ class AgreementWithTorch(unittest.TestCase):
                     caller.begin(*arguments)
                 elif depth:
                     caller.end(fails)
-        ours, theirs = (caller.state for caller in callers)
+        ours, of_torch = (caller.state for caller in callers)
         for what in ("timings", "stack"):
-            found, expected = ([dataclasses.asdict(each) for each in getattr(state, what)] for state in (ours, theirs))
+            found, expected = (
+                [dataclasses.asdict(each) for each in getattr(state, what)] for state in (ours, of_torch)
+            )
             self.assertEqual(found, expected)
-        self.assertEqual(list(map(repr, ours.timings)), list(map(repr, theirs.timings)))
-        self.assertEqual(ours.get_call_stack(), theirs.get_call_stack())
-        self.agree_in_statistics(ours, theirs)
-        self.agree_in_statistics(ours, theirs, mixed=True)
+        self.assertEqual(list(map(repr, ours.timings)), list(map(repr, of_torch.timings)))
+        self.assertEqual(ours.get_call_stack(), of_torch.get_call_stack())
+        self.agree_in_statistics(ours, of_torch)
+        self.agree_in_statistics(ours, of_torch, mixed=True)
 
-    def agree_in_statistics(self, ours, theirs, mixed=False):
+    def agree_in_statistics(self, ours, of_torch, mixed=False):
         if mixed:
             ours = DynamoProfilerState()
-            ours.timings = theirs.timings
+            ours.timings = of_torch.timings
         stats, printed = [], []
-        for state in (ours, theirs):
+        for state in (ours, of_torch):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 stats.append(state.generate_pstats(print_raw=True))
             printed.append(out.getvalue())

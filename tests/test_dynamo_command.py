@@ -77,35 +77,35 @@ class Sameness(SamenessCase):
 
 class Said(DynamoCommandCase):
     def test_nothing_compiled_is_one_sentence(self):
-        said = self.said("-c", "1")
+        message = self.messages("-c", "1")
         why = "the program has not imported torch" if HAS_TORCH else "this Python has no torch"
-        self.assertRegex(said, rf"\Astackweave: nothing was compiled, so code\.\d+\.swv is empty: {why}\n\Z")
+        self.assertRegex(message, rf"\Astackweave: nothing was compiled, so code\.\d+\.swv is empty: {why}\n\Z")
         self.write("torch/__init__.py", "")
-        said = self.said(*OUTPUT, "-c", "import torch")
+        message = self.messages(*OUTPUT, "-c", "import torch")
         self.assertEqual(
-            said, "stackweave: nothing was compiled, so out.swv is empty: the program has not called torch.compile\n"
+            message, "stackweave: nothing was compiled, so out.swv is empty: the program has not called torch.compile\n"
         )
 
     @NEEDS_TORCH
     def test_a_function_that_is_never_called_is_not_compiled(self):
         self.write("idle.py", "import torch, torch._dynamo\n@torch.compile\ndef f(x): return x")
         self.assertRegex(
-            self.said(*OUTPUT, "idle.py"), r"\Astackweave: nothing was compiled.* has been called here.*\n\Z"
+            self.messages(*OUTPUT, "idle.py"), r"\Astackweave: nothing was compiled.* has been called here.*\n\Z"
         )
 
     @NEEDS_TORCH
     def test_the_last_line_says_what_it_took_and_what_to_do(self):
         self.write("fails.py", FAILS)
         status, _, errors = self.run_in(self.folder, [*self.command, "fails.py"])
-        said = errors.decode()
-        self.assertEqual(status, 0, said)
+        message = errors.decode()
+        self.assertEqual(status, 0, message)
         self.assertRegex(
-            said,
+            message,
             r"\Astackweave: 3 compilations took [\d.]+ m?s of [\d.]+ m?s \(1 of them recompiled, 1 failed\), "
             r"recorded in (fails\.\d+\.swv) \([\d.]+ (KiB|B)\)\. "
             r"Next: ([\w.]+ -m stackweave) phases \1, or \3 report \1\n\Z",
         )
-        done = self.run_in(self.folder, [PYTHON, *said.split("Next: ")[1].split(",")[0].split()[1:]])
+        done = self.run_in(self.folder, [PYTHON, *message.split("Next: ")[1].split(",")[0].split()[1:]])
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"(?m)^.*inner.*fails\.py")
 
@@ -124,8 +124,8 @@ class Said(DynamoCommandCase):
             "print(len(stackweave.torch.dynamo.compiles(profile.recording)), profile.stop().path, file=sys.stderr)\n"
         )
         self.write("own.py", own + COMPILES + prints + "f(torch.ones(2, dtype=torch.float64))")
-        said = self.run_in(self.folder, [*self.command, *OUTPUT, "own.py"])[2].decode()
-        self.assertRegex(said, r"\A2 \nstackweave: 3 compilations took ")
+        message = self.run_in(self.folder, [*self.command, *OUTPUT, "own.py"])[2].decode()
+        self.assertRegex(message, r"\A2 \nstackweave: 3 compilations took ")
 
     @NEEDS_TORCH
     def test_phases_can_be_left_out(self):
@@ -146,39 +146,39 @@ class Said(DynamoCommandCase):
         self.write("with.py", "import torch._dynamo, os, sys\nprint(os.getpid(), file=sys.stderr)")
         self.write("torch/__init__.py")
         self.write("torch/_dynamo/__init__.py")
-        said = self.said(*OUTPUT, "--subprocesses", "starts.py")
-        pid = re.search(r"(?m)^\d+$", said)[0]
+        message = self.messages(*OUTPUT, "--subprocesses", "starts.py")
+        pid = re.search(r"(?m)^\d+$", message)[0]
         self.assertEqual(sorted(name for name in self.files() if name.endswith(".swv")), [f"out.{pid}.swv", "out.swv"])
-        self.assertRegex(said, r"(?m)^stackweave: nothing was compiled in this process, so out\.swv is empty: ")
-        self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: \S+ -m stackweave phases out\.swv ")
+        self.assertRegex(message, r"(?m)^stackweave: nothing was compiled in this process, so out\.swv is empty: ")
+        self.assertRegex(message, r"(?m)^stackweave: 1 other process has its own: \S+ -m stackweave phases out\.swv ")
 
     @NEEDS_TORCH
     def test_compilations_of_started_programs_are_recorded(self):
         self.write("compiles.py", COMPILES)
         self.write("starts.py", f"import subprocess\nsubprocess.run([{PYTHON!r}, 'compiles.py'], stdout=2)\n")
-        said = self.said(*OUTPUT, "--subprocesses", "starts.py")
+        message = self.messages(*OUTPUT, "--subprocesses", "starts.py")
         (path,) = (name for name in self.files() if re.fullmatch(r"out\.\d+\.swv", name))
         opened = stackweave.open(os.path.join(self.folder, path))
-        self.assertEqual([row.name for row in stackweave.torch.dynamo.compiles(opened)], ["f", "f"], said)
+        self.assertEqual([row.name for row in stackweave.torch.dynamo.compiles(opened)], ["f", "f"], message)
 
     def test_it_can_be_silent(self):
-        self.assertEqual(self.said("-q", "-c", "1"), "")
+        self.assertEqual(self.messages("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
     def test_files_are_replaced_only_with_overwrite(self):
-        self.said("-q", "-o", "out.swv", "-c", "1")
+        self.messages("-q", "-o", "out.swv", "-c", "1")
         before = os.stat(self.path)
-        said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
+        message = self.messages("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
         self.assertEqual(
-            said, "stackweave dynamo: out.swv is there already: name another file with -o, or say --overwrite\n"
+            message, "stackweave dynamo: out.swv already exists: name another file with -o, or use --overwrite\n"
         )
         self.assertEqual(os.stat(self.path).st_mtime_ns, before.st_mtime_ns)
-        self.said("-q", "-o", "out.swv", "--overwrite", "-c", "1")
+        self.messages("-q", "-o", "out.swv", "--overwrite", "-c", "1")
 
     def test_an_error_is_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--ring", "1MB", "x.py"], "unrecognized arguments: --ring"),
             (["--flush-every", "soon", "x.py"], "invalid float value: 'soon'"),
@@ -188,8 +188,8 @@ class Said(DynamoCommandCase):
             (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
         ]:
             with self.subTest(arguments=arguments):
-                said = self.said(*arguments, status=2)
-                self.assertRegex(said, rf"\Astackweave dynamo: .*{text}.*\n\Z")
+                message = self.messages(*arguments, status=2)
+                self.assertRegex(message, rf"\Astackweave dynamo: .*{text}.*\n\Z")
         self.assertEqual(self.files(), [])
 
     def test_help_has_examples(self):
@@ -204,7 +204,7 @@ class Said(DynamoCommandCase):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = ["--no-phases", "--report", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
-        self.assertEqual(self.said(*options, "x.py", "-q", "--report"), "['x.py', '-q', '--report']\n")
+        self.assertEqual(self.messages(*options, "x.py", "-q", "--report"), "['x.py', '-q', '--report']\n")
         self.assertEqual(self.files(), ["out.swv"])
 
 
@@ -227,7 +227,7 @@ class FailingRecorder(ProgramDynamoRecorder):
 
 
 class Lines(DynamoCommandCase):
-    """The lines at the end, for simulated compilations."""
+    """Tests the lines at the end, with simulated compilations."""
 
     def setUp(self):
         super().setUp()

@@ -71,10 +71,11 @@ class Dumps(ReportCase):
     def test_a_file_is_saved_once_with_its_picture(self):
         caller, path = self.caller(), self.path("a.prof")
         self.dumped(caller.state)
-        said = self.dumped(caller.state, path).strip().splitlines()
+        printed = self.dumped(caller.state, path).strip().splitlines()
         svg = self.path("a.svg")
         self.assertEqual(
-            said, [f"Profile saved to: {path}", f"Visualize with: snakeviz {path}", f"SVG call graph saved to: {svg}"]
+            printed,
+            [f"Profile saved to: {path}", f"Visualize with: snakeviz {path}", f"SVG call graph saved to: {svg}"],
         )
         self.assertEqual(table(pstats.Stats(path)), table(caller.state.generate_pstats()))
         self.assertEqual(caller.state.saved_files, [path, svg])
@@ -89,8 +90,8 @@ class Dumps(ReportCase):
         with open(path, "w") as file:
             file.write("mine")
         first, second = self.caller(), self.caller()
-        said = self.dumped(first.state, path)
-        self.assertIn(f"Profile saved to: {self.path('a-2.prof')} ({path} already exists)", said)
+        printed = self.dumped(first.state, path)
+        self.assertIn(f"Profile saved to: {self.path('a-2.prof')} ({path} already exists)", printed)
         self.dumped(second.state, path)
         self.assertEqual(self.names(), ["a-2.prof", "a-2.svg", "a-3.prof", "a-3.svg", "a.prof"])
         with open(path) as file:
@@ -143,8 +144,8 @@ class Dumps(ReportCase):
 
     def test_no_error_reaches_the_compilation(self):
         path = self.path("no/such/folder/a.prof")
-        said = self.dumped(self.caller().state, path)
-        self.assertIn(f"The profile can't be saved to {path}: ", said)
+        printed = self.dumped(self.caller().state, path)
+        self.assertIn(f"The profile can't be saved to {path}: ", printed)
 
         class Broken(io.StringIO):
             def write(self, text):
@@ -180,9 +181,9 @@ class Dumps(ReportCase):
         callers = [Caller(classes) for classes in (dynamo, TORCHS)]
         for caller in callers:
             caller.tree("main", ("f", "f"), "h")
-        said = [self.dumped(caller.state) for caller in callers]
-        ours, theirs = ([line.rstrip() for line in text.splitlines()] for text in said)
-        self.assertEqual(ours, theirs)
+        printed = [self.dumped(caller.state) for caller in callers]
+        ours, of_torch = ([line.rstrip() for line in text.splitlines()] for text in printed)
+        self.assertEqual(ours, of_torch)
 
 
 class Pictures(ReportCase):
@@ -209,11 +210,11 @@ class Pictures(ReportCase):
         profile = cProfile.Profile()
         profile.runcall(sorted, [3, 1, 2], key=lambda each: -each)
         profile.dump_stats(self.path("c.prof"))
-        path, said = self.drawn(self.path("c.prof"))
-        self.assertEqual((path, said), (self.path("c.svg"), f"SVG call graph saved to: {path}\n"))
+        path, printed = self.drawn(self.path("c.prof"))
+        self.assertEqual((path, printed), (self.path("c.svg"), f"SVG call graph saved to: {path}\n"))
         self.assertIn("<built-in method builtins.sorted>", self.boxes(path))
-        other, said = self.drawn(self.path("c.prof"))
-        self.assertEqual((other, "already exists" in said), (self.path("c-2.svg"), True))
+        other, printed = self.drawn(self.path("c.prof"))
+        self.assertEqual((other, "already exists" in printed), (self.path("c-2.svg"), True))
         self.assertEqual(self.drawn(self.path("c.prof"), self.path("d.svg"))[0], self.path("d.svg"))
 
     def test_a_caller_that_failed_is_drawn_with_what_it_called(self):
@@ -246,9 +247,9 @@ class Pictures(ReportCase):
             with self.subTest(name):
                 with open(self.path(name), "wb") as file:
                     file.write(content)
-                path, said = self.drawn(self.path(name))
+                path, printed = self.drawn(self.path(name))
                 self.assertIsNone(path)
-                self.assertRegex(said, rf"^Failed to generate SVG of {self.path(name)}: .+\n$")
+                self.assertRegex(printed, rf"^Failed to generate SVG of {self.path(name)}: .+\n$")
         self.assertIn("No such file", self.drawn(self.path("nothing"))[1])
         self.assertIsNone(self.drawn(self.path("nothing"))[0])
         self.assertEqual(self.names(), sorted(odd))
@@ -263,13 +264,13 @@ class Pictures(ReportCase):
 IN_PLACE = """
 import sys
 import torch
-import torch._dynamo.dynamo_profiler as theirs
+import torch._dynamo.dynamo_profiler as of_torch
 import torch._dynamo.symbolic_convert as symbolic_convert
 from stackweave.torch import dynamo
 
 for name in dynamo.__all__:
-    if hasattr(theirs, name):
-        setattr(theirs, name, getattr(dynamo, name))
+    if hasattr(of_torch, name):
+        setattr(of_torch, name, getattr(dynamo, name))
     if hasattr(symbolic_convert, name):
         setattr(symbolic_convert, name, getattr(dynamo, name))
 torch._dynamo.config.dynamo_profiler = sys.argv[1]

@@ -14,7 +14,7 @@ SOURCE = os.path.join(ROOT, "tests", "native", "embedding.c")
 LIBRARY = os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("LDLIBRARY") or "")
 HEADER = os.path.join(sysconfig.get_path("include"), "Python.h")
 
-#: Code objects that come and go, and many small objects.
+#: Creates and frees code objects, and many small objects.
 WORK = """
 def descend(depth):
     return descend(depth - 1) if depth else [str(number) for number in range(100)]
@@ -53,7 +53,7 @@ class Lives(unittest.TestCase):
         subprocess.run(["cc", "-o", cls.program, SOURCE, *flags], check=True)
 
     def run_lives(self, use, lives=3):
-        """What is printed by a program that has so many interpreters, one after the other."""
+        """Returns the output of a program that creates this many interpreters, one after the other."""
         code = PROGRAM.replace("USE", use).replace("WORK", WORK)
         package = os.path.dirname(os.path.dirname(stackweave.__file__))
         home = sysconfig.get_config_var("prefix")

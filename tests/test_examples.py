@@ -1,4 +1,4 @@
-"""The programs of examples/, as a newcomer runs them."""
+"""The programs of examples/ run, and print what their comments show."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
 setUpModule = run_on_oldest_and_newest
 
 NEEDS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch") is not None, "torch is not installed")
-#: Torch warns where numpy is not installed.
+#: Torch warns if numpy is not installed.
 QUIET = {"PYTHONWARNINGS": "ignore"}
 
 
@@ -47,7 +47,7 @@ class Examples(unittest.TestCase):
         with open(os.path.join(ROOT, "docs", "tutorial.md"), encoding="utf-8") as file:
             page = file.read()
         shown = re.findall(r"```diff\n(.*?)```", page, re.DOTALL)
-        # Each stands there twice: for readers, and for the test that runs the page.
+        # Each is there twice: for readers, and for the test that runs the page.
         applied = list(dict.fromkeys(re.findall(r"^git apply (\S+)$", page, re.MULTILINE)))
         self.assertEqual(len(applied), 2)
         for path, text in zip(applied, shown, strict=True):

@@ -1,4 +1,4 @@
-"""Recordings in the formats of viewers, from Python."""
+"""Recordings are exported to the formats of viewers, from Python."""
 
 import io
 import json
@@ -37,7 +37,7 @@ MEMORY_FORMATS = {"pytorch": "out.pickle", "allocations": "out.csv", "memory-cur
 
 
 def report(path):
-    """What the head of a report says, and a function that gives the bytes of a block."""
+    """Returns the head of a report, and a function that returns the bytes of a block."""
     with open(path, encoding="utf-8") as file:
         blocks = dict(
             re.findall(r'<script type="application/vnd.stackweave" id="sw-(\w+)">([^<]*)</script>', file.read())
@@ -122,14 +122,14 @@ class Export(RecordingCase):
         self.assertEqual((head["sources"], head["before"] is not None), ([], True))
         self.assertEqual({tree["side"] for tree in head["trees"]}, {"before", "after"})
 
-    def test_what_is_there_is_replaced_only_if_that_is_wanted(self):
+    def test_an_existing_file_is_replaced_only_with_overwrite(self):
         path = self.out("a.svg")
         self.opened.export(path)
         with self.assertRaisesRegex(FileExistsError, "overwrite"):
             self.opened.export(path)
         self.opened.export(path, overwrite=True)
 
-    def test_what_can_not_be_written_is_one_sentence(self):
+    def test_export_errors_name_the_problem(self):
         with self.assertRaisesRegex(ValueError, "there is no format xls; the formats are allocations, callgraph, "):
             self.opened.export(self.out("a"), format="xls")
         with self.assertRaisesRegex(ValueError, "the format can't be derived"):
@@ -139,15 +139,15 @@ class Export(RecordingCase):
         with self.assertRaisesRegex(stackweave.RecordingError, "no process 1"):
             self.opened.export(self.out("a.svg"), process=1)
 
-    def test_a_recording_that_is_not_whole_is_exported_with_a_warning(self):
+    def test_an_incomplete_recording_is_exported_with_a_warning(self):
         with open(self.path, "rb") as file:
             whole = file.read()
         with open(self.out("cut.swv"), "wb") as file:
             file.write(whole[:-3])
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             stackweave.open(self.out("cut.swv")).export(self.out("cut.folded"))
-        self.assertTrue(any("not closed" in str(warning.message) for warning in said))
+        self.assertTrue(any("not closed" in str(warning.message) for warning in caught))
 
     def test_the_command_exports(self):
         done = subprocess.run(
@@ -162,7 +162,7 @@ class Export(RecordingCase):
         with open(self.out("out.folded")) as file:
             self.assertIn("outer;inner", file.read())
 
-    def test_the_command_makes_a_report_anew_and_replaces_nothing_else(self):
+    def test_the_command_replaces_an_older_report_and_nothing_else(self):
         def command(*arguments):
             done = subprocess.run(
                 [PYTHON, "-m", "stackweave", "report", "out.swv", *arguments],
@@ -174,9 +174,9 @@ class Export(RecordingCase):
             return done.returncode, done.stderr
 
         for _ in range(2):
-            status, said = command()
-            self.assertEqual(status, 0, said)
-            self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
+            status, message = command()
+            self.assertEqual(status, 0, message)
+            self.assertRegex(message, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
         with open(self.out("mine.html"), "w") as file:
             file.write("mine")
         self.assertEqual(

@@ -1,4 +1,4 @@
-"""Python's warning about forks in processes with threads: a recorded program gets it exactly where a plain one does."""
+"""Python's warning about forks in processes with threads: a recorded program gets it exactly when a plain one does."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-#: Prints how many warnings each fork gave: of a process with one thread, of its child, of a process with two threads.
+#: Prints the number of warnings of forks in a process with one thread, in its child, and with two threads.
 PROGRAM = """
 import os, sys, threading, warnings
 def fork(inside):

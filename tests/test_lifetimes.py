@@ -144,9 +144,11 @@ last = Last()
 
 class Processes(unittest.TestCase):
     def in_child(self, work):
-        """Runs it in a forked child, which says how it went by its exit status."""
+        """Runs a function in a forked child, whose exit status reports the result."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on: there may be other threads
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # From 3.12 on, Python warns that there may be other threads.
             child = os.fork()
         if child == 0:
             status = 1

@@ -1,4 +1,4 @@
-"""The live view, on a real terminal: trace --live, memory --live, run --live, and stackweave live."""
+"""The live view works on a real terminal: trace --live, memory --live, record --live, and stackweave live."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.terminal_support import DEADLINE, Terminal
 
 setUpModule = run_on_newest
 
-#: Works until a file called stop is there. Says how it ends by its status.
+#: Runs until a file called stop exists. Its exit status reports the result.
 PROGRAM = """\
 import os, sys, time
 
@@ -39,7 +39,7 @@ while not os.path.exists("stop") and time.monotonic() < end:
 print("the last word")
 sys.exit(7)
 """
-#: Recursion, generators, exceptions, threads; blocks that another thread frees, and blocks that grow.
+#: Has recursion, generators, exceptions, threads, blocks that another thread frees, and blocks that grow.
 MANY_THINGS = """\
 import queue, sys, threading
 
@@ -86,7 +86,7 @@ work()
 for each in threads:
     each.join()
 """
-#: The child works too.
+#: The child makes calls, too.
 FORKS = """\
 import os, time
 
@@ -125,14 +125,14 @@ class LiveCase(RecordingCase):
         open(os.path.join(self.folder, "stop"), "w").close()
 
     def assert_left(self, terminal, status):
-        """The command has ended with this status, the terminal is as it was, and the recording can be read."""
+        """Asserts that the command ended with this status, restored the terminal, and left a readable recording."""
         self.assertEqual(terminal.wait_for_end(), status)
         self.assertEqual(termios.tcgetattr(terminal.slave), terminal.modes)
         self.assertEqual(terminal.raw.count(LEFT), terminal.raw.count(b"\x1b[?1049h"))
         self.assertEqual(terminal.raw.rpartition(b"\x1b[?25")[2][:1], b"h", "the cursor is shown")
 
     def printed(self, terminal):
-        """What is on the terminal behind the view."""
+        """Returns the text on the terminal after the view."""
         return terminal.raw.rpartition(LEFT)[2].replace(b"\x1b[?25h", b"").decode()
 
 
@@ -175,7 +175,7 @@ class WatchedPrograms(LiveCase):
             self.assertIsNone(terminal.process.poll())
             self.stop()
             self.assert_left(terminal, 7)
-            # Two streams come side by side: the end of a line of one may follow what the other says.
+            # The two streams are mixed: the end of a line of one may follow text of the other.
             self.assertIn("the last word", self.printed(terminal))
             self.assertIn("recorded in out.swv", self.printed(terminal))
 
@@ -212,7 +212,7 @@ class WatchedPrograms(LiveCase):
             terminal.press("q")
             self.assert_left(terminal, -signal.SIGKILL)
 
-    def test_who_is_left_behind_is_not_waited_for(self):
+    def test_a_process_left_behind_is_not_waited_for(self):
         left = "import time\\nwhile True: print('still here', flush=True); time.sleep(0.02)"
         self.write("leaves.py", f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', \"{left}\"])\n")
         with self.live("trace", program="leaves.py") as terminal:
@@ -276,9 +276,9 @@ class WatchedPrograms(LiveCase):
 
 
 class SameFigures(LiveCase):
-    """What stands on the screen in the end is what the commands say about the file."""
+    """The final screen has the same figures as the commands that read the file."""
 
-    #: Value, share, a bar, value, share, calls or blocks, function.
+    #: The columns: value, share, a bar, value, share, calls or blocks, function.
     ROW = re.compile(r"^ *([\d.]+ \w+) +\d+% [ \u2588-\u258f]*([\d.]+ \w+) +\d+% +\S+  (\S+)")
 
     def watch_to_the_end(self, name, *keys, top=()):
@@ -296,19 +296,19 @@ class SameFigures(LiveCase):
             self.assert_left(terminal, 0)
 
     def top(self, *options):
-        """Self, total and name of each function."""
+        """Returns self, total and name of each function."""
         command = self.command("top", "out.swv", "-n", "1000", *options)
         text = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=True, timeout=60).stdout
         row = re.compile(r"([\d.]+ \w+) +[\d.]+% +([\d.]+ \w+) +[\d.]+% +(.*)")
         rows = filter(None, map(row.search, text.splitlines()))
-        # Before the place stands the name, and before that what each call took.
+        # The name is before the location, and the time of each call is before the name.
         return {(found[1], found[2], re.split(r" {2,}", found[3])[-2]) for found in rows}
 
     def shown(self, lines):
         return {found.groups() for line in lines if (found := self.ROW.match(line))}
 
     def own(self, rows):
-        """Those of the program's functions: functions of libraries may not have found their names yet."""
+        """Returns those of the program's functions, because functions of libraries may not have names yet."""
         names = {"<module>", *re.findall(r"def (\w+)", MANY_THINGS)}
         return {row for row in rows if row[2] in names}
 
@@ -321,7 +321,7 @@ class SameFigures(LiveCase):
 
 class WatchedFiles(LiveCase):
     def start(self):
-        """A program that records, without a terminal."""
+        """Starts a program that records, without a terminal."""
         program = subprocess.Popen(
             self.command("trace", "-q", "-o", "out.swv", "prog.py"),
             cwd=self.folder,
@@ -369,7 +369,7 @@ class WatchedFiles(LiveCase):
             with self.subTest(shell=shell), Terminal(command, self.folder) as terminal:
                 terminal.wait_for_text("waiting for the recording")
                 terminal.hang_up()
-                # The signal may come behind the end of the terminal.
+                # The signal may arrive after the end of the terminal.
                 self.assertIn(terminal.process.wait(DEADLINE), (-signal.SIGHUP, 1))
 
     def test_small_terminals_and_resizing(self):
@@ -390,7 +390,7 @@ class WatchedFiles(LiveCase):
             self.assert_left(terminal, 0)
             self.assertEqual(re.findall(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|38;[0-9;]*|9[0-7])m", terminal.raw), [])
 
-    def test_what_is_no_recording_is_refused(self):
+    def test_a_file_that_is_no_recording_is_refused(self):
         self.write("out.swv", "ncalls  tottime\n")
         with self.watch() as terminal:
             self.assert_left(terminal, 1)

@@ -70,17 +70,17 @@ class Blocks(MemoryCase):
             self.assertEqual(memory._hooks.stats()["replaced"], 0)
 
     def test_tracemalloc_before_and_after(self):
-        for first, last in (("theirs", "theirs"), ("theirs", "ours"), ("ours", "theirs"), ("ours", "ours")):
+        for first, last in (("other", "other"), ("other", "ours"), ("ours", "other"), ("ours", "ours")):
             with self.subTest(first=first, last=last):
                 memory = self.memory(python_allocators=True)
                 starts = [tracemalloc.start, memory.start]
-                for start in starts if first == "theirs" else reversed(starts):
+                for start in starts if first == "other" else reversed(starts):
                     start()
                 thing = bytes(3000)
                 self.assertIsNotNone(tracemalloc.get_object_traceback(thing))
                 self.assertEqual(allocator_of(memory, thing)[1], sys.getsizeof(thing))
                 stops = [memory.stop, tracemalloc.stop]
-                for stop in stops if last == "theirs" else reversed(stops):
+                for stop in stops if last == "other" else reversed(stops):
                     stop()
                 self.assertEqual(bytes(3000), thing)
 

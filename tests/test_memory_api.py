@@ -1,4 +1,4 @@
-"""stackweave.memory(): what it counts, and that it can be started, queried, read and stopped in any order."""
+"""stackweave.memory() counts correctly, and can be started, queried, read and stopped in any order."""
 
 import ctypes
 import gc
@@ -239,7 +239,7 @@ class Tags(MemoryCase):
         blocks, ready, go_on = [], threading.Event(), threading.Event()
 
         def work():
-            with stackweave.memory_tag("theirs"):
+            with stackweave.memory_tag("thread"):
                 ready.set()
                 go_on.wait(60)
                 blocks.append(self.take(MEGABYTE))
@@ -251,7 +251,7 @@ class Tags(MemoryCase):
             blocks.append(self.take(2 * MEGABYTE))
             go_on.set()
             thread.join()
-        self.assertEqual(self.tags(memory), {"theirs": MEGABYTE, None: 2 * MEGABYTE})
+        self.assertEqual(self.tags(memory), {"thread": MEGABYTE, None: 2 * MEGABYTE})
         for block in blocks:
             self.give(block)
 

@@ -1,4 +1,4 @@
-"""`stackweave memory`: the program runs as without it, and the last lines say what to do next."""
+"""`stackweave memory`: the program runs as without it, and the last lines show the next commands."""
 
 import os
 import re
@@ -51,15 +51,15 @@ class Sameness(SamenessCase):
 class Messages(MemoryCommandCase):
     def test_the_last_lines_say_what_was_used_and_what_to_do(self):
         self.write("work.py", WORK)
-        said = self.said("work.py", library_path())
+        message = self.messages("work.py", library_path())
         self.assertRegex(
-            said,
+            message,
             r"\Astackweave: peak [\d.]+ MiB after [\d.]+ m?s, [\d.]+ MiB in [\d,]+ blocks not freed at the end, "
             r"[\d,]+ allocations\n"
             r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [KM]iB\)\. "
             r"Next: ([\w.]+ -m stackweave) heap \1, or \2 report \1\n\Z",
         )
-        command = said.split("Next: ")[1].split(",")[0].split()
+        command = message.split("Next: ")[1].split(",")[0].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"take +blocks\.so:\d+")
@@ -68,7 +68,7 @@ class Messages(MemoryCommandCase):
         self.write("work.py", WORK)
         for options in ([], ["--aggregate"], ["--no-native"], ["--python-allocators"]):
             with self.subTest(options=options):
-                self.said("-q", *OUTPUT, *options, "work.py", library_path())
+                self.messages("-q", *OUTPUT, *options, "work.py", library_path())
                 memory = stackweave.open(self.path).memory()
                 rows = [row for row in memory.leaks() if any(frame.name == "work" for frame in row.stack)]
                 self.assertEqual(sum(row.bytes for row in rows if row.bytes >= 1_000_000), 2_000_000)
@@ -79,25 +79,25 @@ class Messages(MemoryCommandCase):
 
     def test_samples_are_estimates(self):
         self.write("work.py", WORK.replace("1_000_000) for _ in range(3)", "10_000) for _ in range(3000)"))
-        said = self.said(*OUTPUT, "--sample", "20kB", "work.py", library_path())
-        self.assertRegex(said, r"\Astackweave: peak about [\d.]+ MiB")
+        message = self.messages(*OUTPUT, "--sample", "20kB", "work.py", library_path())
+        self.assertRegex(message, r"\Astackweave: peak about [\d.]+ MiB")
 
     def test_it_can_be_silent(self):
-        self.assertEqual(self.said("-q", "-c", "1"), "")
+        self.assertEqual(self.messages("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
     def test_a_file_is_replaced_only_on_request(self):
-        self.said("-q", "-o", "out.swv", "-c", "1")
-        said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
+        self.messages("-q", "-o", "out.swv", "-c", "1")
+        message = self.messages("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
         self.assertEqual(
-            said, "stackweave memory: out.swv is there already: name another file with -o, or say --overwrite\n"
+            message, "stackweave memory: out.swv already exists: name another file with -o, or use --overwrite\n"
         )
-        self.said("-q", *OUTPUT, "-c", "1")
+        self.messages("-q", *OUTPUT, "-c", "1")
 
     def test_wrong_arguments_are_refused_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--depth", "deep", "x.py"], "invalid int value: 'deep'"),
             (["--depth", "0", "x.py"], "--depth must be greater than 0"),
@@ -110,8 +110,8 @@ class Messages(MemoryCommandCase):
             (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
         ]:
             with self.subTest(arguments=arguments):
-                said = self.said(*arguments, status=2)
-                self.assertRegex(said, rf"\Astackweave memory: .*{re.escape(text)}.*\n\Z")
+                message = self.messages(*arguments, status=2)
+                self.assertRegex(message, rf"\Astackweave memory: .*{re.escape(text)}.*\n\Z")
         self.assertEqual(self.files(), [])
 
     def test_help_has_examples(self):
@@ -145,19 +145,19 @@ class Messages(MemoryCommandCase):
             "--follow-fork",
         ]
         options += ["--ring", "1MB,10", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
-        self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
+        self.assertEqual(self.messages(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
 
     def test_forked_processes_are_reported(self):
-        said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse: x = bytearray(1000000)")
-        self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* heap out\.swv out\.\*\.swv$")
+        message = self.messages(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse: x = bytearray(1000000)")
+        self.assertRegex(message, r"(?m)^stackweave: 1 forked process has its own: .* heap out\.swv out\.\*\.swv$")
         self.assertEqual(len(self.files()), 2)
 
     def test_python_programs_that_it_starts_are_recorded(self):
         self.write("work.py", WORK)
         starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, 'work.py', {library_path()!r}], check=True)"
-        said = self.said(*OUTPUT, "--subprocesses", "-c", starter)
-        self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: .* heap out\.swv out\.\*\.swv$")
+        message = self.messages(*OUTPUT, "--subprocesses", "-c", starter)
+        self.assertRegex(message, r"(?m)^stackweave: 1 other process has its own: .* heap out\.swv out\.\*\.swv$")
         (other,) = [name for name in self.files() if name != "out.swv"]
         leaks = stackweave.open(os.path.join(self.folder, other)).memory().leaks()
         self.assertEqual(bytes_of_library(leaks), 2_000_000)

@@ -188,15 +188,15 @@ class Devices(RecordingCase):
             train()
             request_too_much()
 
-        def said(*arguments):
+        def output_of(*arguments):
             command = [PYTHON, "-m", "stackweave", *arguments, self.path]
             return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=120).stdout
 
-        heap = said("heap")
+        heap = output_of("heap")
         self.assertIn("Device 0  Toy 9000, 64.0 MiB", heap)
         self.assertIn("from before 2.00 MiB in 1 block", heap)
         self.assertIn("request_too_much test_memory_devices.py", heap)
-        self.assertIn("train", said("top"))
+        self.assertIn("train", output_of("top"))
 
 
 if __name__ == "__main__":

@@ -24,11 +24,11 @@ class Footprint(RecordingCase):
         """Returns the highest resident size of the process, in bytes, and what it printed to stderr."""
         process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE)
         with process.stderr:
-            said = process.stderr.read().decode()
+            errors = process.stderr.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0, said)
-        return usage.ru_maxrss * 1024, said
+        self.assertEqual(process.returncode, 0, errors)
+        return usage.ru_maxrss * 1024, errors
 
     def test_a_program_with_many_stacks(self):
         program = os.path.join(self.folder, "program.py")
@@ -38,8 +38,8 @@ class Footprint(RecordingCase):
         command = (PYTHON, "-m", "stackweave", "memory", "--python-allocators", "-o", self.path)
         least, _ = self.peak(*command, program, "0")
         os.unlink(self.path)
-        most, said = self.peak(*command, program, str(DEPTH))
-        self.assertIn("allocations", said, "the summary is made in the same process")
+        most, errors = self.peak(*command, program, str(DEPTH))
+        self.assertIn("allocations", errors, "the summary is made in the same process")
         # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 190 bytes
         # for each site. A second copy of all figures at the end, or an index entry for each node, exceeds the limit.
         self.assertLess((most - least) / SITES, 280, (plain, least, most))

@@ -1,4 +1,4 @@
-"""Blocks that a host reports to its own copy of Stackweave are in the recording of the package."""
+"""The recording of the package has the blocks that a host reports to its own copy of Stackweave."""
 
 import atexit
 import ctypes

@@ -145,8 +145,8 @@ class OracleTest(RecordingCase):
         for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):
             with self.subTest(library):
                 # The loader prints an error if it can't find the library.
-                said = subprocess.run(["true"], capture_output=True, env={**os.environ, "LD_PRELOAD": library}).stderr
-                if said:
+                errors = subprocess.run(["true"], capture_output=True, env={**os.environ, "LD_PRELOAD": library}).stderr
+                if errors:
                     self.skipTest(f"there is no {library}")
                 self.assertEqual(compared(self.recorded(LD_PRELOAD=library)), counted)
 

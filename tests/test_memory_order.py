@@ -17,7 +17,7 @@ class Order(MemoryCase):
             with self.subTest(**options):
                 memory = self.memory(**options).start()
                 with stackweave.memory_tag("kept"):
-                    # Larger than the memory that the queries need, so that these do not move the peak.
+                    # Larger than the memory that the queries need, so that the queries do not change the peak.
                     blocks = [self.take(50 * MEGABYTE) for _ in range(4)]
                 self.give(blocks.pop())
                 live = [
@@ -242,7 +242,7 @@ with memory() as recorder:
         frames = [frame.qualname or frame.name for frame in of_events[-2].stack]
         self.assertEqual(names, frames)
         tagged = stackweave.open(self.path).memory(tag="kept").to_arrow().to_pylist()
-        # A selection of the history numbers its stacks anew.
+        # A selection of the history has new numbers for its stacks.
         tagged = [{**row, "stack": first["stack"]} for row in tagged if row["size"] == 1_234_567]
         self.assertEqual(tagged, [first])
         self.give(kept)

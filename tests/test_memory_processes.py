@@ -1,4 +1,4 @@
-"""Memory of programs that fork, start others, call exec, fail, run out of memory and are killed."""
+"""Memory is recorded in programs that fork, start others, call exec, fail, run out of memory and are killed."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The plugin for pytest: limits, leaks and lists."""
+"""The plugin for pytest checks limits and leaks, and lists memory."""
 
 import importlib.util
 import os

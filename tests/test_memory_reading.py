@@ -1,4 +1,4 @@
-"""Memory that is read from recordings: parts of the time, the curve, and the history."""
+"""Recordings of memory are read by time, as a curve, and as a history."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Views of figures by stack: rows, functions, trees and tables."""
+"""Views show figures by stack: rows, functions, trees and tables."""
 
 import unittest
 
@@ -28,7 +28,7 @@ class Stack:
 
 
 class Views(MemoryViews):
-    """Views of the given rows, as if they had been recorded."""
+    """Has views of the given rows, as if they had been recorded."""
 
     is_estimated = False
 

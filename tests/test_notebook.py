@@ -1,4 +1,4 @@
-"""The magics, in a shell of IPython: what runs, what is shown, and what is in the recordings."""
+"""The magics run cells in IPython, show results, and record."""
 
 import html
 import importlib.util
@@ -83,7 +83,10 @@ print(text)
         self.assertRegex(shown, r"(?m) +5  work  In \[1\]:1$")
         calls = {row.name: row.calls for row in stackweave.open(self.path).top()}
         self.assertEqual(calls["work"], 5)
-        self.assertFalse({name for name in calls if "run_cell" in name or "run_code" in name}, "who runs the cell")
+        self.assertFalse(
+            {name for name in calls if "run_cell" in name or "run_code" in name},
+            "the functions that run the cell are not recorded",
+        )
 
     def test_a_semicolon_and_settings_say_what_is_shown(self):
         shown = self.shell(
@@ -272,10 +275,10 @@ with contextlib.redirect_stderr(sys.stdout):
 """
         )
         self.assertNotIn("it ran", shown)
-        said = list(filter(None, shown.splitlines()))
-        self.assertEqual(len(said), len(lines) + 3, shown)
+        shown_lines = list(filter(None, shown.splitlines()))
+        self.assertEqual(len(shown_lines), len(lines) + 3, shown)
         for sentence, words in zip(
-            said,
+            shown_lines,
             [
                 "--colour",
                 "what is 'work()' in its line",
@@ -286,7 +289,7 @@ with contextlib.redirect_stderr(sys.stdout):
                 "--sample must be a size",
                 "missing/out.swv: its folder does not exist",
                 "is on, and there can be one trace at a time",
-                "records the statement behind it",
+                "records the statement after it",
                 "nothing.swv",
             ],
         ):
@@ -321,7 +324,7 @@ print(written)
         expected = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
 
         def functions(table):
-            # As all Pythons name them; comprehensions are functions before 3.12.
+            # These names are the same in all Pythons. Comprehensions are functions before 3.12.
             found = re.findall(r"(?m)  (?:\S+\.)?(\S+  In \[\d+\]:\d+)$", table)
             return {name for name in found if not name.startswith("<listcomp>")}
 

@@ -1,4 +1,4 @@
-"""Outputs: an existing file stays, unless it may be replaced and the new one is complete."""
+"""An existing file stays, unless it may be replaced and the new one is complete."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ def mode_of(path):
 
 
 class StartTest(RecordingCase):
-    """A recording that can't begin destroys nothing."""
+    """A recording that can't start destroys nothing."""
 
     def setUp(self):
         super().setUp()
@@ -66,10 +66,10 @@ class StartTest(RecordingCase):
         recording = stackweave.Recorder(self.path).start()
         os.rename(self.path, self.path + ".moved")
         with open(self.path, "w") as file:
-            file.write("theirs")
+            file.write("other")
         recording._discard()
         with open(self.path) as file:
-            self.assertEqual(file.read(), "theirs")
+            self.assertEqual(file.read(), "other")
 
     def test_code_that_names_a_recording_is_not_in_it(self):
         with stackweave.trace(self.path, c_calls=True) as trace:
@@ -102,7 +102,7 @@ class StartTest(RecordingCase):
         for number, path in enumerate(paths):
             self.assertIn(f"of ring {number}", {event.name for event in stackweave.open(path).events()})
 
-    def test_a_timing_is_saved_whole_and_replaces_no_file(self):
+    def test_a_timing_is_saved_completely_and_replaces_no_file(self):
         with stackweave.Timing() as timing, timing.frame("one"):
             pass
         saved = os.path.join(self.folder, "saved.swv")
@@ -157,7 +157,7 @@ class ExportTest(RecordingCase):
             reader.join(60)
         self.assertIn(b'"one"', received[0])
 
-    def test_outputs_of_the_package_are_whole_or_not_there(self):
+    def test_outputs_of_the_package_are_complete_or_missing(self):
         target = os.path.join(self.folder, "copy")
         with self.assertRaisesRegex(OSError, "can't write"):
             _native.copy_to_output(os.path.join(self.folder, "none"), target, overwrite=True)
@@ -182,7 +182,7 @@ class RunTest(RecordingCase):
         with stackweave.Recorder(self.path) as recording:
             recording.instant("parent")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the thread that writes
+                warnings.simplefilter("ignore")  # The files of the thread that writes.
                 child = os.fork()
             if child == 0:
                 recording.instant("child")

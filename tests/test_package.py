@@ -1,4 +1,4 @@
-"""What the package imports when it is imported and used, where it can be used, and its stats()."""
+"""Tests the imports of the package, the places where it can be used, and its stats()."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ print(*set(sys.modules) - before)
         run_python(SUBINTERPRETER)
 
     def test_a_free_threaded_python_that_can_not_load_it_is_refused_in_words(self):
-        # As there: the suffix of modules for all versions is not one of its suffixes.
+        # There, the suffix of modules for all versions is not one of the suffixes.
         script = """
 import importlib.machinery, sys
 sys.abiflags = "t"

@@ -1,4 +1,4 @@
-"""Modules of a program that a command runs: it imports what it imports in a plain run, and nothing else is imported."""
+"""A program that a command runs imports the same modules as in a plain run, and no others."""
 
 import os
 import sys
@@ -10,14 +10,14 @@ from tests.support import PYTHON
 
 COMMANDS = ("trace", "memory", "record", "dynamo")
 HAS_LAZY_IMPORTS = hasattr(sys, "set_lazy_imports")
-#: Modules that no program can have its own of, and those that every program finds loaded.
+#: Modules that no program can replace, and those that are loaded in every program.
 FIXED = "import sys; print(*sys.builtin_module_names, *(name.partition('.')[0] for name in sys.modules))"
 WORK = """
 def work(number):
     return [number] * 10
 for number in range(100): work(number)
 """
-#: Ways in which a program makes it impossible to import a module.
+#: Statements by which a program makes a module impossible to import.
 PATHLESS = {
     "no_path": "import sys; sys.path.clear(); sys.path_importer_cache.clear()",
     "no_finders": "import sys; sys.meta_path.clear()",
@@ -25,7 +25,7 @@ PATHLESS = {
     "no_modules": "import sys\nfor name in set(sys.modules) - set(sys.argv[1:]): del sys.modules[name]",
     "no_folder": "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
 }
-#: A program that has its own of these can not end well, even in a plain run.
+#: A program that replaces these modules fails even in a plain run.
 UNLIKE = {"threading"}
 IMPORTS = """
 import sys
@@ -47,11 +47,11 @@ class ModulesCase(CommandCase):
     maxDiff = None
 
     def run_in(self, folder, command, text="", **environment):
-        # A filter of warnings makes the interpreter import more by itself.
+        # A filter for warnings makes the interpreter import more modules.
         return super().run_in(folder, command, text, **{"PYTHONWARNINGS": "", **environment})
 
     def errors_of(self, command, script, *options, **environment):
-        """What a program in a folder of its own prints to standard error, which is otherwise well."""
+        """Returns what a program in a separate folder prints to standard error. Asserts that it succeeds."""
         folder = os.path.join(self.folder, "elsewhere")
         os.makedirs(folder, exist_ok=True)
         arguments = [PYTHON, "-m", "stackweave", command, *options, "-o", os.path.join(self.folder, f"{command}.swv")]
@@ -60,17 +60,17 @@ class ModulesCase(CommandCase):
         return errors.decode()
 
     def assert_as_plain(self, command, script, *options):
-        """But for our lines at the end."""
+        """Asserts that it ends as in a plain run, except for the lines of the command at the end."""
         status, output, plain = self.run_in(self.folder, [PYTHON, script])
         self.assertEqual((status, output), (0, b""), plain)
         lines = self.errors_of(command, script, *options).splitlines()
         self.assertEqual([line for line in lines if not line.startswith("stackweave: ")], plain.decode().splitlines())
 
     def shadow_all(self):
-        """A module in the program's folder for each of the standard library that it can have its own of."""
+        """Writes a module to the program's folder for each standard module that a program can replace."""
         fixed = set(self.run_in(self.folder, [PYTHON, "-c", FIXED])[1].decode().split())
         names = sorted(set(sys.stdlib_module_names) - fixed)
-        self.assertLess({"argparse", "glob"}, set(names))  # some are loaded by .pth files
+        self.assertLess({"argparse", "glob"}, set(names))  # .pth files load some.
         for name in names:
             self.write(f"program/{name}.py", "import sys\nsys.stderr.write(f'{__name__} of the program\\n')\n")
         return names
@@ -101,7 +101,7 @@ class OwnModules(ModulesCase):
                 self.assert_as_plain(command, script, "--subprocesses")
 
     def test_the_modules_that_are_loaded(self):
-        """Those of a plain run, built-in ones, our own, and two that are shared with the recorders."""
+        """They are those of a plain run, built-in ones, our own, and two that the recorders use as well."""
         show = "import sys; sys.stderr.write(' '.join(sys.modules))"
         script = self.write("program/script.py", show)
         plain = self.run_in(self.folder, [PYTHON, script])[2].decode().split()
@@ -114,7 +114,7 @@ class OwnModules(ModulesCase):
 
 
 class NoImports(ModulesCase):
-    """What is printed at the end is all there, where nothing can be imported any more."""
+    """All lines are printed at the end, even if nothing can be imported any more."""
 
     def assert_whole(self, command, errors):
         expected = {"trace": "100 calls", "memory": "peak ", "record": "100 calls", "dynamo": "nothing was compiled"}
@@ -152,7 +152,7 @@ class NoImports(ModulesCase):
 
 
 class LazyCase(ModulesCase):
-    """Where each import of a module waits until the module is used."""
+    """Tests with lazy imports: each import waits until the module is used."""
 
     def run_in(self, folder, command, text="", **environment):
         return super().run_in(folder, command, text, **{"PYTHON_LAZY_IMPORTS": "all", **environment})

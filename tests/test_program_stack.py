@@ -1,11 +1,11 @@
-"""The stack below a program that a command runs: no frame of ours is there, or counts for the recursion limit."""
+"""The stack below a program that a command runs has no frame of ours, and none counts for the recursion limit."""
 
 import os
 
 from tests.command_support import OUTPUT, CommandCase
 from tests.support import PYTHON
 
-#: How deep functions get that call themselves, plainly, through C and by making objects, at three limits.
+#: Prints how deep functions can call themselves, directly, through C and by creating objects, at three limits.
 DEPTHS = """
 import sys, threading
 def plainly(n=1):
@@ -37,7 +37,7 @@ thread = threading.Thread(target=lambda: print("thread", found()))
 thread.start()
 thread.join()
 """
-#: What a program sees below its own frames, and at its end.
+#: Prints what a program sees below its own frames, and at its end.
 BELOW = """
 import atexit, inspect, sys, traceback, warnings
 print([(frame.function, frame.lineno) for frame in inspect.stack()], len(traceback.extract_stack()))
@@ -72,7 +72,7 @@ class StackCase(CommandCase):
         return plain
 
     def assert_each_way(self, code):
-        """As a file, a module, a text and standard input."""
+        """Runs the program as a file, a module, a text and standard input."""
         self.write("program.py", code)
         for arguments in (["program.py"], ["-m", "program"], ["-c", code], ["-"]):
             self.assert_as_plain(["record"], arguments, code if arguments == ["-"] else "")
@@ -89,7 +89,7 @@ class Recursion(StackCase):
         self.assertIn(b"main [1000, ", plain[1])
 
     def test_the_limit_is_counted_right_after_the_program(self):
-        """Our own code goes on below a program that has changed the limit."""
+        """Our own code runs below a program that has changed the limit."""
         code = (
             "import sys, atexit\nsys.setrecursionlimit(5000)\natexit.register(lambda: print(sys.getrecursionlimit()))"
         )

@@ -1,4 +1,4 @@
-"""The plugin for pytest: a recording for each test."""
+"""The plugin for pytest makes a recording for each test."""
 
 import importlib.util
 import os
@@ -53,7 +53,7 @@ class TestRecordings(RecordingCase):
         return stackweave.open(os.path.join(self.folder, folder, name))
 
     def calls(self, name):
-        """By the name alone: before 3.11 the class is not known."""
+        """Returns calls by name only, because the class is not known before 3.11."""
         return {row.name.rpartition(".")[2]: row.calls for row in self.opened(name).top(measure="time")}
 
     def test_each_test_has_a_recording(self):
@@ -101,7 +101,7 @@ def test_slow():
             self.assertEqual(file.read(), "*\n")
         again = self.pytest("def test_slow(): square(1)", "--stackweave=trace", name="shop/test_shop.py")
         self.assertIn("1 recording in .stackweave/:\n", again)
-        self.assertNotIn("total", self.calls("shop.test_shop--test_slow.swv"), "it is recorded anew")
+        self.assertNotIn("total", self.calls("shop.test_shop--test_slow.swv"), "it is recorded again")
 
     def test_memory_and_both(self):
         code = """
@@ -277,7 +277,7 @@ def test_free():
         self.assertIn("1 MB are allowed", shown)
         self.assertIn("test_limited", self.calls("test_shop--test_limited.swv"), "calls can be recorded all the same")
 
-    def test_what_can_not_be_is_one_sentence(self):
+    def test_impossible_options_are_reported_in_one_sentence(self):
         path = os.path.join(self.folder, "test_shop.py")
         with open(path, "w") as file:
             file.write("def test_it(): pass\n")

@@ -1,4 +1,4 @@
-"""The page about the Python interface names everything that there is, with the parameters that it has."""
+"""The page about the Python interface names every public object, with its parameters."""
 
 import inspect
 import re
@@ -29,7 +29,7 @@ class PythonReference(unittest.TestCase):
 
 
 def parameters_of(name):
-    """As they are written without types, and without the object of a method."""
+    """Returns the parameters without types, and without the object of a method."""
     function = stackweave
     for part in name.split("."):
         function = getattr(function, part)

@@ -67,12 +67,12 @@ class Calls(RunCase):
             with self.subTest(name):
                 program = load(name)
                 program.main()
-                theirs = of_program(counted(program.main))
+                expected = of_program(counted(program.main))
                 with no_collections(), self.record(calls={"gc": False}) as record:
                     program.main()
                 ours = of_program(Counts.from_stats(record.recording.stats()))
                 self.assertGreater(len(ours[0]), 2)
-                self.assertEqual([differences(*each) for each in zip(ours, theirs)], [{}, {}])
+                self.assertEqual([differences(*each) for each in zip(ours, expected)], [{}, {}])
 
     def test_threads_have_the_calls_of_a_trace_alone(self):
         program = load("threads")

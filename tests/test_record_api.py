@@ -1,4 +1,4 @@
-"""Calls and memory in one recording: its options and its queries."""
+"""A recording of calls and memory has options and queries."""
 
 import os
 import re
@@ -111,7 +111,7 @@ class Chosen(RunCase):
             leaf()
         self.assertEqual(calls_of(record, "leaf"), 1)
         for query in (record.live, record.recorder_stats):
-            with self.assertRaisesRegex(stackweave.RecordingError, "memory was not recorded here: say memory=True"):
+            with self.assertRaisesRegex(stackweave.RecordingError, "memory was not recorded: record with memory=True"):
                 query()
         self.assertEqual(record._native_options["buffer"], 64 << 20)
 
@@ -120,7 +120,7 @@ class Chosen(RunCase):
             kept = self.take(SIZE)
         self.give(kept)
         self.assertEqual(bytes_of_library(record.recording.leaks()), SIZE)
-        with self.assertRaisesRegex(stackweave.RecordingError, "calls were not recorded here: say calls=True"):
+        with self.assertRaisesRegex(stackweave.RecordingError, "calls were not recorded: record with calls=True"):
             record.tracer_stats()
         self.assertEqual(stackweave.open(self.path).tree().measure, "peak")
         self.assertEqual(record._native_options["buffer"], 8 << 20)

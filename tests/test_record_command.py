@@ -45,20 +45,20 @@ class Messages(CommandCase):
         self.write("work.py", WORK)
 
     def test_the_last_lines_say_what_was_recorded_and_lead_to_the_report(self):
-        said = self.said("work.py", library_path())
+        message = self.messages("work.py", library_path())
         self.assertRegex(
-            said,
+            message,
             r"\Astackweave: 1,\d\d\d calls in [\d.]+ m?s\n"
             r"stackweave: peak [\d.]+ MiB after [\d.]+ m?s, [\d.]+ MiB in [\d,]+ blocks not freed at the end, "
             r"[\d,]+ allocations\n"
             r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [KM]iB\)\. Next: [\w.]+ -m stackweave report \1\n\Z",
         )
-        status, output, errors = self.run_in(self.folder, [PYTHON, *said.split("Next: ")[1].split()[1:]])
+        status, output, errors = self.run_in(self.folder, [PYTHON, *message.split("Next: ")[1].split()[1:]])
         self.assertEqual(status, 0, errors)
         self.assertIn(b".html", output + errors)
 
     def test_both_are_those_of_the_program(self):
-        self.said(*OUTPUT, "-q", "--no-gc", "work.py", library_path())
+        self.messages(*OUTPUT, "-q", "--no-gc", "work.py", library_path())
         opened = stackweave.open(self.path)
         self.assertEqual((calls_of(opened, "use"), calls_of(opened, "keep")), (1000, 1))
         self.assertEqual(bytes_of_library(opened.memory().leaks()), 3_000_000)
@@ -69,18 +69,18 @@ class Messages(CommandCase):
         self.assertNotIn("runpy", " ".join(row.filename or "" for row in called))
 
     def test_one_of_them_can_be_chosen(self):
-        said = self.said(*OUTPUT, "--only", "calls", "work.py", library_path())
-        self.assertRegex(said, r"\Astackweave: [\d,]+ calls in .*\nstackweave: recorded in out\.swv.*\n\Z")
+        message = self.messages(*OUTPUT, "--only", "calls", "work.py", library_path())
+        self.assertRegex(message, r"\Astackweave: [\d,]+ calls in .*\nstackweave: recorded in out\.swv.*\n\Z")
         self.assertEqual(calls_of(stackweave.open(self.path), "use"), 1000)
-        said = self.said(*OUTPUT, "--only", "memory", "work.py", library_path())
-        self.assertRegex(said, r"\Astackweave: peak .*\nstackweave: recorded in out\.swv.*\n\Z")
+        message = self.messages(*OUTPUT, "--only", "memory", "work.py", library_path())
+        self.assertRegex(message, r"\Astackweave: peak .*\nstackweave: recorded in out\.swv.*\n\Z")
         opened = stackweave.open(self.path)
         self.assertEqual(calls_of(opened, "use"), 0)
         self.assertEqual(bytes_of_library(opened.memory().leaks()), 3_000_000)
 
     def test_wrong_arguments_are_refused_in_one_sentence(self):
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["--only", "phases", "work.py"], "invalid choice: 'phases'"),
             (["--only", "calls", "--sample", "1MB", "work.py"], "--only calls leaves out memory, which --sample"),
             (
@@ -97,14 +97,14 @@ class Messages(CommandCase):
             (["gone.py"], "can't open file"),
         ]:
             with self.subTest(arguments=arguments):
-                said = self.said(*arguments, status=2)
-                self.assertRegex(said, rf"\Astackweave record: .*{re.escape(text)}.*\n\Z")
+                message = self.messages(*arguments, status=2)
+                self.assertRegex(message, rf"\Astackweave record: .*{re.escape(text)}.*\n\Z")
         self.assertEqual(self.files(), [])
 
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
+        for word in (b"Examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
             self.assertIn(word, output)
 
     def test_every_option_is_accepted(self):
@@ -117,7 +117,7 @@ class Messages(CommandCase):
         options += ["--depth", "9", "--temporary", "2", "--curve-every", "1", "--dump-signal", "USR2"]
         options += ["--dump-at-rss", "64GB", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
-        self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
+        self.assertEqual(self.messages(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         process = stackweave.open(self.path).info()["processes"][0]
         self.assertTrue(process["ring"])
         self.assertEqual(stackweave.open(self.path).memory().mode, "sampled")
@@ -125,8 +125,8 @@ class Messages(CommandCase):
     def test_programs_that_it_starts_record_both(self):
         child = "def f(): return bytearray(2_000_000)\nkept = f()"
         starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
-        said = self.said(*OUTPUT, "--subprocesses", "-c", starter)
-        self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: .* report out\.swv out\.\*\.swv$")
+        message = self.messages(*OUTPUT, "--subprocesses", "-c", starter)
+        self.assertRegex(message, r"(?m)^stackweave: 1 other process has its own: .* report out\.swv out\.\*\.swv$")
         (other,) = [name for name in self.files() if name != "out.swv"]
         opened = stackweave.open(os.path.join(self.folder, other))
         self.assertEqual(calls_of(opened, "f"), 1)
@@ -141,4 +141,4 @@ class Messages(CommandCase):
         opened = stackweave.open(self.path)
         self.assertIn("unhandled exception", [event.name for event in opened.events() if event.role == "instant"])
         self.assertEqual(calls_of(opened, "f"), 1)
-        self.said(*OUTPUT, "-q", "-c", "raise SystemExit(7)", status=7)
+        self.messages(*OUTPUT, "-q", "-c", "raise SystemExit(7)", status=7)

@@ -1,4 +1,4 @@
-"""The examples of docs/reference/record.md, as a reader runs them."""
+"""The examples of docs/reference/record.md print what the page shows."""
 
 import os
 import re
@@ -41,10 +41,11 @@ class Page(RecordingCase):
                 done = self.run_here("-m", *shlex.split(line))
                 self.assertEqual(done.stdout, "2969899\n")
         self.assertIn("heap.swv", self.files())
-        said = self.run_here("-m", "stackweave", "record", *self.here("prices.py")).stderr
+        messages = self.run_here("-m", "stackweave", "record", *self.here("prices.py")).stderr
         sample = self.blocks("text")[0]
         self.assertEqual(
-            shape(said), shape(sample.partition("\n")[2].replace("stackweave report", "python -m stackweave report"))
+            shape(messages),
+            shape(sample.partition("\n")[2].replace("stackweave report", "python -m stackweave report")),
         )
 
     def here(self, program):

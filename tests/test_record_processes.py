@@ -1,4 +1,4 @@
-"""Calls and memory of programs that fork, start others, fail, run out of memory, are interrupted and are killed."""
+"""Calls and memory are recorded in programs that fork, start others, fail, run out of memory, or are killed."""
 
 import os
 import signal
@@ -52,8 +52,8 @@ print(os.getpid(), child, status)
                 self.assertEqual(status, 3)
                 self.assertEqual(self.files(), sorted(["out.swv", f"out.{child}.swv"]))
                 self.assertEqual(self.found(), {parent: (3, 2 * MEGABYTE), child: (2, 3 * MEGABYTE)})
-                theirs = stackweave.open(os.path.join(self.folder, f"out.{child}.swv"))
-                self.assertEqual(theirs.tree().measure, "time")
+                of_child = stackweave.open(os.path.join(self.folder, f"out.{child}.swv"))
+                self.assertEqual(of_child.tree().measure, "time")
                 for name in self.files():
                     os.remove(os.path.join(self.folder, name))
 

@@ -191,7 +191,7 @@ class Arguments(RecordingCase):
                 (lambda: recorder.allocation(1, "x"), TypeError, "size must be an int, not str"),
                 (lambda: recorder.allocation(1, 2, where=3), TypeError, "unexpected keyword argument 'where'"),
                 (lambda: recorder.free(2**64), ValueError, "address must be from 0"),
-                (lambda: recorder.span("a")(3), TypeError, "a span decorates functions; int is none"),
+                (lambda: recorder.span("a")(3), TypeError, "a span decorates functions; int is not a function"),
             ]:
                 with self.assertRaisesRegex(error, text):
                     call()

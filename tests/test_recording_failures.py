@@ -1,4 +1,4 @@
-"""What happens to a recording, and to its program, when something fails."""
+"""A recording and its program survive failures."""
 
 import gzip
 import itertools
@@ -17,7 +17,7 @@ setUpModule = run_on_oldest_and_newest
 START = "import sys, threading, stackweave\nrecording = stackweave.Recorder(sys.argv[1]).start()\n"
 
 
-#: A pipe without a reader blocks the writer. If a thread that records waited with the GIL, this would never end.
+#: A pipe without a reader blocks the writer. If a recording thread waited with the GIL, this would never end.
 FULL_BUFFER = """
 import os, sys, threading, time, stackweave
 def feed():
@@ -135,7 +135,7 @@ class Rings(RecordingCase):
         with self.assertRaisesRegex(stackweave.RecordingError, "out.swv"):
             recorder.recording.info()
 
-    def test_a_whole_recording_can_not_be_dumped(self):
+    def test_only_a_ring_can_be_dumped(self):
         with self.recording() as recording:
             with self.assertRaisesRegex(stackweave.StateError, "only a recording in ring mode can be dumped"):
                 recording.dump()
@@ -225,7 +225,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     summary = recording.stop()
 (warning,) = caught
-assert "is not whole" in str(warning.message) and "could not be written" in str(warning.message), warning
+assert "is incomplete" in str(warning.message) and "could not be written" in str(warning.message), warning
 assert summary.error and sum(summary.lost.values()) > 0, summary
 assert recording.stop() is summary
 print(summary.events, sum(summary.lost.values()))

@@ -1,4 +1,4 @@
-"""The options of a recording, as people write them."""
+"""The options of a recording accept texts like "64MB"."""
 
 import os
 import unittest

@@ -1,4 +1,4 @@
-"""Recordings of programs that fork, start others, call exec, and are killed."""
+"""Programs are recorded that fork, start others, call exec, and are killed."""
 
 import os
 import signal

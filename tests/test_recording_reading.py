@@ -1,4 +1,4 @@
-"""Reading recordings: events, trees and tables, of chosen processes, threads and times."""
+"""Recordings are read as events, trees and tables, of chosen processes, threads and times."""
 
 import os
 import threading

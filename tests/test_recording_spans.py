@@ -1,4 +1,4 @@
-"""Spans: as decorators, around generators and coroutines, and across pauses."""
+"""Spans work as decorators, around generators and coroutines, and across pauses."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Frames of interpreters and code generators that are written in Python."""
+"""Stacks have the frames of interpreters and code generators that are written in Python."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ def names(captured, *kinds):
 
 
 def run_program(observe):
-    """The loop of an interpreter. The functions that it runs are on a stack of their own."""
+    """Runs the loop of an interpreter, which has a separate stack for the functions that it runs."""
     return call(observe)
 
 

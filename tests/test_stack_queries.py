@@ -38,7 +38,7 @@ Program().wait()
 print("whole")
 """
 
-#: Counts what it does while it is queried. The sums are right wherever a query interrupts it.
+#: Counts its steps while it is queried. The sums are right wherever a query interrupts it.
 WORKS = """
 import os, stackweave, sys, threading, time, warnings, zlib
 warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def is_direct():
 
 
 class Patient:
-    """A program that runs until its input ends."""
+    """Runs a program until its input ends."""
 
     def __init__(self, case, code, **environment):
         self.process = subprocess.Popen(
@@ -245,7 +245,7 @@ os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", count])
 
 
 class Command(unittest.TestCase):
-    """stackweave stacks in a sandbox without ptrace."""
+    """Tests stackweave stacks in a sandbox without ptrace."""
 
     def stacks(self, pid):
         code = (
@@ -327,7 +327,7 @@ print(stackweave.stats()["answers"]["signal"] == number - 1)
         self.assertEqual(run_python(code), f"[1] {taken}\nTrue\n")
 
     def test_an_import_without_memory_files_works(self):
-        """As in a sandbox whose seccomp filter forbids memfd_create."""
+        """The seccomp filter of a sandbox may forbid memfd_create."""
         code = (
             forbid(MEMFD_CREATE)
             + """

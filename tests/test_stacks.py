@@ -1,4 +1,4 @@
-"""`stackweave stacks` shows what a process would say of itself."""
+"""`stackweave stacks` shows the stacks that a process captures itself."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ import unittest
 
 from tests.stacks_support import StacksCase, pid_of
 
-#: Captures inside a call from native code, and then stands still at the same place.
+#: Captures inside a call from native code, and then blocks at the same place.
 WOVEN = """
 import ctypes, functools, json, sys, time, stackweave
 
@@ -45,7 +45,7 @@ def outer():
 outer()
 """
 
-#: Threads that block at places of all kinds. The main thread writes where they are to a file, and blocks too.
+#: Has threads that block in different ways. The main thread writes their locations to a file, and blocks too.
 BLOCKED = """
 import asyncio, json, queue, sys, threading, time
 
@@ -177,7 +177,7 @@ class StacksTest(StacksCase):
         frames = self.stacks(pid_of(child))["threads"][0]["frames"]
         kept = ("kind", "name", "filename", "line", "module", "inlined")
         if os.path.basename(os.readlink(f"/proc/{pid_of(child)}/exe")).startswith("ld-"):
-            # The loader was started with the program as its argument: the executable is the loader, and names from
+            # The loader was started with the program as its argument. The executable is the loader, so names from
             # the file of the program are missing.
             captured = [frame for frame in captured if not frame["inlined"]]
             frames = [frame for frame in frames if not frame["inlined"]]
@@ -214,7 +214,7 @@ class StacksTest(StacksCase):
             self.assertEqual(found, rows)
             self.assertIsNone(thread["problem"])
             self.assertEqual((thread["state"], thread["has_gil"]), ("S", False))
-            # Each Python frame stands inside of what runs it, so that the outermost frame is native.
+            # Each Python frame is inside the native frame that runs it, so the outermost frame is native.
             self.assertEqual(thread["frames"][-1]["kind"], "native")
         self.assertEqual(stacks["python"].split(".")[:2], [str(number) for number in sys.version_info[:2]])
         self.assertEqual(stacks["remarks"], [])

@@ -1,4 +1,4 @@
-"""What `stackweave stacks` writes, and what it says where it can't."""
+"""`stackweave stacks` prints stacks, or a sentence about why it can't."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class StacksCommandTest(StacksCase):
         self.assertIn(f'Thread {process} "MainThread", sleeping:\n', main)
         self.assertIn(f'  File "{self.folder}/program.py", line 21 in main\n', main)
         self.assertRegex(pool, r'^12 threads: (\d+ "Thread-\d+ \(wait_for_work\)",? ){6}and 6 more, sleeping:\n')
-        # Where the C library has no debug file, functions that it does not export have no names.
+        # If the C library has no debug file, functions that it does not export have no names.
         frames = [line for line in pool.rstrip("\n").split("\n")[1:] if not line.startswith("  | libc.so.6+")]
         self.assertRegex(frames[0], r"^  \| \S*(nanosleep|select)\S* .*\[libc.so.6\]$")
         self.assertRegex(frames[1], r'^  File ".*/program.py", line 9 in wait_for_work$')
@@ -90,7 +90,7 @@ class StacksCommandTest(StacksCase):
         # The number of a thread selects its process, too.
         self.assertEqual(self.stacks(number)["process"], process)
 
-    def test_what_cannot_be_read_is_said_in_one_sentence(self):
+    def test_unreadable_processes_are_reported_in_one_sentence(self):
         child = subprocess.Popen(["true"])
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         done = self.run_command(child.pid)
@@ -119,7 +119,7 @@ class StacksCommandTest(StacksCase):
         shown = re.search(r"```console\n\$ stackweave stacks \d+\n(.*?)```", page, re.DOTALL).group(1)
         accounts = "checking, savings = Account(), Account()"
         child = self.start(program.replace(accounts, f"{accounts}; print('there', flush=True)"))
-        # The last locks are taken a moment later.
+        # The threads take the last locks a moment later.
         for _ in range(20):
             found = self.plain(self.text(pid_of(child)).replace("program.py", "bank.py"))
             if found == self.plain(shown):
@@ -129,7 +129,7 @@ class StacksCommandTest(StacksCase):
 
     @staticmethod
     def plain(text):
-        """Headings and Python frames, without what differs between runs and machines."""
+        """Returns headings and Python frames, without what differs between runs and machines."""
         lines = (line for line in text.splitlines()[1:] if not line.startswith("  |"))
         lines = (re.sub(r'\b\d+(?= ")|3\.11\.\d+|[\d.]+ .?s$', "N", line) for line in lines)
         lines = (re.sub(r'"/[^"]*/', '"', line) for line in lines)

@@ -1,4 +1,4 @@
-"""The package leaves the loader's small reserve of thread-local memory to others, and needs no other in handlers."""
+"""The package leaves the loader's small reserve of thread-local memory to others, and allocates none in handlers."""
 
 import os
 import re
@@ -22,7 +22,7 @@ char *get(void) {{ return words; }}
 
 
 def library(folder, size):
-    """A library that needs so many bytes of the reserve."""
+    """Builds a library that needs this many bytes of the reserve."""
     path = os.path.join(folder, f"needs{size}.so")
     source = LIBRARY.format(size=size).encode()
     subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-o", path, "-"], input=source, check=True)
@@ -30,7 +30,7 @@ def library(folder, size):
 
 
 def loads(*steps):
-    """Whether a program that does this gets to its end: each step is "stackweave" or a library."""
+    """Returns whether a program with these steps ends well. Each step is "stackweave" or a library."""
     lines = ["import ctypes"]
     lines += ["import stackweave" if step == "stackweave" else f"ctypes.CDLL({step!r})" for step in steps]
     done = subprocess.run([PYTHON, "-c", "\n".join(lines)], capture_output=True, text=True)
@@ -57,7 +57,7 @@ class Reserve(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.libraries = {size: library(folder.name, size) for size in range(1024, 2560, 64)}
-        # Some of it is used by Python's own libraries.
+        # Python's own libraries use some of it.
         cls.largest = max(size for size, path in cls.libraries.items() if loads(path))
 
     def test_all_but_64_bytes_are_left_in_either_order(self):

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP with their default action: recordings are whole and closed, and the program ends as ever."""
+"""After SIGTERM and SIGHUP with their default action, recordings are complete, and the program ends as usual."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 setUpModule = run_on_oldest_and_newest
 
 CALLS = 400
-#: Works, says so, and waits for the signal; its arguments are a library and what happens before.
+#: Reports that it is ready, and waits for the signal. Its arguments are a library and the code to run before.
 PROGRAM = """
 import ctypes, faulthandler, os, signal, sys, threading, time
 library = ctypes.CDLL(sys.argv[1])
@@ -30,7 +30,7 @@ os.write(1, b"ready\\n")
 while True:
     time.sleep(60)
 """
-#: Workers of a pool, which are ended by SIGTERM: each of them has begun a task then that would go on.
+#: Has workers of a pool, which SIGTERM ends: each has started a task that would go on.
 POOL = """
 import ctypes, multiprocessing, sys, time
 
@@ -85,7 +85,7 @@ class TerminationCase(MemoryCase):
         return running
 
     def recorded_by(self, *command, number=signal.SIGTERM, before=""):
-        """What the program recorded until a signal came, its exit status, and what it wrote to standard error."""
+        """Returns what the program recorded until a signal arrived, its exit status, and its standard error."""
         running = self.start("-m", "stackweave", *command, "-o", self.path, before=before)
         running.send_signal(number)
         _, errors = running.communicate(timeout=100)
@@ -207,7 +207,7 @@ print(json.dumps(found))
 
 class Workers(TerminationCase):
     def pool(self, *command, method="fork"):
-        """Runs a pool under a command, and gives what was recorded."""
+        """Runs a pool under a command, and returns what was recorded."""
         done = subprocess.run(
             [PYTHON, "-m", "stackweave", *command, "-q", "-o", self.path, self.script(POOL), library_path(), method],
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Unusual phases: deep ones, long ones, unfinished ones, and phases inside finalizers and signal handlers."""
+"""Unusual phases are recorded: deep, long and unfinished ones, and those in finalizers and signal handlers."""
 
 import gc
 import sys
@@ -44,7 +44,7 @@ class Anomalies(RecordingCase):
             timing.push("lone \udc80 surrogate", "\ud800")
             timing.pop(text="\udfff")
         begun = [event.name for event in timing.recording.events() if event.role == "begin"]
-        # A name that is not kept whole keeps its beginning.
+        # A name that is cut keeps its beginning.
         for name, kept in zip(names, begun, strict=False):
             self.assertTrue(kept == name or (len(name) > 1000 and name.startswith(kept[:1000])), name[:20])
         self.assertEqual(len(begun), len(names) + 1)
@@ -118,7 +118,7 @@ class Anomalies(RecordingCase):
             for _ in range(2):
                 next(one)
                 next(two)
-            one.close()  # "two" was begun inside it
+            one.close()  # "two" started inside it.
             two.close()
             three = steps("three")
             next(three)

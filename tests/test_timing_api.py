@@ -1,4 +1,4 @@
-"""The methods with which programs record their phases."""
+"""Programs record their phases with these methods."""
 
 import inspect
 import threading
@@ -90,7 +90,11 @@ class PushAndPop(TimingCase):
             (lambda: self.timing.pop(failed=1), TypeError, "failed must be a bool, not int"),
             (lambda: self.timing.frame(3), TypeError, "name must be a str, not int"),
             (lambda: self.timing.run(), TypeError, r"run\(\) missing 1 required argument: 'name'"),
-            (lambda: stackweave.Timing(clock=3), TypeError, "clock must be a function that gives nanoseconds, not int"),
+            (
+                lambda: stackweave.Timing(clock=3),
+                TypeError,
+                "clock must be a function that returns nanoseconds, not int",
+            ),
             (
                 lambda: stackweave.Timing(clock=lambda: 1.5),
                 TypeError,

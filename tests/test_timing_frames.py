@@ -1,4 +1,4 @@
-"""Phases in with statements, and as decorators."""
+"""Phases work in with statements, and as decorators."""
 
 import asyncio
 import functools
@@ -109,7 +109,7 @@ class Frames(TimingCase):
         self.assertEqual(self.timing.problems(), (0, 1, 0, 1))
 
     def test_wrong_uses_are_refused(self):
-        with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is none"):
+        with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is not a function"):
             self.timing.frame("a")(3)
         with self.assertRaises(TypeError):
             stackweave.Phase()
@@ -119,11 +119,11 @@ class Decorators(TimingCase):
     def test_a_function(self):
         @self.timing.frame("f", x=1)
         def factorial(number):
-            "Documented."
+            "Returns the factorial."
             return number * factorial(number - 1) if number else 1
 
         self.assertEqual(factorial(3), 6)
-        self.assertEqual((factorial.__name__, factorial.__doc__), ("factorial", "Documented."))
+        self.assertEqual((factorial.__name__, factorial.__doc__), ("factorial", "Returns the factorial."))
         self.assertEqual(self.kinds(), ["begin-with"] * 4 + ["end"] * 4)
 
     def test_a_failure(self):

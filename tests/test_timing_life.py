@@ -1,4 +1,4 @@
-"""A Timing from its start to its end, and how it is read meanwhile."""
+"""A Timing can be read from its start to its end."""
 
 import copy
 import gc

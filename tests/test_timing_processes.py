@@ -1,4 +1,4 @@
-"""Phases in forked children, and in programs that a recorded program starts."""
+"""Phases are recorded in forked children, and in programs that a recorded program starts."""
 
 import subprocess
 import unittest

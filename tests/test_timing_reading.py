@@ -1,4 +1,4 @@
-"""The times of phases in recordings: stats(), phases(), runs() and the text, to the nanosecond."""
+"""stats(), phases(), runs() and the text have the times of phases to the nanosecond."""
 
 import contextlib
 import io

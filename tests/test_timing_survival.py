@@ -1,4 +1,4 @@
-"""What happens to phases, and to their program, when something fails."""
+"""Phases and their program survive failures."""
 
 import gc
 import os
@@ -121,7 +121,7 @@ class Ends(RecordingCase):
         timing.push("a")
         number = timing._kept._number
         with open(os.path.join(self.folder, "program's"), "w") as other:
-            os.dup2(other.fileno(), number)  # like a daemon that closes all descriptors and opens others
+            os.dup2(other.fileno(), number)  # A daemon closes all descriptors and opens others.
             self.assertRaisesRegex(stackweave.RecordingError, "closed by the program", lambda: timing.recording)
             timing.stop()
             timing = None
@@ -209,7 +209,7 @@ while True:
         ) as program:
             try:
                 self.assertEqual(program.stdout.readline(), b"ready\n")
-                # Some events are written by then, or soon.
+                # Some events are written by then, or soon after.
                 while os.path.getsize(self.path) < 5000:
                     self.assertIsNone(program.poll())
             finally:
@@ -289,7 +289,7 @@ print(len(timing.recording.stats().stats) > 10, timing.problems())
         (outer,) = [child for child in outermost.children if child.name == "outer"]
         (inner,) = [child for child in outer.children if child.name == "inner"]
         begun = sum(event.kind == "begin" for event in opened.events())
-        # The place of the first event after a gap is not known.
+        # The position of the first event after a gap is not known.
         self.assertLessEqual(begun - gaps, 1 + outer.calls + inner.calls)
         self.assertGreater(inner.calls, 1000)
 

@@ -1,4 +1,4 @@
-"""Trees of phases with times known to the nanosecond, and the figures of cProfile for the same calls."""
+"""Trees of phases have the right times to the nanosecond, and the figures of cProfile for the same calls."""
 
 import cProfile
 import os
@@ -146,7 +146,7 @@ def f{number}(plan, now, functions):
 
 
 def functions():
-    """Returns Python functions that carry out a plan, each on another line of one of two files."""
+    """Returns Python functions that carry out a plan, each on a different line of one of two files."""
     names = {}
     for number in range(6):
         text = "\n" * (10 * number) + FUNCTION.format(number=number)

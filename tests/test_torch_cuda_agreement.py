@@ -55,9 +55,9 @@ class AgreementTest(CudaCase):
             grown = [torch.cat([view, view]) for view in views]
             del views[3]
             seen.kept = (tensors, views, grown)
-        theirs, _ours = self.assert_agree(seen)
-        self.assertGreaterEqual(actions(theirs).count("alloc"), 2 * len(sizes))
-        self.assertIn("free_completed", actions(theirs))
+        of_torch, _ours = self.assert_agree(seen)
+        self.assertGreaterEqual(actions(of_torch).count("alloc"), 2 * len(sizes))
+        self.assertIn("free_completed", actions(of_torch))
 
     def test_frees_that_wait_for_another_stream(self):
         import torch
@@ -86,10 +86,10 @@ class AgreementTest(CudaCase):
             address = pending.data_ptr()
             del pending
             seen.kept = (side, while_it_waits, behind, of_side)
-        theirs, _ours = self.assert_agree(seen)
-        self.assertEqual(len(delayed_frees(theirs)), 2, "the work of the other stream was over too soon")
+        of_torch, _ours = self.assert_agree(seen)
+        self.assertEqual(len(delayed_frees(of_torch)), 2, "the work of the other stream was over too soon")
         self.assertEqual(block_at(seen.ours, address)["state"], "active_pending_free")
-        self.assertGreater(len({entry["stream"] for entry in theirs if entry["action"] == "alloc"}), 1)
+        self.assertGreater(len({entry["stream"] for entry in of_torch if entry["action"] == "alloc"}), 1)
 
     def test_released_segments(self):
         import torch
@@ -102,11 +102,11 @@ class AgreementTest(CudaCase):
             seen.kept = (big, small)
             empty(40 * MIB)
             torch.cuda.empty_cache()
-        theirs, _ours = self.assert_agree(seen)
+        of_torch, _ours = self.assert_agree(seen)
         if os.environ.get(EXPANDABLE):
-            self.assertLessEqual({"segment_map", "segment_unmap"}, set(actions(theirs)))
+            self.assertLessEqual({"segment_map", "segment_unmap"}, set(actions(of_torch)))
         else:
-            self.assertLessEqual({"segment_alloc", "segment_free"}, set(actions(theirs)))
+            self.assertLessEqual({"segment_alloc", "segment_free"}, set(actions(of_torch)))
 
     def test_a_pool_of_its_own(self):
         import torch
@@ -118,11 +118,11 @@ class AgreementTest(CudaCase):
                 empty(2 * MIB)
             outside = empty(3 * MIB)
             seen.kept = (pool, inside, outside)
-        theirs, _ours = self.assert_agree(seen)
+        of_torch, _ours = self.assert_agree(seen)
         ids = {tuple(segment["segment_pool_id"]) for segment in seen.ours["segments"]}
         self.assertIn(tuple(pool.id), ids)
-        if "pool_id" in theirs[0]:
-            self.assertIn(tuple(pool.id), {tuple(entry["pool_id"]) for entry in theirs})
+        if "pool_id" in of_torch[0]:
+            self.assertIn(tuple(pool.id), {tuple(entry["pool_id"]) for entry in of_torch})
 
     def test_a_captured_graph(self):
         import torch
@@ -152,8 +152,8 @@ class AgreementTest(CudaCase):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(torch.OutOfMemoryError):
                 empty(1 << 50)
             seen.kept = (before, empty(2 * MIB))
-        theirs, ours = self.assert_agree(seen, snapshots=False)
-        self.assertEqual(actions(theirs).count("oom"), 1)
+        of_torch, ours = self.assert_agree(seen, snapshots=False)
+        self.assertEqual(actions(of_torch).count("oom"), 1)
         failed = next(entry for entry in ours if entry["action"] == "oom")
         self.assertGreaterEqual(failed["size"], 1 << 50)
         self.assertIn("test_a_request_that_fails", [name for _, _, name in python_part(failed["frames"])])
@@ -178,8 +178,8 @@ class AgreementTest(CudaCase):
             for thread in threads:
                 thread.join(timeout=60)
             seen.kept = kept
-        theirs, _ours = self.assert_agree(seen)
-        self.assertEqual(actions(theirs).count("alloc"), 8 * 200 + 2)
+        of_torch, _ours = self.assert_agree(seen)
+        self.assertEqual(actions(of_torch).count("alloc"), 8 * 200 + 2)
 
     def test_training(self):
         import torch
@@ -199,8 +199,8 @@ class AgreementTest(CudaCase):
         torch.cuda.synchronize()
         with self.both() as seen:
             seen.kept = [step() for _ in range(3)]
-        theirs, _ours = self.assert_agree(seen)
-        self.assertGreater(len(theirs), 100)
+        of_torch, _ours = self.assert_agree(seen)
+        self.assertGreater(len(of_torch), 100)
 
     def test_snapshots_in_between(self):
         import torch
@@ -212,8 +212,8 @@ class AgreementTest(CudaCase):
                 torch.cuda.memory._snapshot()
             torch.cuda.memory_snapshot()
             seen.kept = tensors
-        theirs, _ours = self.assert_agree(seen)
-        self.assertGreaterEqual(actions(theirs).count("snapshot"), 4)
+        of_torch, _ours = self.assert_agree(seen)
+        self.assertGreaterEqual(actions(of_torch).count("snapshot"), 4)
 
     def test_metadata(self):
         import torch
@@ -228,9 +228,9 @@ class AgreementTest(CudaCase):
             torch.cuda.memory._set_memory_metadata("")
             tensors.append(empty(sizes[3]))
             seen.kept = tensors
-        theirs, ours = self.assert_agree(seen)
+        of_torch, ours = self.assert_agree(seen)
         for size, expected in zip(sizes, ["", "forward", "backward", ""]):
-            for trace in (theirs, ours):
+            for trace in (of_torch, ours):
                 self.assertEqual([entry.get("user_metadata", "") for entry in allocs(trace, size)], [expected], size)
 
     def test_existing_blocks(self):
@@ -238,9 +238,9 @@ class AgreementTest(CudaCase):
         with self.both() as seen:
             del before[1]
             seen.kept = (before, empty(2 * MIB))
-        theirs, _ours = self.assert_agree(seen)
+        of_torch, _ours = self.assert_agree(seen)
         # The free of an earlier block is an event like any other.
-        self.assertEqual([entry["size"] for entry in theirs if entry["action"] == "free_requested"][1:], [900])
+        self.assertEqual([entry["size"] for entry in of_torch if entry["action"] == "free_requested"][1:], [900])
 
     def test_figures_of_the_device(self):
         import torch

@@ -113,13 +113,15 @@ class Builds(RecordingCase):
         self.addCleanup(changed.stop)
 
     def built(self):
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
-            return cuda_build.built_library(torch), said.getvalue()
+        message = io.StringIO()
+        with contextlib.redirect_stderr(message):
+            return cuda_build.built_library(torch), message.getvalue()
 
     def test_it_is_built_once_and_records_what_an_allocator_does(self):
-        path, said = self.built()
-        self.assertRegex(said, r"^stackweave: \S+ builds the CUDA hook for torch \S+, once\nstackweave: it took .* s, ")
+        path, message = self.built()
+        self.assertRegex(
+            message, r"^stackweave: \S+ builds the CUDA hook for torch \S+, once\nstackweave: it took .* s, "
+        )
         self.assertEqual(self.built(), (path, ""))
         self.assertEqual(os.listdir(self.folder), [os.path.basename(path)])
         devices = os.path.join(self.folder, "devices.so")

@@ -94,51 +94,51 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("free_requested", found[1])
 
     def test_pools_are_compared_where_torch_has_them(self):
-        theirs, ours = between_marks(history()), between_marks(history())
-        for entry in theirs:
+        of_torch, ours = between_marks(history()), between_marks(history())
+        for entry in of_torch:
             entry.pop("pool_id")
-        self.assertEqual(trace_differences(theirs, ours), [])
+        self.assertEqual(trace_differences(of_torch, ours), [])
 
     def test_a_missing_mark_is_reported(self):
         with self.assertRaisesRegex(AssertionError, "0 marks of 12289 bytes"):
             between_marks(history()[3:])
 
     def test_python_frames_are_compared_by_plain_names(self):
-        theirs, ours = history(), history()
+        of_torch, ours = history(), history()
         self.assertEqual(python_part(FRAMES), [("/model.py", 7, "take"), ("/model.py", 9, "<module>")])
         ours[3]["frames"] = [{**frame} for frame in FRAMES]
         ours[3]["frames"][1]["name"] = "Model.step.<locals>.take"
         ours[3]["frames"][0]["name"] = "another native function"
-        self.assertEqual(stack_differences(theirs, ours), [])
+        self.assertEqual(stack_differences(of_torch, ours), [])
         self.assertEqual(names(ours[3]["frames"])[:2], ["another native function", "take"])
         ours[3]["frames"][1]["line"] = 8
-        self.assertEqual(len(stack_differences(theirs, ours)), 1)
+        self.assertEqual(len(stack_differences(of_torch, ours)), 1)
 
     def test_segments_are_compared_with_their_blocks(self):
-        theirs, ours = [segment()], [segment()]
+        of_torch, ours = [segment()], [segment()]
         ours[0]["blocks"][2]["requested_size"] = 0
-        self.assertEqual(segment_differences(theirs, ours), [])
+        self.assertEqual(segment_differences(of_torch, ours), [])
         for field in ("total_size", "allocated_size", "active_size", "requested_size", "stream", "segment_type"):
             changed = copy.deepcopy(ours)
             changed[0][field] = "other"
-            self.assertEqual(len(segment_differences(theirs, changed)), 1, field)
+            self.assertEqual(len(segment_differences(of_torch, changed)), 1, field)
         for number, field in ((0, "requested_size"), (1, "state"), (2, "size"), (1, "address")):
             changed = copy.deepcopy(ours)
             changed[0]["blocks"][number][field] = 77
-            self.assertNotEqual(segment_differences(theirs, changed), [], field)
-        self.assertIn("only torch", segment_differences(theirs, [])[0])
+            self.assertNotEqual(segment_differences(of_torch, changed), [], field)
+        self.assertIn("only torch", segment_differences(of_torch, [])[0])
         self.assertIn("only we", segment_differences([], ours)[0])
 
     def test_stacks_of_blocks_are_compared_where_torch_knows_them(self):
-        theirs, ours = [segment()], [segment()]
-        self.assertEqual(block_stack_differences(theirs, ours, history()), [])
-        theirs[0]["blocks"][0]["frames"] = []
+        of_torch, ours = [segment()], [segment()]
+        self.assertEqual(block_stack_differences(of_torch, ours, history()), [])
+        of_torch[0]["blocks"][0]["frames"] = []
         ours[0]["blocks"][0]["frames"] = FRAMES[:2]
-        self.assertEqual(block_stack_differences(theirs, ours, history()), [])
-        theirs[0]["blocks"][0]["frames"] = FRAMES
-        self.assertEqual(len(block_stack_differences(theirs, ours, history())), 1)
-        self.assertEqual(len(block_stack_differences(theirs, [], history())), 1)
-        self.assertEqual(block_stack_differences(theirs, ours, []), [], "the block was allocated before")
+        self.assertEqual(block_stack_differences(of_torch, ours, history()), [])
+        of_torch[0]["blocks"][0]["frames"] = FRAMES
+        self.assertEqual(len(block_stack_differences(of_torch, ours, history())), 1)
+        self.assertEqual(len(block_stack_differences(of_torch, [], history())), 1)
+        self.assertEqual(block_stack_differences(of_torch, ours, []), [], "the block was allocated before")
 
     def test_blocks_are_found_by_their_address(self):
         self.assertEqual(block_at({"segments": [segment()]}, 0x1200)["requested_size"], 400)

@@ -1,4 +1,4 @@
-"""The begin, the life and the end of a recording of CUDA memory. These tests need a GPU."""
+"""A recording of CUDA memory starts, runs and ends correctly. These tests need a GPU."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ from tests.torch_cuda_support import (
 )
 
 MIB = 1 << 20
-#: The beginning of each separate program.
+#: The first lines of each separate program.
 BEGIN = """
 import faulthandler, os, signal, sys, threading
 faulthandler.dump_traceback_later(50, exit=True)
@@ -201,11 +201,11 @@ print("done", kept.data_ptr())
         """Requests more memory than the device has, and returns what is printed to standard error."""
         import torch
 
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        message = io.StringIO()
+        with contextlib.redirect_stderr(message):
             with self.assertRaises(torch.OutOfMemoryError):
                 empty(1 << 50)
-        return said.getvalue()
+        return message.getvalue()
 
     def assert_has_failed_request(self, snapshot, kept, size):
         """Asserts that a snapshot has the failed request and the blocks of that moment. Returns the requested size."""
@@ -220,12 +220,12 @@ print("done", kept.data_ptr())
         size = new_size()
         with self.cuda_memory() as memory:
             kept = empty(size)
-            said = self.request_too_much()
+            message = self.request_too_much()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 snapshot = exported(stackweave.open(self.path))
-        self.assertIn("out of memory", said)
-        self.assertIn(self.path, said)
+        self.assertIn("out of memory", message)
+        self.assertIn(self.path, message)
         requested = self.assert_has_failed_request(snapshot, kept, size)
         device = next(device for device in memory.recording.memory().devices() if device.device == 0)
         self.assertEqual([request.size for request in device.out_of_memory], [requested])
@@ -234,9 +234,9 @@ print("done", kept.data_ptr())
         size = new_size()
         with self.cuda_memory(ring="4MB"):
             kept = empty(size)
-            said = self.request_too_much()
+            message = self.request_too_much()
             (dump,) = self.other_recordings()
-            self.assertIn(dump, said)
+            self.assertIn(dump, message)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 snapshot = exported(stackweave.open(dump))
@@ -244,9 +244,9 @@ print("done", kept.data_ptr())
 
     def test_no_more_dumps_than_wanted(self):
         with self.cuda_memory(ring="4MB", oom_dumps=2):
-            said = [bool(self.request_too_much()) for _ in range(3)]
+            reported = [bool(self.request_too_much()) for _ in range(3)]
             self.assertEqual(len(self.other_recordings()), 2)
-        self.assertEqual(said, [True, True, False])
+        self.assertEqual(reported, [True, True, False])
 
     def test_a_ring_is_bounded_in_bytes(self):
         ring = 1_000_000

@@ -238,7 +238,7 @@ class StackTest(CudaCase):
         torch.cuda.memory._record_memory_history(stacks="all", context="all", clear_history=True)
         with self.cuda_memory() as memory:
             outer(inputs)
-            theirs = trace_of(torch.cuda.memory._snapshot())
+            trace = trace_of(torch.cuda.memory._snapshot())
         size = taken[0][0]
         frames = the_alloc(trace_of(exported(memory)), size)["frames"]
         found = names(frames)
@@ -251,10 +251,10 @@ class StackTest(CudaCase):
             "our own functions are not shown",
         )
         print_info(f"innermost frames of ours: {found[: found.index('take')]}")
-        of_torch = the_alloc(theirs, size)["frames"]
+        of_torch = the_alloc(trace, size)["frames"]
         print_info(f"torch's order of the same stack: {order_of(of_torch) or 'right'}; {names(of_torch)}")
 
-    def test_a_native_function_stands_between_its_caller_and_what_it_calls(self):
+    def test_a_native_function_is_between_its_caller_and_its_callee(self):
         def called_back(_):
             return two()
 

@@ -120,13 +120,13 @@ class Installation(DynamoCase):
         profile = dynamo.profile()
         ours = module._compile
 
-        def theirs(*args, **kwargs):
+        def other_compile(*args, **kwargs):
             seen.append(args[0].co_name)
             return ours(*args, **kwargs)
 
-        module._compile = theirs
+        module._compile = other_compile
         profile.stop()
-        self.assertIs(module._compile, theirs)
+        self.assertIs(module._compile, other_compile)
         self.torch.compile(self.corpus.plain, backend="eager")(self.torch.ones(3))
         self.assertEqual(seen, ["plain"])
         self.assertEqual(dynamo.compiles(profile.recording), [])

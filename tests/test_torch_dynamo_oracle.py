@@ -48,11 +48,11 @@ class TorchsOwn(DynamoCase):
     def test_the_same_functions_are_counted_in_the_same_way(self):
         for name, run in self.corpus_programs():
             with self.subTest(name):
-                theirs = counted(self.torch_timings(run))
+                of_torch = counted(self.torch_timings(run))
                 with dynamo.profile(phases=False) as profile:
                     run()
                 self.assert_clean(profile)
-                self.assertEqual(ours_of(profile), theirs)
+                self.assertEqual(ours_of(profile), of_torch)
 
     def test_both_at_once(self):
         """Both profilers run, and record the same calls of the same functions."""
@@ -68,12 +68,12 @@ class TorchsOwn(DynamoCase):
 
     def test_the_pstats_have_the_same_functions_and_edges(self):
         _, run = next(program for program in self.corpus_programs() if program[0] == "net")
-        theirs = self.torch_stats(run)
+        of_torch = self.torch_stats(run)
         with dynamo.profile(phases=False) as profile:
             run()
         ours = profile.recording.stats().stats
-        self.assertEqual(calls_of(ours), calls_of(theirs))
-        self.assertEqual(edges_of(ours), edges_of(theirs))
+        self.assertEqual(calls_of(ours), calls_of(of_torch))
+        self.assertEqual(edges_of(ours), edges_of(of_torch))
         for _, _, own, total, _ in ours.values():
             self.assertLessEqual(own, total + 1e-6)
 

@@ -29,30 +29,30 @@ class FrameTests(InstallCase):
         for shape in SHAPES:
             for skip in (0, 1, 2, 1000):
                 with self.subTest(shape=shape.__name__, skip=skip):
-                    theirs, ours = self.taken_twice(shape, lambda skip=skip: CapturedTraceback.extract(skip=skip))
-                    self.assertNotEqual(type(theirs.tb), type(ours.tb))
-                    self.assertEqual(ours.skip, theirs.skip)
-                    self.assertEqual(ours.summary(), theirs.summary())
-                    self.assertEqual(ours.format(), theirs.format())
-                    self.assertEqual(CapturedTraceback.format_all([ours, theirs]), [theirs.format()] * 2)
-                    self.assertEqual(len(theirs.format()) == 0, skip == 1000)
+                    of_torch, ours = self.taken_twice(shape, lambda skip=skip: CapturedTraceback.extract(skip=skip))
+                    self.assertNotEqual(type(of_torch.tb), type(ours.tb))
+                    self.assertEqual(ours.skip, of_torch.skip)
+                    self.assertEqual(ours.summary(), of_torch.summary())
+                    self.assertEqual(ours.format(), of_torch.format())
+                    self.assertEqual(CapturedTraceback.format_all([ours, of_torch]), [of_torch.format()] * 2)
+                    self.assertEqual(len(of_torch.format()) == 0, skip == 1000)
 
     def test_gather_gives_what_torch_gives(self):
         for shape in SHAPES:
             for script in (False, True):
                 with self.subTest(shape=shape.__name__, script=script):
                     take = lambda script=script: profiler.gather_traceback(True, script, False)  # noqa: E731
-                    theirs, ours = self.taken_twice(shape, take)
-                    self.assertNotEqual(type(theirs), type(ours))
-                    theirs, ours = profiler.symbolize_tracebacks([theirs, ours])
-                    self.assertEqual(ours, theirs)
-                    self.assertEqual(list(ours[0]), list(theirs[0]))
+                    of_torch, ours = self.taken_twice(shape, take)
+                    self.assertNotEqual(type(of_torch), type(ours))
+                    of_torch, ours = profiler.symbolize_tracebacks([of_torch, ours])
+                    self.assertEqual(ours, of_torch)
+                    self.assertEqual(list(ours[0]), list(of_torch[0]))
 
     def test_a_summary_is_what_torch_gives(self):
-        theirs, ours = self.taken_twice(SHAPES[0], lambda: CapturedTraceback.extract().summary())
-        self.assertIs(type(ours), type(theirs))
-        self.assertEqual([type(frame) for frame in ours], [type(frame) for frame in theirs])
-        self.assertEqual([frame.line for frame in ours], [frame.line for frame in theirs])
+        of_torch, ours = self.taken_twice(SHAPES[0], lambda: CapturedTraceback.extract().summary())
+        self.assertIs(type(ours), type(of_torch))
+        self.assertEqual([type(frame) for frame in ours], [type(frame) for frame in of_torch])
+        self.assertEqual([frame.line for frame in ours], [frame.line for frame in of_torch])
 
     def test_python_frames_are_the_same_with_native_frames(self):
         def take():
@@ -79,8 +79,8 @@ class FrameTests(InstallCase):
             Taking.apply(torch.ones(2, requires_grad=True))
             return found[0]
 
-        theirs, ours = self.taken_twice(forward, CapturedTraceback.extract)
-        self.assertEqual(ours.format(), theirs.format())
+        of_torch, ours = self.taken_twice(forward, CapturedTraceback.extract)
+        self.assertEqual(ours.format(), of_torch.format())
 
     def test_where_dynamo_evaluates_frames(self):
         """There, each Python function has its own native frames, and some belong to Stackweave."""
@@ -98,15 +98,15 @@ class FrameTests(InstallCase):
 
         import torch._dynamo
 
-        theirs, ours = self.taken_twice(under_dynamo, CapturedTraceback.extract)
-        self.assertEqual(ours.format(), theirs.format())
+        of_torch, ours = self.taken_twice(under_dynamo, CapturedTraceback.extract)
+        self.assertEqual(ours.format(), of_torch.format())
         takes = (
             lambda: profiler.gather_traceback(),
             lambda: CapturedTraceback.extract(cpp=True).tb,
             lambda: profiler.gather_traceback(True, True, False),
         )
         for take in takes:
-            theirs, ours = self.taken_twice(under_dynamo, take)
+            of_torch, ours = self.taken_twice(under_dynamo, take)
             (frames,) = profiler.symbolize_tracebacks([ours])
             files = [frame["filename"] for frame in frames]
             self.assertEqual([name for name in files if "/stackweave/" in name], [])

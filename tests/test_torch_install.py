@@ -215,10 +215,10 @@ print([name for name in sys.modules if name.startswith(("torch._inductor", "torc
 
 class ObjectTests(InstallCase):
     def test_tracebacks_of_torch_are_shown_too(self):
-        theirs = self.own["gather_traceback"](True, False, False)
+        of_torch = self.own["gather_traceback"](True, False, False)
         with stackweave.torch.installed():
             ours = profiler.gather_traceback(True, False, False)
-            mixed = profiler.symbolize_tracebacks([theirs, ours, theirs, ours])
+            mixed = profiler.symbolize_tracebacks([of_torch, ours, of_torch, ours])
         self.assertEqual([frames[0]["name"] for frames in mixed], ["test_tracebacks_of_torch_are_shown_too"] * 4)
         self.assertEqual([frame["name"] for frame in mixed[0]], [frame["name"] for frame in mixed[1]])
         self.assertIs(mixed[0], mixed[2])
@@ -230,8 +230,8 @@ class ObjectTests(InstallCase):
         with stackweave.torch.installed():
             ours, captured = profiler.gather_traceback(), CapturedTraceback.extract()
             formatted = captured.format()
-        theirs = profiler.gather_traceback(cpp=False)
-        frames = profiler.symbolize_tracebacks([theirs, ours])
+        of_torch = profiler.gather_traceback(cpp=False)
+        frames = profiler.symbolize_tracebacks([of_torch, ours])
         names = {frame["name"] for frame in frames[1]}
         self.assertEqual({frame["name"] for frame in frames[0]} - names, set())
         self.assertEqual(captured.format(), formatted)

@@ -110,9 +110,9 @@ class ProgramTests(unittest.TestCase):
             path = os.path.join(folder, "program.py")
             with open(path, "w") as program:
                 program.write(PROGRAM)
-            theirs, their_log = self.written("theirs", path)
+            of_torch, their_log = self.written("of_torch", path)
             ours, our_log = self.written("ours", path)
-        self.assertEqual(ours, theirs)
+        self.assertEqual(ours, of_torch)
         self.assertEqual(our_log, their_log)
         text = "\n".join(ours + our_log)
         for claim in ("in capturing", "in guarded", "in scalar", "torch.relu(value) * value.shape[0]"):

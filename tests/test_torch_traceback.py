@@ -70,7 +70,7 @@ class ClaimsOfTorchTests(TracebackCase):
         frames = profiler.symbolize_tracebacks([profiler.gather_traceback(True, True, True)])[0]
         text = str(frames)
         self.assertIn("test_torch_traceback.py", text)
-        # Torch's frames begin inside of its own unwinder, ours with the caller.
+        # Torch's frames start inside its own unwinder, ours with the caller.
         self.assertEqual(frames[0]["name"], "test_direct_traceback")
         self.assertIn("_PyEval_EvalFrameDefault", text)
 
@@ -110,10 +110,10 @@ class ClaimsOfTorchTests(TracebackCase):
         function = "PyObject_GetAttr"
         address = ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value + 8
         own = stackweave.torch._captured_traceback.of_torch()
-        ((_, _, theirs),) = own.addresses([address], "dladdr")
+        ((_, _, by_torch),) = own.addresses([address], "dladdr")
         for mode in MODES:
-            self.assertEqual(profiler.symbolize_addresses([address], mode)[0][2], theirs)
-        self.assertEqual(theirs, function)
+            self.assertEqual(profiler.symbolize_addresses([address], mode)[0][2], by_torch)
+        self.assertEqual(by_torch, function)
 
     def test_unknown_addresses(self):
         wrong = [0, 1, (1 << 64) - 1, 1 << 60]

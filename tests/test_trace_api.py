@@ -25,7 +25,7 @@ def add(one, other=2, *rest, key=None, **more):
 
 class Shelf:
     def put(self, thing, /, *, on):
-        return lambda: thing  # which keeps it in a cell
+        return lambda: thing  # A closure keeps it in a cell.
 
 
 class Loud:
@@ -132,7 +132,7 @@ class Tracing(TraceCase):
         begins = [event for event in trace.recording.events() if event.role == "begin" and event.name == "fib"]
         self.assertEqual(len(begins), 177)
         tree = trace.recording.tree()
-        self.assertIn(self.id().rpartition(".")[2], str(tree))  # functions with little time have no row
+        self.assertIn(self.id().rpartition(".")[2], str(tree))  # Functions with little time have no row.
         self.assertEqual(calls_in(tree, "fib"), 177)
         exported = trace.recording.export(os.path.join(self.folder, "out.json"))
         self.assertGreater(os.path.getsize(exported), 1000)
@@ -147,7 +147,7 @@ class Tracing(TraceCase):
         folder = os.path.dirname(stackweave.__file__)
         self.assertEqual([file for file in files if file and file.startswith(folder)], [])
 
-    def test_nothing_is_in_a_trace_but_what_the_program_does(self):
+    def test_a_trace_has_only_events_of_the_program(self):
         trace = self.trace(c_calls=True, logs=True)
         with trace:
             stackweave.counter("x", 1)
@@ -203,7 +203,7 @@ class Tracing(TraceCase):
         with self.assertRaisesRegex(stackweave.StateError, "was stopped"):
             trace.pause()
 
-    def test_a_trace_says_what_it_is(self):
+    def test_a_trace_has_a_repr(self):
         trace = self.trace()
         self.assertEqual(repr(trace), f"<stackweave.TraceRecorder {self.path!r}, new>")
         self.assertIsInstance(trace, stackweave.Recorder)
@@ -327,7 +327,7 @@ class Decorating(TraceCase):
             self.assertEqual(trace.state, "recording")
 
     def test_only_functions_can_be_decorated(self):
-        with self.assertRaisesRegex(TypeError, "a trace decorates functions; int is none"):
+        with self.assertRaisesRegex(TypeError, "a trace decorates functions; int is not a function"):
             self.trace()(3)
 
 
@@ -439,7 +439,7 @@ class Arguments(TraceCase):
         loop.append(loop)
         self.assertEqual(values.value_of(loop), "[[[...]]]")
 
-    def test_what_is_gone_by_then_is_left_out(self):
+    def test_deleted_arguments_are_left_out(self):
         self.assertEqual(values.arguments_of(add.__code__, {"one": 1}), {"one": 1})
 
 
@@ -461,7 +461,7 @@ class Tables(TraceCase):
         self.assertEqual(set(spans["filename"]), {__file__})
         self.assertTrue((spans["duration_ns"] >= spans["self_ns"]).all())
 
-    def test_what_they_need_is_said(self):
+    def test_errors_name_missing_packages(self):
         script = """
 import stackweave, sys
 sys.modules["pyarrow"] = sys.modules["pandas"] = None
@@ -473,9 +473,9 @@ for method in (recorder.recording.to_arrow, recorder.recording.to_pandas):
     except stackweave.StackweaveError as error:
         print(error)
 """
-        said = self.run_script(script).splitlines()
-        self.assertRegex(said[0], r"\Ato_arrow\(\) needs pyarrow, which can't be imported: ")
-        self.assertRegex(said[1], r"\Ato_pandas\(\) needs pandas, which can't be imported: ")
+        messages = self.run_script(script).splitlines()
+        self.assertRegex(messages[0], r"\Ato_arrow\(\) needs pyarrow, which can't be imported: ")
+        self.assertRegex(messages[1], r"\Ato_pandas\(\) needs pandas, which can't be imported: ")
 
 
 class Importing(unittest.TestCase):

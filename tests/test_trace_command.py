@@ -82,13 +82,13 @@ class Sameness(SamenessCase):
 class Said(TraceCommandCase):
     def test_the_last_line_says_where_it_is_and_what_to_do(self):
         self.write("work.py", "def f(): pass\nfor n in range(1000): f()")
-        said = self.said("work.py")
+        message = self.messages("work.py")
         self.assertRegex(
-            said,
+            message,
             r"\Astackweave: 1,0\d\d calls in [\d.]+ m?s, recorded in (work\.\d+\.swv) \([\d.]+ (KiB|B)\)\. "
             r"Next: ([\w.]+ -m stackweave) top \1, or \3 report \1\n\Z",
         )
-        command = said.split("Next: ")[1].split(",")[0].split()
+        command = message.split("Next: ")[1].split(",")[0].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f  .*work\.py:1$")
@@ -97,16 +97,16 @@ class Said(TraceCommandCase):
         self.write(
             "work.py", "import json\nfor n in range(1000): len('a')\ntry: json.loads('{')\nexcept ValueError: pass"
         )
-        said = self.said(*OUTPUT, "--c-calls", "--no-gc", "work.py")
-        found = re.match(r"stackweave: [\d,]+ calls and ([\d,]+) calls of C functions in ", said)
-        self.assertTrue(found, said)
+        message = self.messages(*OUTPUT, "--c-calls", "--no-gc", "work.py")
+        found = re.match(r"stackweave: [\d,]+ calls and ([\d,]+) calls of C functions in ", message)
+        self.assertTrue(found, message)
         recorded = [event for event in stackweave.open(self.path).events() if event.kind == "c-call"]
         self.assertEqual(int(found[1].replace(",", "")), len(recorded))
         self.assertGreaterEqual(len(recorded), 1000)
 
     def test_nothing_is_in_the_trace_but_the_program(self):
         self.write("work.py", "def f(): pass\nf()")
-        self.said(*OUTPUT, "-q", "--no-gc", "work.py")
+        self.messages(*OUTPUT, "-q", "--no-gc", "work.py")
         functions = {(row.name, os.path.basename(row.filename)) for row in stackweave.open(self.path).top(all=True)}
         interpreters = {
             row for row in functions if row[1] in ("threading.py", "<frozen importlib._bootstrap_external>")
@@ -114,7 +114,7 @@ class Said(TraceCommandCase):
         self.assertEqual(functions - interpreters, {("<module>", "work.py"), ("f", "work.py")})
 
     def test_it_can_be_silent(self):
-        self.assertEqual(self.said("-q", "-c", "1"), "")
+        self.assertEqual(self.messages("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
     def test_names_come_from_the_program(self):
@@ -127,19 +127,19 @@ class Said(TraceCommandCase):
             self.assertRegex(" ".join(self.files()), rf"(^| ){re.escape(name)}\.\d+\.swv( |$)")
 
     def test_files_are_replaced_only_with_overwrite(self):
-        self.said("-q", "-o", "out.swv", "-c", "1")
+        self.messages("-q", "-o", "out.swv", "-c", "1")
         size = os.path.getsize(self.path)
-        said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
+        message = self.messages("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
         self.assertEqual(
-            said, "stackweave trace: out.swv is there already: name another file with -o, or say --overwrite\n"
+            message, "stackweave trace: out.swv already exists: name another file with -o, or use --overwrite\n"
         )
         self.assertEqual(os.path.getsize(self.path), size)
-        self.said("-q", "-o", "out.swv", "--overwrite", "-c", "1")
+        self.messages("-q", "-o", "out.swv", "--overwrite", "-c", "1")
 
-    def test_what_is_wrong_is_one_sentence(self):
+    def test_errors_are_reported_in_one_sentence(self):
         self.write("x.py")
         for arguments, text in [
-            ([], "nothing to run was named"),
+            ([], "no program was given"),
             (["-m"], "-m needs the name of a module"),
             (["-c"], "-c needs code"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
@@ -158,8 +158,8 @@ class Said(TraceCommandCase):
             (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
         ]:
             with self.subTest(arguments=arguments):
-                said = self.said(*arguments, status=2)
-                self.assertRegex(said, rf"\Astackweave trace: .*{text}.*\n\Z")
+                message = self.messages(*arguments, status=2)
+                self.assertRegex(message, rf"\Astackweave trace: .*{text}.*\n\Z")
         self.assertEqual(self.files(), [])
 
     def test_help_has_examples(self):
@@ -196,14 +196,14 @@ class Said(TraceCommandCase):
         ]
         options += ["--log-level", "info", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
-        self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
+        self.assertEqual(self.messages(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
 
     def test_programs_that_it_starts_may_record_as_well(self):
         from_environment = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
         for child in ("def f(): pass\nf()", from_environment):
             starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
-            self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
+            self.messages(*OUTPUT, "-q", "--subprocesses", "-c", starter)
             self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
             (other,) = [name for name in self.files() if name != "out.swv"]
             functions = {row.name for row in stackweave.open(os.path.join(self.folder, other)).top(all=True)}
@@ -211,9 +211,9 @@ class Said(TraceCommandCase):
             os.remove(os.path.join(self.folder, other))
 
     def test_the_recordings_of_forked_processes_are_named(self):
-        said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")
-        self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* top out\.swv out\.\*\.swv$")
+        message = self.messages(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")
+        self.assertRegex(message, r"(?m)^stackweave: 1 forked process has its own: .* top out\.swv out\.\*\.swv$")
         self.assertEqual(len(self.files()), 2)
 
     def test_a_recording_that_can_not_be_written_fails_nothing(self):
-        self.assertIn("out.swv", self.said("-o", "/dev/full/out.swv", "-c", "1", status=2))
+        self.assertIn("out.swv", self.messages("-o", "/dev/full/out.swv", "-c", "1", status=2))

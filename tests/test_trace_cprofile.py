@@ -8,7 +8,7 @@ import unittest
 import stackweave
 from tests.trace_support import NO_FILE, Counts, TraceCase, key_of, key_of_code, load, profile, reference
 
-#: All programs but those with threads, which cProfile does not see.
+#: All programs except those with threads, which cProfile does not see.
 PROGRAMS = (
     "asynchronous",
     "callbacks",
@@ -47,7 +47,7 @@ def is_around(key):
 
 
 def of_program(counts):
-    """Leaves out the code that runs only because calls are counted."""
+    """Returns counts without the code that runs only because calls are counted."""
     functions = {key: value for key, value in counts.functions.items() if not is_around(key)}
     edges = {edge: value for edge, value in counts.edges.items() if not any(map(is_around, edge))}
     return functions, edges
@@ -93,8 +93,8 @@ def counted(main):
 class SameAsCProfile(TraceCase):
     maxDiff = 4000
 
-    def assert_same(self, ours, theirs):
-        for mine, other in zip(of_program(ours), of_program(theirs)):
+    def assert_same(self, ours, of_cprofile):
+        for mine, other in zip(of_program(ours), of_program(of_cprofile)):
             self.assertEqual(differences(mine, other), {})
         self.assertGreater(len(of_program(ours)[0]), 2)
 
@@ -102,11 +102,11 @@ class SameAsCProfile(TraceCase):
         for name in PROGRAMS:
             main = load(name).main
             main()
-            theirs = counted(main)
+            of_cprofile = counted(main)
             for mechanism in self.each_complete_mechanism():
                 with self.subTest(program=name):
                     trace = self.trace(main, mechanism=mechanism)
-                    self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
+                    self.assert_same(Counts.from_stats(trace.recording.stats()), of_cprofile)
                     check_times(self, trace)
                     stats = trace.tracer_stats()
                     self.assertEqual((stats["repairs"], stats["ignored_ends"], stats["dropped"]), (0, 0, 0))
@@ -115,27 +115,27 @@ class SameAsCProfile(TraceCase):
         for name in PROGRAMS:
             main = load(name).main
             main()
-            theirs = Counts.from_profiler(profile(main, builtins=True), native_or_code_key)
+            of_cprofile = Counts.from_profiler(profile(main, builtins=True), native_or_code_key)
             for mechanism in self.each_complete_mechanism():
                 if mechanism == "eval":
                     continue
                 with self.subTest(program=name):
                     trace = self.trace(main, mechanism=mechanism, c_calls=True)
-                    self.assert_same(Counts.from_stats(trace.recording.stats()), theirs)
+                    self.assert_same(Counts.from_stats(trace.recording.stats()), of_cprofile)
 
     def test_functions_of_threads(self):
-        """The calls that start a thread differ from run to run: only those of the program are compared."""
+        """The calls that start a thread differ from run to run, so the test compares only those of the program."""
         program = load("threads")
         program.main()
-        theirs = reference(program.main).counts.of(program.__file__)
-        self.assertEqual(theirs[0]["fibonacci"], (34, 6))
+        of_cprofile = reference(program.main).counts.of(program.__file__)
+        self.assertEqual(of_cprofile[0]["fibonacci"], (34, 6))
         for mechanism in self.each_complete_mechanism():
             functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).recording.stats()).of(
                 program.__file__
             )
-            # The other profilers begin to count inside of _bootstrap_inner().
+            # The other profilers start to count inside _bootstrap_inner().
             edges.pop(("_bootstrap_inner", "run"), None)
-            self.assertEqual((functions, edges), theirs)
+            self.assertEqual((functions, edges), of_cprofile)
 
     def test_seeds_of_the_mixed_program(self):
         program = load("mixed")
@@ -145,10 +145,12 @@ class SameAsCProfile(TraceCase):
                 program.main(seed * 1000, 600)
 
             main()
-            theirs = counted(main)
+            of_cprofile = counted(main)
             for mechanism in self.each_complete_mechanism():
                 with self.subTest(seed=seed):
-                    self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).recording.stats()), theirs)
+                    self.assert_same(
+                        Counts.from_stats(self.trace(main, mechanism=mechanism).recording.stats()), of_cprofile
+                    )
 
     def test_functions_of_one_name_and_place_are_one(self):
         """The one difference: cProfile distinguishes code objects whose file, line and name are the same."""

@@ -1,4 +1,4 @@
-"""What others read of a trace is what was traced."""
+"""Readers of exports see what was traced."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What is left out at the source, by name, depth, duration and number: all the rest is as it would be without."""
+"""Filters by name, depth, duration and number leave out events at the source, and change no others."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ def many(calls):
 
 class ByName(TraceCase):
     def called(self, main, **options):
-        """Which functions of this file were called how often, with each mechanism."""
+        """Returns how often each function of this file was called, with each mechanism."""
         answers = []
         for mechanism in self.each_mechanism():
             trace = self.trace(main, mechanism=mechanism, **options)
@@ -67,7 +67,7 @@ class ByName(TraceCase):
         self.assertEqual(self.called(main, include="file:*/trace_programs/*"), {})
         self.assertEqual(self.called(main, exclude=f"module:{__name__}"), {})
 
-    def test_what_filters_leave_out_is_counted_and_what_is_ours_is_not(self):
+    def test_filtered_calls_are_counted_and_calls_of_the_package_are_not(self):
         def main():
             branch(1)
             stackweave.span("named")
@@ -76,8 +76,8 @@ class ByName(TraceCase):
         for exclude, left_out in [((), 0), ("function:branch", 1)]:
             self.assertEqual(self.trace(main, exclude=exclude).tracer_stats()["left_out"], left_out)
 
-    def test_who_calls_what_is_left_out_keeps_its_children(self):
-        """They stand under the nearest function that was not left out, and are called by the one that was."""
+    def test_children_of_excluded_functions_are_kept(self):
+        """The children are under the nearest function that was not left out, and their caller is the one that was."""
 
         def main():
             branch(0)
@@ -99,7 +99,7 @@ class ByName(TraceCase):
 
 class ByDepth(TraceCase):
     def test_nothing_deeper_is_recorded(self):
-        """In a thread of its own: three functions of the standard library are around."""
+        """In a separate thread, three functions of the standard library are outside."""
         for mechanism in self.each_mechanism():
 
             def main():
@@ -125,7 +125,7 @@ def measure(span, depth, depths):
 
 
 class ByDuration(TraceCase):
-    def test_only_what_takes_long_is_recorded_with_all_around_it(self):
+    def test_only_long_calls_are_recorded_with_their_callers(self):
         def main():
             branch(5)
             slow(2)

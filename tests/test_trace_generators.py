@@ -1,4 +1,4 @@
-"""Generators, coroutines and tasks: each time that they go on is a span, and all of these are of one object."""
+"""Each run of a generator, coroutine or task is a span, and all spans of one belong to the same object."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ def steps(count):
 
 
 def objects(spans):
-    """The numbers of the objects, in the order in which they were seen first."""
+    """Returns the numbers of the objects, in the order in which they were first seen."""
     numbers = {}
     return [numbers.setdefault(span.object, len(numbers)) for span in spans]
 
@@ -196,7 +196,7 @@ class Identity(TraceCase):
 
 
 class UserSpans(TraceCase):
-    """A span that is open while its generator waits is not open meanwhile, and is again when that goes on."""
+    """A span that is open when its generator waits is suspended, and is open again when the generator goes on."""
 
     def test_across_yields(self):
         def numbers():

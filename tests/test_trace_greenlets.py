@@ -1,4 +1,4 @@
-"""Greenlets: each has a stack of its own, and so have their spans."""
+"""Each greenlet has a separate stack, and so have its spans."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Log records and the names of asyncio's tasks in a trace."""
+"""A trace has log records and the names of asyncio's tasks."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Other tools that observe calls beside a trace: profilers, debuggers, coverage. Each works as if it were alone."""
+"""Other tools that observe calls (profilers, debuggers, coverage) work beside a trace as if they were alone."""
 
 import contextlib
 import cProfile
@@ -56,8 +56,8 @@ class Others(TraceCase):
             profiler.enable()
             program.main()
             profiler.disable()
-        theirs = Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)
-        self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__), theirs)
+        of_cprofile = Counts.from_profiler(profiler.getstats(), code_key).of(program.__file__)
+        self.assertEqual(Counts.from_stats(trace.recording.stats()).of(program.__file__), of_cprofile)
 
     def test_the_profile_function_of_another_tool_is_not_replaced(self):
         def function(frame, event, argument):

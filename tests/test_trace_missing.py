@@ -1,4 +1,4 @@
-"""Calls that a trace can't have are stated: in its figures, in the recording and at the end of the program."""
+"""Calls that a trace can't have are counted: in its figures, in the recording and at the end of the program."""
 
 import ctypes
 import os
@@ -96,7 +96,7 @@ class EvaluationHook(TraceCase):
         super().setUp()
         self.own = current_evaluator()
         ctypes.c_void_p.in_dll(self.library, "evaluator_next").value = self.own
-        self.theirs = ctypes.cast(self.library.evaluator, ctypes.c_void_p).value
+        self.foreign = ctypes.cast(self.library.evaluator, ctypes.c_void_p).value
         self.addCleanup(self.put_in, self.own)
 
     @staticmethod
@@ -104,39 +104,39 @@ class EvaluationHook(TraceCase):
         interpreter_function("SetEvalFrameFunc", None, ctypes.c_void_p, ctypes.c_void_p)(interpreter(), function)
 
     def trace_while(self, *functions):
-        """The figures of a trace in which these are put in, one after the other."""
+        """Returns a trace during which these evaluators are set, one after the other."""
         with self.tracing(gc=False, mechanism="eval") as trace:
             for function in functions:
                 self.put_in(function)
         return trace
 
-    def test_who_was_on_before_and_puts_back_what_it_found_is_noticed(self):
-        self.put_in(self.theirs)
+    def test_an_earlier_tool_that_restores_the_old_evaluator_is_noticed(self):
+        self.put_in(self.foreign)
         trace = self.trace_while(self.own)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
         self.assertEqual(current_evaluator(), self.own)
-        # The next trace begins anew, and is whole.
+        # The next trace is complete.
         trace = self.trace_while()
         self.assertEqual(trace.tracer_stats()["taken_out"], 0)
         self.assertEqual(current_evaluator(), self.own)
 
-    def test_who_was_on_before_and_puts_itself_in_again_is_noticed(self):
-        self.put_in(self.theirs)
-        trace = self.trace_while(self.own, self.theirs)
+    def test_an_earlier_tool_that_sets_its_evaluator_again_is_noticed(self):
+        self.put_in(self.foreign)
+        trace = self.trace_while(self.own, self.foreign)
         self.assertEqual(trace.tracer_stats()["taken_out"], 1)
-        self.assertEqual(current_evaluator(), self.theirs)
+        self.assertEqual(current_evaluator(), self.foreign)
 
-    def test_who_comes_after_and_goes_again_is_none(self):
+    def test_a_later_tool_that_restores_the_evaluator_is_not_counted(self):
         with self.tracing(gc=False, mechanism="eval") as trace:
             ours = current_evaluator()
             ctypes.c_void_p.in_dll(self.library, "evaluator_next").value = ours
-            self.put_in(self.theirs)
+            self.put_in(self.foreign)
             self.put_in(ours)
         self.assertEqual(trace.tracer_stats()["taken_out"], 0)
 
     def test_the_recording_says_so(self):
-        self.put_in(self.theirs)
+        self.put_in(self.foreign)
         trace = self.trace_while(self.own)
         info = [PYTHON, "-m", "stackweave", "info", trace.path]
-        said = subprocess.run(info, capture_output=True, text=True, timeout=120).stdout
-        self.assertIn("1 times the evaluation hook was taken out by another tool", said)
+        output = subprocess.run(info, capture_output=True, text=True, timeout=120).stdout
+        self.assertIn("1 times the evaluation hook was taken out by another tool", output)

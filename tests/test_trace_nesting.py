@@ -85,7 +85,7 @@ class Nesting(TraceCase):
             self.assertEqual({each.ending for each in span.walk() if each.name == "fall"}, {"raise"})
 
     def test_frames_that_were_there_before_are_open(self):
-        """All of them, and a frame that a trace is started in is still there when it has returned."""
+        """All of them are open, and a frame that starts a trace stays open until it returns."""
 
         def start_and_return():
             trace.start()
@@ -126,7 +126,7 @@ class Nesting(TraceCase):
             self.assertEqual({span.caller.name for span in spans}, {"main"})
 
     def test_functions_that_are_gone_have_their_names(self):
-        """Their code objects are freed, and others take their places in memory."""
+        """Their code objects are freed, and others use the same memory."""
 
         def main():
             for number in range(2000):
@@ -158,7 +158,7 @@ class Nesting(TraceCase):
 
 
 class Between(TraceCase):
-    """Other things that happen while calls are traced."""
+    """Other things happen while calls are traced."""
 
     def test_user_spans_and_calls_nest_in_each_other(self):
         def main(trace):
@@ -223,16 +223,16 @@ class Between(TraceCase):
             gc.set_threshold(threshold)
 
         before, collections = gc.get_threshold(), 0
-        # Which allocation begins a collection depends on how many there were since the last one.
+        # The allocation that starts a collection depends on their number since the last one.
         for threshold in range(1, 10):
             try:
                 trace = self.tracing().start()
-                # A call, so that the thread is followed.
+                # This call makes the trace follow the thread.
                 set_threshold(threshold)
                 trace.stop()
             finally:
                 gc.set_threshold(*before)
-            # Time goes back on no thread.
+            # Time does not go back on any thread.
             self.replay(trace)
             collections += sum(event.kind == "gc" for event in trace.recording.events())
         if sys.version_info < (3, 12):
@@ -284,7 +284,7 @@ class Between(TraceCase):
 
 
 def without(shape, *names):
-    """A shape less those calls that say nothing here: what is inside them stays."""
+    """Returns a shape without irrelevant calls. Their inner calls stay."""
     if isinstance(shape, str):
         return shape
     inside = [

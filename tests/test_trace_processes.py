@@ -1,4 +1,4 @@
-"""Traces of programs that end in some way, that fork, and that start others."""
+"""Programs are traced that end in different ways, fork, and start others."""
 
 import os
 
@@ -108,14 +108,14 @@ print(child)
                 opened = stackweave.open(self.folder)
                 parent = next(process["pid"] for process in opened.info()["processes"] if process["pid"] != child)
                 self.assertEqual(opened.info()["missing"], [])
-                ours, theirs = Replay(opened.events(process=parent)), Replay(opened.events(process=child))
-                self.assertEqual([len(of_program(each, "leaf")) for each in (ours, theirs)], [2, 2])
-                self.assertEqual((ours.unfinished, theirs.unfinished), ({}, {}))
-                (work,) = of_program(theirs, "work")
+                ours, of_child = Replay(opened.events(process=parent)), Replay(opened.events(process=child))
+                self.assertEqual([len(of_program(each, "leaf")) for each in (ours, of_child)], [2, 2])
+                self.assertEqual((ours.unfinished, of_child.unfinished), ({}, {}))
+                (work,) = of_program(of_child, "work")
                 self.assertEqual(work.kind, "open")
                 shape = ("work", ("down", ("down", ("down", ("in_child", "leaf", "leaf")))))
                 self.assertEqual(work.shape, shape)
-                self.assertEqual(sum(span.kind == "open" for span in of_program(theirs, "down")), 21)
+                self.assertEqual(sum(span.kind == "open" for span in of_program(of_child, "down")), 21)
                 for name in self.files():
                     os.remove(os.path.join(self.folder, name))
 

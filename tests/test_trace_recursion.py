@@ -1,4 +1,4 @@
-"""Recursion as deep as Python allows, and with the error that Python gives."""
+"""Recursion goes as deep as Python allows, and ends with Python's own error."""
 
 import sys
 import unittest
@@ -61,7 +61,7 @@ print(answers)
 
 
 class Recursion(TraceCase):
-    """As deep as without a trace, and with the same error."""
+    """Recursion is as deep as without a trace, and ends with the same error."""
 
     def answers(self, limit, mechanism, *more):
         return run_python(RECURSION, str(limit), mechanism, self.path, *more)

@@ -1,4 +1,4 @@
-"""Many starts and stops, whatever goes on meanwhile."""
+"""A trace can be started and stopped many times while a program runs."""
 
 import contextlib
 import gc
@@ -12,7 +12,7 @@ import time
 import stackweave
 from tests.trace_support import MECHANISMS, TraceCase, load, reference
 
-#: How often the longest test starts and stops. `make test` has little time; 10000 is meant.
+#: The number of starts and stops of the longest test. The full test has 10000; `make test` has less time.
 STARTS = int(os.environ.get("STACKWEAVE_TRACE_STARTS", "300"))
 
 
@@ -57,7 +57,7 @@ class Loud:
 
 
 def everything():
-    """A little of each; it must not matter where in it a trace begins or ends."""
+    """Makes calls of each kind. A trace may start or end anywhere in it."""
     generator = steps()
     while True:
         branch(3)
@@ -198,7 +198,7 @@ class StartsAndStops(TraceCase):
 
 
 class Anywhere(TraceCase):
-    """A trace that is started, paused, resumed and stopped in the middle of whatever a program does."""
+    """A trace is started, paused, resumed and stopped at any point of a program."""
 
     def setUp(self):
         super().setUp()
@@ -212,7 +212,7 @@ class Anywhere(TraceCase):
 
         self.program.ACTIONS = (*actions, toggles)
 
-    def test_what_is_recorded_is_what_can_be(self):
+    def test_only_possible_calls_are_recorded(self):
         possible = set()
         for seed in range(6):
             self.program.main(seed * 1000, 500)
@@ -230,7 +230,7 @@ class Anywhere(TraceCase):
                         self.assertEqual(edges - possible, set())
 
     def toggled(self, seed, mechanism):
-        """The traces that come about as the program goes on and something is done to them at random."""
+        """Returns the traces of a run in which random actions start, pause, resume and stop them."""
         chance, traces = random.Random(seed), []
 
         def toggle():
@@ -252,7 +252,7 @@ class Anywhere(TraceCase):
 
 class Order(TraceCase):
     def test_time_never_goes_back_across_threads_that_hand_over(self):
-        """One thread at a time, in turn: their spans do not overlap."""
+        """One thread runs at a time, so their spans do not overlap."""
         turns = [threading.Semaphore(0) for _ in range(3)]
 
         def run(number):

@@ -1,4 +1,4 @@
-"""What a trace holds if its program is killed, runs for a long time, forks, or fills the disk."""
+"""A trace is readable if its program is killed, runs for a long time, forks, or fills the disk."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT
 from tests.trace_support import BEGIN, Replay, TraceCase, multiset, of_program
 
-#: How many calls the long trace has. With more of them it needs no more memory.
+#: The number of calls of the long trace. More calls do not need more memory.
 CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "5000000"))
 
 
@@ -152,7 +152,7 @@ with trace() as recording:
 
 class Full(TraceCase):
     def test_what_is_dropped_leaves_the_rest_in_its_place(self):
-        """Each block of events begins with what is open."""
+        """Each block of events starts with the open spans."""
 
         def leaf():
             return None
@@ -176,7 +176,7 @@ class Full(TraceCase):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 trace = self.trace(main, mechanism=mechanism, when_full="drop", buffer="64KB")
-            # A thread's last ends may be among what is missing, and on a busy machine all that it has done.
+            # The last ends of a thread may be missing, and on a busy machine all of its events.
             replay = Replay(trace.recording.events())
             whole = [parts for count in (1, 2, 3) for parts in itertools.combinations((4, 41, 21), count)]
             found = (len(replay.called("work")), len(replay.called("down")))

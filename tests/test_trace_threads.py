@@ -1,4 +1,4 @@
-"""Threads: those that run before the start and those that begin later, busy ones and idle ones."""
+"""Threads are traced that run before the start or start later, busy and idle ones."""
 
 import contextlib
 import signal
@@ -22,7 +22,7 @@ def numbers(limit):
 
 
 def portion(number):
-    """The same work in each thread: 1 + 1 + 41 + 11 calls."""
+    """Does the same work in each thread: 1 + 1 + 41 + 11 calls."""
     leaf()
     fibonacci(6 + number % 2 * 0)
     return sum(numbers(10))
@@ -42,7 +42,7 @@ def idle(started, finished):
 
 @contextlib.contextmanager
 def running(target, count, *arguments):
-    """Threads that have all begun, and end with the block if `arguments` make them."""
+    """Yields threads that have all started. They end with the block if `arguments` make them."""
     started = threading.Semaphore(0)
     threads = [threading.Thread(target=target, args=(*arguments, started)) for _ in range(count)]
     for thread in threads:
@@ -207,6 +207,6 @@ def in_thread(function):
 
 
 def wait_for_calls(_trace, turns):
-    """Other threads have their turns."""
+    """Waits, so that other threads run."""
     for _ in range(turns):
         time.sleep(0.01)

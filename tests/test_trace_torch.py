@@ -1,4 +1,4 @@
-"""Modules and optimizers of torch in a trace. Skipped where torch is not installed."""
+"""A trace names modules and optimizers of torch. Skipped where torch is not installed."""
 
 import gc
 import importlib.util

@@ -1,4 +1,4 @@
-"""What a Traceback and a Frame are."""
+"""A Traceback and a Frame have documented properties."""
 
 import copy
 import gc
@@ -217,7 +217,7 @@ class Shown(unittest.TestCase):
         self.assertRegex(places[-2], r'^  File ".*test_traceback.py", line \d+, in shown$')
         inner, outer = lines.index(places[-1]), lines.index(places[-2])
         rows = [line for line in lines[outer + 2 : inner] if line.startswith("      | ")]
-        self.assertTrue(rows, "the sort stands between them")
+        self.assertTrue(rows, "the sort is between them")
         self.assertIn("texts.append(str(stackweave.capture()))", lines[inner + 1])
         modules = {line.rindex("  [") for line in lines if line.startswith("      | ") and line.endswith("]")}
         self.assertEqual(len(modules), 1, "modules are aligned")

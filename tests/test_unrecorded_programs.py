@@ -1,4 +1,4 @@
-"""Python programs that a recorded one starts, and which are not recorded: the last line says so."""
+"""The last line names Python programs that a recorded one starts and that are not recorded."""
 
 from tests.command_support import OUTPUT, CommandCase
 from tests.support import PYTHON, run_on_oldest_and_newest
@@ -31,7 +31,7 @@ class Unrecorded(CommandCase):
     name = "trace"
 
     def hints(self, *arguments):
-        lines = self.said(*OUTPUT, *arguments).splitlines(True)
+        lines = self.messages(*OUTPUT, *arguments).splitlines(True)
         return [line for line in lines if "not recorded" in line]
 
     def test_python_programs_are_counted(self):

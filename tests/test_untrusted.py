@@ -1,4 +1,4 @@
-"""What files of other users must not be able to do to a user that reads them."""
+"""Files of other users do not harm a user that reads them."""
 
 import contextlib
 import cProfile
@@ -36,9 +36,9 @@ class Tables(RecordingCase):
         return self.drawn_of(path)
 
     def drawn_of(self, path):
-        with contextlib.redirect_stdout(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()) as message:
             svg = dynamo.DynamoProfilerState().generate_svg(path)
-        return svg, said.getvalue()
+        return svg, message.getvalue()
 
     def test_tables_of_cprofile_are_read_as_marshal_writes_them(self):
         profile = cProfile.Profile()
@@ -46,8 +46,8 @@ class Tables(RecordingCase):
         table = pstats.Stats(profile).stats
         for version in range(marshal.version + 1):
             with self.subTest(version=version):
-                svg, said = self.drawn(marshal.dumps(table, version), f"{version}.prof")
-                self.assertIsNotNone(svg, said)
+                svg, message = self.drawn(marshal.dumps(table, version), f"{version}.prof")
+                self.assertIsNotNone(svg, message)
                 boxes = [group for group in ElementTree.parse(svg).getroot().iter() if group.get("class") == "box"]
                 found = sorted((int(box.get("data-calls")), int(box.get("data-primitive"))) for box in boxes)
                 self.assertEqual(found, sorted((row[1], row[0]) for row in table.values()))
@@ -64,16 +64,16 @@ class Tables(RecordingCase):
         }
         for name, content in hostile.items():
             with self.subTest(name):
-                svg, said = self.drawn(content, f"{name}.prof")
+                svg, message = self.drawn(content, f"{name}.prof")
                 self.assertIsNone(svg)
-                self.assertIn("it is not a cProfile file", said)
+                self.assertIn("it is not a cProfile file", message)
 
     def test_a_pipe_is_not_waited_for(self):
         path = os.path.join(self.folder, "pipe.prof")
         os.mkfifo(path)
-        svg, said = self.drawn_of(path)
+        svg, message = self.drawn_of(path)
         self.assertIsNone(svg)
-        self.assertIn("not a regular file", said)
+        self.assertIn("not a regular file", message)
 
 
 class Sources(RecordingCase):
@@ -109,7 +109,7 @@ class Printable(unittest.TestCase):
 
 
 class Objects(RecordingCase):
-    """What a prompt shows of a recording: the texts of its objects."""
+    """A prompt shows the texts of objects of a recording."""
 
     HOSTILE = "a\x1b]0;t\x07\x9b31m\u202e"
 

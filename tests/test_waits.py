@@ -1,4 +1,4 @@
-"""A thread records while it holds a lock that the writer needs: neither of them waits forever."""
+"""A thread that records while it holds a lock that the writer needs does not deadlock."""
 
 import stackweave
 from tests.memory_support import MemoryCase, figures_of_library
@@ -6,7 +6,7 @@ from tests.support import run_on_oldest_and_newest
 
 setUpModule = run_on_oldest_and_newest
 
-#: Runs a function inside a callback of the loader's, whose list is locked meanwhile.
+#: Runs a function inside a callback of the loader, which locks its list meanwhile.
 INSIDE = """
 VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 visit_modules = ctypes.CDLL(None).dl_iterate_phdr

@@ -1,4 +1,4 @@
-"""Dumps of all threads, by a call and by a watchdog, of programs that hang with the GIL held."""
+"""A call and a watchdog dump all threads of programs that hang with the GIL held."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
 
 setUpModule = run_on_oldest_and_newest
 
-#: Hangs with the GIL held, in read(2) of a pipe, until something arrives there. Line numbers matter.
+#: Hangs with the GIL held, in read(2) of a pipe, until the pipe has data. Line numbers matter.
 HANGS = """
 import ctypes, os, stackweave, sys, threading
 def wait_for_gil():
@@ -51,7 +51,7 @@ def dump():
 
 
 def threads_in(text):
-    """The lines of each thread, without its heading, by its number."""
+    """Returns the lines of each thread, without its heading, by its number."""
     blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("Thread ")]
     return {int(block[0].split()[1]): block[1:] for block in blocks}
 
@@ -61,7 +61,7 @@ def python_lines(lines):
 
 
 class Hung:
-    """A program that hangs; what it writes to stderr can be read while it does."""
+    """A program that hangs. Its standard error can be read meanwhile."""
 
     def __init__(self, options=""):
         self.process = subprocess.Popen(
@@ -74,7 +74,7 @@ class Hung:
         )
 
     def read_until(self, end):
-        """What it writes in its first `end` dumps."""
+        """Reads what it writes in its first `end` dumps."""
         lines, signs = [], 0
         for line in self.process.stderr:
             signs += line.startswith("Stackweave: watchdog not reset")
@@ -84,7 +84,7 @@ class Hung:
         return "".join(lines)
 
     def release(self):
-        """Lets it end, and gives its exit status."""
+        """Lets it end, and returns its exit status."""
         self.process.communicate("x", timeout=60)
         return self.process.returncode
 

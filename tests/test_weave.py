@@ -15,7 +15,7 @@ COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.PO
 
 
 def between(captured, inner, outer):
-    """The frames between the innermost frame with one name and the next with the other, outward."""
+    """Returns the frames between the innermost frame with one name and the next with the other, outward."""
     names = [frame.name for frame in captured.frames]
     start = names.index(inner)
     return captured.frames[start + 1 : names.index(outer, start)]
@@ -114,7 +114,7 @@ class Order(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    def test_the_parts_are_those_of_the_whole(self):
+    def test_parts_have_the_frames_of_the_full_stack(self):
         def everything(_value):
             parts.extend([stackweave.capture(), stackweave.capture(native=False), stackweave.capture(python=False)])
 
@@ -132,7 +132,7 @@ class Parts(unittest.TestCase):
         self.assertFalse([frame for frame in native.frames if "_native" in (frame.module or "")])
 
     def test_a_limit_cuts_outside_of_deep_native_code(self):
-        """However many native frames are inside the innermost Python frame."""
+        """The number of native frames inside the innermost Python frame does not matter."""
 
         def caller(**limit):
             nested = iter(functools.partial(stackweave.capture, **limit), None)

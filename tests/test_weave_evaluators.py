@@ -1,4 +1,4 @@
-"""With a frame evaluation function of another package (PEP 523), each Python frame stands inside its own activation."""
+"""With a frame evaluation function of another package (PEP 523), each Python frame is inside its own activation."""
 
 import contextlib
 import ctypes
@@ -18,7 +18,7 @@ EVALUATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, c
 
 
 def interpreter_function(name, result, *arguments):
-    """A function that 3.15 made public, under the name it has here."""
+    """Returns a function that 3.15 made public, by the name that it has here."""
     for prefix in ("PyUnstable_InterpreterState_", "_PyInterpreterState_"):
         if hasattr(ctypes.pythonapi, prefix + name):
             function = ctypes.pythonapi[prefix + name]
@@ -37,14 +37,14 @@ def current_evaluator():
 
 
 class CountingWitness(Witness):
-    """Notes also how many evaluators are at work, as they themselves count."""
+    """Also records the number of active evaluators, as they count it themselves."""
 
     def __init__(self, depth):
         super().__init__()
         self.depth, self.depths = depth, []
 
     def __call__(self, *_args, **_kwargs):
-        self.depths.append(self.depth.value + 1)  # one more for the call that captures
+        self.depths.append(self.depth.value + 1)  # One more for the call that captures.
         return super().__call__()
 
 
@@ -75,7 +75,7 @@ class Evaluators(WitnessCase):
             install(interpreter(), self.own)
 
     def assert_each_is_evaluated(self, names, without_evaluator=()):
-        """Each Python frame since the test has the interpreter's loop outside of it, and then the evaluator."""
+        """Asserts that each Python frame since the test is inside the loop, and the loop inside the evaluator."""
         for (captured, _), depth in zip(self.witness.seen, self.witness.depths):
             frames = [frame for frame in captured.frames if not frame.inlined]
             self.assertEqual(sum(frame.name == "evaluator" for frame in frames), depth)
@@ -100,7 +100,7 @@ class Evaluators(WitnessCase):
 
         before = self.calls.value
         with self.installed():
-            for _ in range(20):  # hot enough for specialised calls
+            for _ in range(20):  # Hot enough for specialised calls.
                 outer()
         self.assertGreater(self.calls.value, before + 100)
         self.assert_same_stacks(80)

@@ -1,4 +1,4 @@
-"""Greenlets swap the C stack and the Python stack: a capture sees those of the one that runs."""
+"""Greenlets swap the C stack and the Python stack. A capture sees those of the running one."""
 
 import functools
 import unittest
@@ -15,7 +15,7 @@ except ImportError:
 @unittest.skipIf(greenlet is None, "greenlet is not installed")
 class Greenlets(WitnessCase):
     def assert_seen(self, at_least):
-        """Frames are those of the running greenlet, and none stands outside of the outermost native one."""
+        """Asserts that frames are those of the running greenlet, and none is outside of the outermost native one."""
         self.assertGreaterEqual(len(self.witness.seen), at_least)
         for captured, extracted in self.witness.seen:
             expected = [(frame.filename, frame.lineno, frame.name) for frame in reversed(extracted)]

@@ -1,4 +1,4 @@
-"""Compiled Python frames stand where interpreted ones do: PYTHON_JIT=1 in a Python that can."""
+"""Compiled Python frames are woven like interpreted ones. Uses PYTHON_JIT=1 if this Python supports it."""
 
 import sys
 import unittest

@@ -1,4 +1,4 @@
-"""The native frames are those that gdb finds, Python frames stand at the eval loops, and neither needs symbols."""
+"""The native frames are those that gdb finds, Python frames are at the eval loops, and neither needs symbols."""
 
 import ast
 import os
@@ -10,7 +10,7 @@ import unittest
 
 from tests.support import PYTHON, ROOT
 
-#: Calls through native code and through Python, then writes what it captured to a file, and stops for a debugger.
+#: Calls through native code and through Python, then writes the capture to a file, and stops for a debugger.
 PROGRAM = """
 import ctypes, functools, signal, sys, stackweave
 
@@ -59,7 +59,7 @@ def is_program(path):
 
 
 def run_program(folder, command, *arguments, **environment):
-    """Runs the program under a command, and gives the frames it captured and what was printed."""
+    """Runs the program under a command, and returns the frames it captured and what was printed."""
     seen, program = os.path.join(folder, "seen"), os.path.join(folder, "program.py")
     with open(program, "w") as file:
         file.write(PROGRAM)
@@ -95,13 +95,13 @@ class NativeTruth(unittest.TestCase):
         if not found and "ptrace" in printed:
             self.skipTest("gdb may not trace here")
         native = [address for kind, _, _, address in captured if kind == "native"]
-        # The innermost loop has gone on to the call that stops.
+        # The innermost loop has continued to the call that stops.
         truth = [int(address, 16) for address, _ in found][-len(native) :]
         self.assertEqual([hex(address) for address in native[1:]], [hex(address) for address in truth[1:]])
         self.assert_python_stands_at_the_loops(captured, [name for _, name in found][-len(native) :])
 
     def assert_python_stands_at_the_loops(self, captured, functions):
-        """Just inside each eval loop, by gdb's names, is the Python that it runs; and Python is nowhere else.
+        """Asserts that Python frames are just inside the eval loops that run them, by gdb's names, and nowhere else.
 
         A part of the loop that the compiler moved away has no name in a stripped interpreter.
         """
@@ -115,7 +115,7 @@ class NativeTruth(unittest.TestCase):
                     self.assertEqual(before, "native", (name, function))
                 loops += before == "python"
             before = kind
-        calls = 5  # of main, sorted, list, qsort and reduce
+        calls = 5  # The loops of main, sorted, list, qsort and reduce.
         self.assertEqual(loops, calls if sys.version_info >= (3, 11) else 7, "before 3.11 each frame has its own")
 
     @unittest.skipUnless(shutil.which("strip"), "there is no strip")

@@ -1,4 +1,4 @@
-"""A Python signal handler that runs while C code does stands inside that C code."""
+"""A Python signal handler that runs while C code runs is inside that C code."""
 
 import signal
 import unittest
@@ -31,7 +31,9 @@ class Timers(WitnessCase):
             return sorted(range(500), key=key)
 
         while sum(interrupted == "key" for _, interrupted in self.captures) < 20:
-            signal.setitimer(signal.ITIMER_REAL, 0.0002)  # once: a handler may take longer than the next would wait
+            signal.setitimer(
+                signal.ITIMER_REAL, 0.0002
+            )  # Once, because a handler may take longer than the next interval.
             sort()
         signal.setitimer(signal.ITIMER_REAL, 0)
         self.assert_same_stacks(20)

@@ -100,7 +100,7 @@ class Timed:
 def pairs(recording):
     """Replays the events of each thread. Returns how often each phase ended, and the phases that are still open.
 
-    Raises if a phase ends that has not begun.
+    Raises if a phase ends that has not started.
     """
     open_frames, whole = {}, Counter()
     for event in recording_of(recording).events():

@@ -109,10 +109,10 @@ def short(trace, limit=12):
     return ", ".join(["...", *shown] if len(trace) > limit else shown)
 
 
-def trace_differences(theirs, ours):
+def trace_differences(of_torch, ours):
     """Returns sentences about the first difference of two histories; none if they are the same."""
-    with_pool = any("pool_id" in entry for entry in theirs)
-    their_fields = [event_fields(entry, with_pool) for entry in theirs]
+    with_pool = any("pool_id" in entry for entry in of_torch)
+    their_fields = [event_fields(entry, with_pool) for entry in of_torch]
     our_fields = [event_fields(entry, with_pool) for entry in ours]
     found = []
     if len(their_fields) != len(our_fields):
@@ -127,9 +127,9 @@ def trace_differences(theirs, ours):
     return found
 
 
-def stack_differences(theirs, ours, actions=("alloc", "free_requested")):
+def stack_differences(of_torch, ours, actions=("alloc", "free_requested")):
     """Returns a sentence about the first event whose Python frames differ. Torch's other actions have older stacks."""
-    for place, (their, our) in enumerate(zip(theirs, ours)):
+    for place, (their, our) in enumerate(zip(of_torch, ours)):
         if their["action"] in actions and "frames" in their:
             expected, found = python_part(their["frames"]), python_part(our.get("frames", []))
             if expected != found:
@@ -165,15 +165,15 @@ def segment_of(segment):
     }
 
 
-def segment_differences(theirs, ours):
+def segment_differences(of_torch, ours):
     """Returns sentences about the differences of two states of the allocator."""
     found = []
-    theirs = {(segment["device"], segment["address"]): segment_of(segment) for segment in theirs}
+    of_torch = {(segment["device"], segment["address"]): segment_of(segment) for segment in of_torch}
     ours = {(segment["device"], segment["address"]): segment_of(segment) for segment in ours}
-    found += [f"only torch has segment {place}: {theirs[place]}" for place in sorted(theirs.keys() - ours.keys())]
-    found += [f"only we have segment {place}: {ours[place]}" for place in sorted(ours.keys() - theirs.keys())]
-    for place in sorted(theirs.keys() & ours.keys()):
-        for field, expected in theirs[place].items():
+    found += [f"only torch has segment {place}: {of_torch[place]}" for place in sorted(of_torch.keys() - ours.keys())]
+    found += [f"only we have segment {place}: {ours[place]}" for place in sorted(ours.keys() - of_torch.keys())]
+    for place in sorted(of_torch.keys() & ours.keys()):
+        for field, expected in of_torch[place].items():
             if ours[place][field] != expected:
                 found.append(f"segment {place}, {field}: torch has {expected}, we have {ours[place][field]}")
     return found[:6]
@@ -191,13 +191,13 @@ def block_stacks(segments):
     return found
 
 
-def block_stack_differences(theirs, ours, trace):
+def block_stack_differences(of_torch, ours, trace):
     """Returns sentences about blocks whose stack differs from torch's. Only blocks allocated in this history count."""
     ours = block_stacks(ours)
     allocated = {entry["addr"] for entry in trace if entry["action"] == "alloc"}
     return [
         f"block at {address:#x}: torch has {expected}, we have {ours.get(address)}"
-        for address, expected in block_stacks(theirs).items()
+        for address, expected in block_stacks(of_torch).items()
         if address in allocated and ours.get(address) != expected
     ][:3]
 
@@ -263,7 +263,7 @@ class CudaCase(RecordingCase):
 
     def setUp(self):
         super().setUp()
-        # Frees the garbage of other tests before this test begins.
+        # Frees the garbage of other tests before this test starts.
         gc.collect()
 
     def tearDown(self):
@@ -283,7 +283,7 @@ class CudaCase(RecordingCase):
 
     @contextlib.contextmanager
     def both(self, **options):
-        """Runs torch's recorder and ours. Yields an object that has both snapshots at the end: `theirs` and `ours`."""
+        """Runs torch's recorder and ours. At the end the object has the snapshots `of_torch` and `ours`."""
         import torch
 
         seen = Seen()
@@ -293,7 +293,7 @@ class CudaCase(RecordingCase):
             yield seen
             empty(LAST_MARK)
             # Torch copies the history first, and reports the snapshot to its hooks afterwards.
-            seen.theirs = torch.cuda.memory._snapshot()
+            seen.of_torch = torch.cuda.memory._snapshot()
         torch.cuda.memory._record_memory_history(None)
         seen.ours = exported(memory)
         seen.memory = memory
@@ -304,14 +304,14 @@ class CudaCase(RecordingCase):
         snapshots=False ignores events of snapshots: when memory runs out, our recorder requests a snapshot itself, and
         only torch records that.
         """
-        theirs, ours = between_marks(trace_of(seen.theirs)), between_marks(trace_of(seen.ours))
+        of_torch, ours = between_marks(trace_of(seen.of_torch)), between_marks(trace_of(seen.ours))
         if not snapshots:
-            theirs, ours = ([entry for entry in trace if entry["action"] != "snapshot"] for trace in (theirs, ours))
-        self.assertEqual(trace_differences(theirs, ours), [])
-        self.assertEqual(stack_differences(theirs, ours), [])
-        self.assertEqual(segment_differences(seen.theirs["segments"], seen.ours["segments"]), [])
-        self.assertEqual(block_stack_differences(seen.theirs["segments"], seen.ours["segments"], theirs), [])
-        return theirs, ours
+            of_torch, ours = ([entry for entry in trace if entry["action"] != "snapshot"] for trace in (of_torch, ours))
+        self.assertEqual(trace_differences(of_torch, ours), [])
+        self.assertEqual(stack_differences(of_torch, ours), [])
+        self.assertEqual(segment_differences(seen.of_torch["segments"], seen.ours["segments"]), [])
+        self.assertEqual(block_stack_differences(seen.of_torch["segments"], seen.ours["segments"], of_torch), [])
+        return of_torch, ours
 
     def run_file(self, code, *arguments, status=0, **environment):
         """Runs a separate program and returns its output. Its first argument is the path of the recording."""
@@ -338,4 +338,4 @@ class Seen:
     """The snapshots of both recorders, and the objects that must live until both are taken."""
 
     def __init__(self):
-        self.theirs = self.ours = self.memory = self.kept = None
+        self.of_torch = self.ours = self.memory = self.kept = None

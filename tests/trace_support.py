@@ -1,4 +1,4 @@
-"""What the tests of the trace recorder share: traces, their spans and counts, and other profilers to compare with."""
+"""Shared by the tests of the trace recorder: traces, their spans and counts, and other profilers to compare with."""
 
 import contextlib
 import cProfile
@@ -15,7 +15,7 @@ from tests.recordings import RecordingCase, recording_of
 
 #: The mechanisms by which this Python can report calls, the usual one first.
 MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
-#: The first lines of programs that run in a process of their own.
+#: The first lines of programs that run in a separate process.
 BEGIN = """
 import os, signal, sys, threading, time, warnings
 import stackweave
@@ -132,7 +132,7 @@ class Span(NamedTuple):
     begin: int
     end: int
     children: list
-    #: The generator or coroutine that it is a part of.
+    #: The generator or coroutine to which it belongs.
     object: object
     caller: object
     thread: int
@@ -140,7 +140,7 @@ class Span(NamedTuple):
     ending: object
 
     def walk(self):
-        """Iterates over the span and all spans inside it, in the order of their begins."""
+        """Iterates over the span and all spans inside it, in the order of their starts."""
         left = [self]
         while left:
             span = left.pop()
@@ -149,7 +149,7 @@ class Span(NamedTuple):
 
     @property
     def shape(self):
-        """The names of the span and of those inside it; only its name if there are none inside it."""
+        """Returns the names of the span and of those inside it; only its name if there are none inside it."""
         return (self.name, *(child.shape for child in self.children)) if self.children else self.name
 
 
@@ -180,13 +180,13 @@ OPENING = ("begin", "resume", "open")
 
 
 class Replay:
-    """The spans of each thread. Fails if time goes back or, unless events were lost, if an end has no begin."""
+    """The spans of each thread. Fails if time goes back or, unless events were lost, if an end has no start."""
 
     def __init__(self, events, is_whole=True):
         self.is_whole = is_whole
         self.roots, self.stacks, self.instants, last = {}, {}, [], {}
         #: The number of open spans by the last event of a thread, if that event states what is open.
-        self.said = {}
+        self.known_depths = {}
         for event in events:
             time = event.time_ns
             assert time >= last.get(event.thread, time), f"{event} is before the one that it follows"
@@ -203,14 +203,14 @@ class Replay:
         stack = self.stacks.setdefault(event.thread, [])
         self.roots.setdefault(event.thread, [])
         depth = int(event.values["depth"]) if event.role == "open" else None
-        said = self.said.pop(event.thread, None)
-        if said is not None and depth != said:
-            self.end_inside(event, said)
+        known = self.known_depths.pop(event.thread, None)
+        if known is not None and depth != known:
+            self.end_inside(event, known)
         if depth is not None:
             assert depth <= len(stack), f"{event.name} is open at {depth}, where {len(stack)} spans are"
             if event.name is None:
                 return self.end_inside(event, depth)
-            self.said[event.thread] = depth + 1
+            self.known_depths[event.thread] = depth + 1
             if depth < len(stack):
                 if stack[depth].event.name == event.name:
                     return None
@@ -218,7 +218,7 @@ class Replay:
         if event.role in OPENING:
             stack.append(Open(event))
         elif event.role == "end":
-            assert stack or not self.is_whole, f"{event.kind} without a begin at {event.time_ns}"
+            assert stack or not self.is_whole, f"{event.kind} without a start at {event.time_ns}"
             if stack:
                 self.end(event.thread, event.time_ns, event.kind)
         elif event.role in ("instant", "counter"):

@@ -39,7 +39,7 @@ fn main() {
         let start = Instant::now();
         let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
         let mut builder = loom::model::Builder::new();
-        // How often a running thread is preempted. With three preemptions, some models take hours.
+        // The number of times that a running thread is preempted. With three preemptions, some models take hours.
         builder.preemption_bound.get_or_insert(2);
         builder.max_branches = 10_000;
         let counted = std::sync::Arc::clone(&runs);

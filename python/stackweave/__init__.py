@@ -1,4 +1,4 @@
-"""Which Python and native code is running here, as one stack, at the price of a function call.
+"""Captures the running Python and native code as one stack, at the cost of a function call.
 
 >>> import stackweave
 >>> print(stackweave.capture())

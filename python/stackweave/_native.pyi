@@ -293,7 +293,26 @@ class Event:
     def role(
         self,
     ) -> (
-        Literal["begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open", "name"] | None
+        Literal[
+            "begin",
+            "end",
+            "instant",
+            "counter",
+            "sample",
+            "allocate",
+            "free",
+            "resume",
+            "open",
+            "name",
+            "map",
+            "unmap",
+            "keep",
+            "tag",
+            "usage",
+            "complete",
+            "state",
+        ]
+        | None
     ): ...
     @property
     def name(self) -> str | None: ...

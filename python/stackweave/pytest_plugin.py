@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: The name of the peak among the properties of a test report.
 PEAK = "stackweave_peak_bytes"
-#: What can be recorded of each test.
+#: The kinds of recordings of a test.
 KINDS = ("trace", "memory", "record")
 #: The folder for recordings of tests.
 FOLDER = ".stackweave"

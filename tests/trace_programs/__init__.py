@@ -1,1 +1,1 @@
-"""Programs that do the same each time they are run. Each has a `main`, and is about one thing that functions can do."""
+"""Programs that do the same in each run. Each has a `main`, and covers one feature of functions."""

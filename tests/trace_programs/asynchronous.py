@@ -5,7 +5,7 @@ import contextlib
 
 
 class Turn:
-    """Something to await that gives others one turn."""
+    """An awaitable that lets other tasks run once."""
 
     def __await__(self):
         yield
@@ -105,7 +105,7 @@ async def everything():
 
 
 def by_hand():
-    """A coroutine needs no loop."""
+    """Runs a coroutine without a loop."""
     coroutine, turns = deep(3), 0
     try:
         while True:

@@ -35,7 +35,7 @@ def add(first, second):
 
 
 def nested(value):
-    """Python in C in Python in C."""
+    """Calls Python from C from Python from C."""
     return list(map(lambda each: sorted([each, value], key=negative), range(value)))
 
 

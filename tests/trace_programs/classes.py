@@ -1,4 +1,4 @@
-"""What classes do behind the back: making, attributes, operators, inheritance, and the end of objects."""
+"""Implicit calls of classes: creation, attributes, operators, inheritance, and the end of objects."""
 
 import weakref
 

@@ -1,4 +1,4 @@
-"""Exceptions on their way through many frames."""
+"""Exceptions that propagate through many frames."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Code that is made while the program runs."""
+"""Code that is created while the program runs."""
 
 import types
 
@@ -27,7 +27,7 @@ def renamed(function):
 
 
 def nested(depth):
-    """Code objects of one file, line and name are one function to us, and several to cProfile: these differ."""
+    """Runs code objects with different files: cProfile does not merge those of one file, line and name."""
     code = compile("nested(depth - 1) + 1", f"<depth {depth}>", "eval")
     return eval(code, globals(), {"depth": depth}) if depth else 0
 

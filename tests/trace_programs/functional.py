@@ -1,4 +1,4 @@
-"""What functools and its friends put between a call and the function."""
+"""Wrappers of functools and similar modules between a call and the function."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""Generators: each way in which they go on, and each way in which they end."""
+"""Generators, which continue and end in each possible way."""
 
 
 def count(limit):

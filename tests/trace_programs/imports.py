@@ -1,4 +1,4 @@
-"""Modules of the standard library, each time as if for the first time."""
+"""Imports of the standard library, which load the modules again each time."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Functions that do by turns, as a seeded generator of numbers says, everything that functions can do."""
+"""Functions that do everything that functions can do, in a pseudo-random order with a seed."""
 
 import contextlib
 import random

@@ -1,4 +1,4 @@
-"""Classes that others write: data classes, named tuples, enumerations."""
+"""Classes with generated code: data classes, named tuples, enumerations."""
 
 import collections
 import dataclasses

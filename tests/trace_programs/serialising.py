@@ -61,7 +61,7 @@ def decoded(pairs):
 
 
 def main():
-    # The classes are found by the name of their module, wherever this source has been loaded.
+    # The classes are found by the name of their module, from any location of this source.
     for python_version in (pickle._dumps, pickle.dumps):
         data = python_version([Reduced(3), Stateful()])
         reduced, stateful = pickle.loads(data)

@@ -1,4 +1,4 @@
-"""Threads, one after the other: what they do is always the same, what it takes to start them is not."""
+"""Threads, one after the other. Their work is always the same; the calls that start them are not."""
 
 import contextvars
 import threading

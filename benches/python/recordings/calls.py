@@ -1,6 +1,6 @@
 """A recorded program of calls: python calls.py CONTENDER THREADS CALLS FOLDER
 
-Each figure is for one call: its begin and its end.
+Each figure is for one call: its start and its end.
 """
 
 import cProfile

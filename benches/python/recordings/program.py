@@ -49,7 +49,7 @@ def plain():
 
 
 def recorded(begin, end):
-    """Returns the same function, in which each called function records its begin and end."""
+    """Returns the same function, in which each called function records its start and end."""
     return _tree(_RECORDED, {"begin": begin, "end": end})
 
 

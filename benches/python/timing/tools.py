@@ -18,7 +18,7 @@ def load(path):
 
 
 def feeder(state, timing_type):
-    """Returns functions that record the begin and end of a phase, as torch's profile_inline_call does."""
+    """Returns functions that record the start and end of a phase, as torch's profile_inline_call does."""
     now = time.time_ns
     get_current_caller, get_call_stack = state.get_current_caller, state.get_call_stack
     push, pop = state.push, state.pop

@@ -30,7 +30,7 @@ pub(super) const TORCH: &str = "torch";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) tool: &'static str,
-    /// How often each program runs without and with the recorder.
+    /// The number of runs of each program without and with the recorder.
     pub(super) pairs: usize,
     /// The divisor of each program's repetitions.
     pub(super) part: usize,

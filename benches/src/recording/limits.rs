@@ -21,7 +21,7 @@ const TREES: usize = 4;
 /// The number of bytes that are compressed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Measures a begin and an end at full speed: recorded, only written to memory, or only timed.
+/// Measures a start and an end at full speed: recorded, only written to memory, or only timed.
 pub(super) fn measure(folder: &Path) -> io::Result<()> {
     let recorder = calls::start(&folder.join("limits.swv"))?;
     let (spans, ring, copy) = (Spans::new(&recorder)?, Ring::new(), Copy::new());
@@ -43,7 +43,7 @@ pub(super) fn measure(folder: &Path) -> io::Result<()> {
     }
     for (samples_of, (name, _)) in samples.iter().zip(&contenders).skip(1) {
         let cost = median_excess(samples_of, &samples[0]).unwrap_or(f64::NAN);
-        print_figure(LIMITS, "a begin and an end", "ns", name, cost)?;
+        print_figure(LIMITS, "a start and an end", "ns", name, cost)?;
     }
     calls::stop(&recorder)
 }

@@ -12,12 +12,12 @@ pub(crate) fn list(rows: &[Row<'_>]) -> String {
 
 fn object(row: &Row<'_>) -> String {
     format!(
-        "  {{\"bench\": {}, \"case\": {}, \"peer\": {}, \"ours\": {:.3}, \"theirs\": {:.3}, \"unit\": {}, \"ratio\": {:.3}}}",
+        "  {{\"bench\": {}, \"case\": {}, \"peer\": {}, \"ours\": {:.3}, \"peer_cost\": {:.3}, \"unit\": {}, \"ratio\": {:.3}}}",
         string(row.bench),
         string(row.case),
         string(row.peer),
         row.ours,
-        row.theirs,
+        row.peer_cost,
         string(row.unit),
         row.ratio
     )
@@ -95,10 +95,10 @@ mod tests {
 
     #[test]
     fn rows_have_exactly_the_documented_keys() {
-        let row = Row { bench: "native/x", case: "c", peer: "p", ours: 2.0, theirs: 5.0, unit: "ns", ratio: 2.5 };
+        let row = Row { bench: "native/x", case: "c", peer: "p", ours: 2.0, peer_cost: 5.0, unit: "ns", ratio: 2.5 };
         assert_eq!(
             list(&[row]),
-            "[\n  {\"bench\": \"native/x\", \"case\": \"c\", \"peer\": \"p\", \"ours\": 2.000, \"theirs\": 5.000, \
+            "[\n  {\"bench\": \"native/x\", \"case\": \"c\", \"peer\": \"p\", \"ours\": 2.000, \"peer_cost\": 5.000, \
              \"unit\": \"ns\", \"ratio\": 2.500}\n]\n"
         );
     }

@@ -23,7 +23,7 @@ pub(crate) struct Entry {
 pub(crate) enum Outcome {
     /// A cost: less is better.
     Measured { cost: f64, frames: Option<usize> },
-    /// Why there is no figure.
+    /// The reason why there is no figure.
     Absent(String),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Row<'a> {
     pub(crate) case: &'a str,
     pub(crate) peer: &'a str,
     pub(crate) ours: f64,
-    pub(crate) theirs: f64,
+    pub(crate) peer_cost: f64,
     pub(crate) unit: &'a str,
     /// The peer's cost divided by ours. Above 1, ours is cheaper.
     pub(crate) ratio: f64,
@@ -79,7 +79,7 @@ impl Case {
                 case: &self.name,
                 peer: entry.peer,
                 ours: self.ours()?,
-                theirs: entry.outcome.cost()?,
+                peer_cost: entry.outcome.cost()?,
                 unit: self.unit,
                 ratio: self.ratio(&entry.outcome)?,
             })

@@ -34,7 +34,7 @@ pub(super) struct Plan {
 /// The number that a process gets as its argument, quick and full.
 type Count = (usize, usize);
 
-/// How often a process times the pairs. The minimum counts.
+/// The number of times that a process measures the pairs. The minimum counts.
 const TIMED: Count = (9, 25);
 const PAIRS: Count = (1_000_000, 10_000_000);
 /// torch keeps an object of half a kilobyte for each pair.

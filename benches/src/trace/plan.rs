@@ -26,7 +26,7 @@ const MILLION: usize = 1_000_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) tool: &'static str,
-    /// How often each program runs without and with the tool.
+    /// The number of runs of each program without and with the tool.
     pub(super) pairs: usize,
 }
 

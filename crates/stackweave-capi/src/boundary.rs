@@ -19,7 +19,7 @@ impl CallError {
         Self { status, message: message.into() }
     }
 
-    /// The error for an argument that must not be null.
+    /// Returns the error for an argument that must not be null.
     pub(crate) fn null(argument: &str) -> Self {
         Self::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, format!("{argument} is null"))
     }

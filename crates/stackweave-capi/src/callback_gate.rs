@@ -112,7 +112,7 @@ mod tests {
         });
     }
 
-    /// The state of a gate that this many threads of another process are inside.
+    /// Returns the state of a gate that this many threads of another process are inside.
     fn state_in_another_process(count: u64) -> u64 {
         (u64::from(process::id() + 1) << PROCESS_SHIFT) + count * ONE
     }

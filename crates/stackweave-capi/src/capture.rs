@@ -33,9 +33,9 @@ pub struct stackweave_capture_request {
     pub size: usize,
     /// At least one of STACKWEAVE_CAPTURE_PYTHON, STACKWEAVE_CAPTURE_NATIVE and STACKWEAVE_CAPTURE_SCRIPT.
     pub flags: u32,
-    /// How many of the innermost frames to omit. Frames of the library itself are never included.
+    /// The number of innermost frames to omit. Frames of the library itself are never included.
     pub skip: u32,
-    /// How many of the innermost frames to keep; 0 keeps all.
+    /// The number of innermost frames to keep; 0 keeps all.
     pub limit: u32,
 }
 

@@ -147,9 +147,9 @@ pub unsafe extern "C" fn stackweave_record_segment_free(segment: *const stackwea
     status
 }
 
-/// Not for hosts: the recorder of another copy of Stackweave in this process, such as the Python package's, sets the sink that
-/// receives the events of this copy's hosts. Replaces `before` by `sink`; null means none. Returns STACKWEAVE_BUSY if another
-/// sink is set, or if this copy records itself.
+/// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. Only the
+/// recorder of another copy of Stackweave in this process, such as the Python package's, calls it. Returns
+/// STACKWEAVE_BUSY if another sink is set, or if this copy records itself.
 ///
 /// # Safety
 /// `sink` is null, or a sink of a compatible copy of Stackweave, which is never freed.

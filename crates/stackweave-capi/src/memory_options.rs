@@ -30,7 +30,7 @@ pub const STACKWEAVE_MEMORY_NO_FORKS: u32 = 16;
 const ALL_FLAGS: u32 = 31;
 const DEFAULT_BUFFER_BYTES: usize = 8 << 20;
 
-/// How memory is recorded. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
+/// The options of a memory recording. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_memory_options {
@@ -43,12 +43,12 @@ pub struct stackweave_memory_options {
     pub flags: u32,
     /// The mean number of allocated bytes between samples; 0 for 512 KiB.
     pub sample_every: u64,
-    /// How many of the innermost frames of a stack are kept; 0 keeps all.
+    /// The number of innermost frames of a stack that are kept; 0 keeps all.
     pub depth: u32,
     /// A block is temporary if its thread allocates at most this many other blocks before it is freed. 0 means 1.
     pub temporary: u32,
-    /// How many bytes of events are buffered before recording threads wait for the file; 0 for 8 MiB. Larger buffers are not
-    /// faster.
+    /// The number of bytes of events that are buffered before recording threads wait for the file; 0 for 8 MiB. Larger
+    /// buffers are not faster.
     pub buffer_bytes: u64,
 }
 

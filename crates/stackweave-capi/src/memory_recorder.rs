@@ -15,7 +15,7 @@ use crate::process_resolver::ProcessNames;
 use crate::sized_struct::{self, SizedStruct};
 use crate::status::stackweave_status::{self, STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUSY, STACKWEAVE_NO_RECORDING};
 
-/// How much memory was used. Set `size` before the call.
+/// The amount of memory that was used. Set `size` before the call.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct stackweave_memory_usage {
@@ -55,7 +55,7 @@ fn active() -> MutexGuard<'static, Option<ActiveRecording>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The error of a call that needs an active recording.
+/// Returns the error of a call that needs an active recording.
 fn no_recording() -> CallError {
     CallError::new(STACKWEAVE_NO_RECORDING, "memory is not being recorded by stackweave_memory_start")
 }

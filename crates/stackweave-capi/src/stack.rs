@@ -48,8 +48,8 @@ pub extern "C" fn stackweave_retain(stack: stackweave_stack) -> stackweave_statu
     check(stack)
 }
 
-/// The counterpart of stackweave_retain: checks the number, and has no other effect. Takes neither a lock nor the GIL; may
-/// be called anywhere.
+/// Checks the number, and has no other effect: the counterpart of stackweave_retain. Takes neither a lock nor the GIL;
+/// may be called anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_release(stack: stackweave_stack) -> stackweave_status {
     check(stack)

@@ -29,7 +29,7 @@ pub struct stackweave_stats {
     pub native_misses: u64,
     /// Native frames that needed the general evaluator.
     pub native_unsupported: u64,
-    /// How often a thread dropped its cached rules because a library was unloaded.
+    /// The number of times that a thread dropped its cached rules because a library was unloaded.
     pub native_resets: u64,
     /// Distinct Python code objects.
     pub python_codes: u64,

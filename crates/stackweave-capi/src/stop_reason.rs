@@ -1,10 +1,10 @@
-//! Why a captured stack is incomplete.
+//! The reason why a captured stack is incomplete.
 
 use std::ffi::{CStr, c_char};
 
 use stackweave_capture::{Capture, SourceStop, Stop, StopReason};
 
-/// Why a captured stack is incomplete. Later versions may add reasons.
+/// The reason why a captured stack is incomplete. Later versions may add reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum stackweave_stop_reason {

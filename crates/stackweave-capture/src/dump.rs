@@ -8,11 +8,11 @@ use crate::request::Start;
 /// The options of [`dump_all_threads`](crate::dump_all_threads).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
-    /// How long to wait for all threads together. Threads that block the signal get a tenth of it.
+    /// The time to wait for all threads together. Threads that block the signal get a tenth of it.
     pub timeout: Duration,
     /// The maximum number of frames of each thread, innermost first.
     pub frames: usize,
-    /// Where the stack of the calling thread begins; `None` omits the thread.
+    /// The frame at which the stack of the calling thread begins; `None` omits the thread.
     pub calling_thread: Option<Start>,
 }
 
@@ -32,7 +32,7 @@ pub struct DumpSummary {
     pub answered: usize,
 }
 
-/// Why there is no dump. A line with the reason is written instead.
+/// The reason why there is no dump. A line with the reason is written instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DumpError {

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use stackweave_core::{SourceStop, StackId, StackPointer, StopReason};
 
-/// What to capture. The default is everything, from the caller outward.
+/// The options of a capture. By default it captures everything, from the caller outward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether to capture Python frames.
@@ -18,7 +18,7 @@ pub struct Request {
     pub skip: usize,
     /// Maximum number of frames to keep, innermost first.
     pub limit: usize,
-    /// Where the stack begins, before `skip`.
+    /// The frame at which the stack begins, before `skip`.
     pub start: Start,
 }
 
@@ -28,7 +28,7 @@ impl Default for Request {
     }
 }
 
-/// Where a captured stack begins.
+/// The frame at which a captured stack begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// With the function that calls `capture`.
@@ -49,9 +49,10 @@ pub enum Start {
 pub struct Capture {
     /// The stack. `None` if it is new, and there is no memory or no number left for it.
     pub stack: Option<StackId>,
-    /// Why the walk of the native stack ended. [`StopReason::EndOfStack`] if it was not requested.
+    /// The reason why the walk of the native stack ended. [`StopReason::EndOfStack`] if it was not requested.
     pub native_stop: StopReason,
-    /// Why the walk of an interpreter's frames ended: the first incomplete one, in the order of registration.
+    /// The reason why the walk of an interpreter's frames ended: the first incomplete one, in the order of
+    /// registration.
     pub source_stop: SourceStop,
     /// Whether frames were omitted because of [`Request::limit`].
     pub is_cut: bool,
@@ -74,7 +75,7 @@ impl Capture {
     }
 }
 
-/// Why a stack is incomplete.
+/// The reason why a stack is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stop {

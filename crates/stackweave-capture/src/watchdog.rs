@@ -9,7 +9,7 @@ use crate::platform::WatchThread;
 /// The options of a [`Watchdog`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchdogOptions {
-    /// How long it waits for [`Watchdog::reset`].
+    /// The time that it waits for [`Watchdog::reset`].
     pub timeout: Duration,
     /// Whether it dumps again after each further `timeout`. Otherwise it dumps once, until the next
     /// [`Watchdog::reset`].

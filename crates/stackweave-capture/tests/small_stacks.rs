@@ -56,7 +56,7 @@ impl Drop for Memory {
 static MAY_WAKE: AtomicBool = AtomicBool::new(false);
 static ASLEEP: AtomicUsize = AtomicUsize::new(0);
 
-/// The function on the small stack.
+/// Sleeps on the small stack.
 #[inline(never)]
 extern "C" fn sleep_on_a_small_stack() {
     ASLEEP.fetch_add(1, Ordering::SeqCst);

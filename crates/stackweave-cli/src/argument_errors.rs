@@ -26,7 +26,7 @@ fn command_of<'a>(command: &'a Command, arguments: &[OsString]) -> Option<&'a st
     words.into_iter().find_map(|word| command.find_subcommand(word)).map(Command::get_name)
 }
 
-/// How many letters a suggested command may differ in.
+/// The number of letters in which a suggested command may differ.
 const MAX_DISTANCE: usize = 2;
 
 fn no_command(error: &Error, command: &Command) -> String {

@@ -342,7 +342,7 @@ pub(crate) struct Merge {
 /// The part of a recording that a command shows, and the measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What is counted: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed
+    /// The measure: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed
     /// soon); by default the main measure of the recording
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) measure: Option<MeasureChoice>,
@@ -394,7 +394,7 @@ pub(crate) struct Scope {
 pub(crate) enum MeasureChoice {
     /// Wall time of calls and spans
     Time,
-    /// How often functions were called: the same on every machine
+    /// The number of calls: the same on every machine
     Calls,
     /// Sampled stacks
     Samples,

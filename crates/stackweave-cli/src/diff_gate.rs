@@ -8,9 +8,9 @@ use stackweave_profile::{Change, Diff, FunctionId};
 /// The limits, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Gate {
-    /// How much the selected total may grow.
+    /// The allowed growth of the selected total.
     pub(crate) total: Option<f64>,
-    /// How much the self cost of each function may grow, in percent of the selected total before.
+    /// The allowed growth of the self cost of each function, in percent of the selected total before.
     pub(crate) each: Option<f64>,
     /// Whether incomplete recordings are compared.
     pub(crate) allows_incomplete: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Sides<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) is_requested: bool,
-    /// What grew by too much, or why that can't be checked; `None` if nothing did.
+    /// The sentence about the cost that grew by too much, or why that can't be checked; `None` if no cost did.
     pub(crate) sentence: Option<String>,
     /// Whether the gate could not be checked.
     pub(crate) is_unknown: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) path: &'a Path,
     /// Whether the selection contains any function.
     pub(crate) has_functions: bool,
-    /// Why events are missing, if they are.
+    /// The reason why events are missing, if they are.
     pub(crate) incomplete: Option<&'a str>,
 }
 
@@ -59,9 +59,9 @@ impl Sides<'_> {
 
     /// Returns the function whose self cost grew most.
     fn most_grown(&self) -> Option<(FunctionId, Change)> {
-        let own = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
+        let self_cost = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
         let changes = self.diff.by_function().iter();
-        let changes = changes.map(|of| (of.function, self.change(own(of.before), own(of.after))));
+        let changes = changes.map(|of| (of.function, self.change(self_cost(of.before), self_cost(of.after))));
         let most = changes.max_by(|(_, a), (_, b)| a.difference().total_cmp(&b.difference()));
         most.filter(|(_, change)| change.difference() > 0.0)
     }

@@ -81,7 +81,9 @@ fn callers(diff: &Diff, node: &DiffNode) -> Value {
 
 fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64, i64)>; 2], changed: Change) {
     let side = |of: Option<(u64, i64, i64)>| {
-        of.map(|(calls, own, total)| json!({"calls": calls, "self": cost(diff.measure(), own), "total": cost(diff.measure(), total)}))
+        of.map(|(calls, self_cost, total)| {
+            json!({"calls": calls, "self": cost(diff.measure(), self_cost), "total": cost(diff.measure(), total)})
+        })
     };
     row.insert("before".to_owned(), json!(side(sides[0])));
     row.insert("after".to_owned(), json!(side(sides[1])));

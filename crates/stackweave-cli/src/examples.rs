@@ -38,7 +38,7 @@ Examples:
 
 pub(crate) const FLAME: &str = "\
 Examples:
-  stackweave flame train.4242.swv         fits the screen
+  stackweave flame train.4242.swv         a flame graph as wide as the screen
   stackweave flame --root Trainer.step train.swv
                                           only below this function
   stackweave flame --bottom-up train.swv  from the functions to their callers
@@ -50,15 +50,15 @@ Examples:
   stackweave diff --shares --paths before.swv after.swv
                                           by call path, for runs of different length
   stackweave diff --measure calls --fail-above 2 main.swv branch.swv
-                                          fails (status 3) if there are over 2 % more calls
+                                          fail (status 3) if there are over 2 % more calls
   stackweave diff --measure peak --only file:*/models/* --fail-above 10 main.swv branch.swv";
 
 pub(crate) const REPORT: &str = "\
 Examples:
-  stackweave report train.4242.swv        writes train.4242.html, which needs no network
-  stackweave report --open run.swv        and opens it
+  stackweave report train.4242.swv        write train.4242.html, which needs no network
+  stackweave report --open run.swv        write the page, and open it
   stackweave report after.swv --before before.swv -o change.html
-                                          shows what changed";
+                                          show what changed";
 
 pub(crate) const EXPORT: &str = "\
 Examples:

@@ -23,12 +23,12 @@ impl Failure {
         Self::Sentence(printable(&sentence.to_string()))
     }
 
-    /// Wrong arguments.
+    /// Returns the failure for wrong arguments.
     pub(crate) fn arguments(sentence: impl Display) -> Self {
         Self::Arguments(sentence.to_string())
     }
 
-    /// An error in writing to standard output.
+    /// Returns the failure for an error in writing to standard output.
     pub(crate) fn output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,

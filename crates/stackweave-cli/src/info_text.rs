@@ -9,7 +9,7 @@ use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::calendar::utc;
 
-/// How many threads are shown; the others are counted.
+/// The number of threads that are shown; the others are counted.
 const THREADS: usize = 12;
 
 pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<String>]) -> io::Result<()> {

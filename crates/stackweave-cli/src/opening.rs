@@ -57,7 +57,7 @@ fn other_reader(path: &Path, kind: &str) -> &'static str {
     }
 }
 
-/// How many names are suggested.
+/// The number of names that are suggested.
 const MAX_SUGGESTIONS: usize = 3;
 /// The least likeness of a suggested name; 1 means equal.
 const MIN_LIKENESS: f64 = 0.85;

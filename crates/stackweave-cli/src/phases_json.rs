@@ -49,8 +49,8 @@ fn phase(report: &TimingReport, of: &PhaseRow) -> Value {
 fn run(report: &TimingReport, of: &RunRow) -> Value {
     let phase = |phase: &RunPhase| {
         let name = report.functions.function(phase.function).full_name();
-        let [total, own] = [phase.total_ns, phase.self_ns].map(|ns| seconds(ns.cast_signed()));
-        json!({"name": &**name, "calls": phase.calls, "total": total, "self": own})
+        let [total, self_cost] = [phase.total_ns, phase.self_ns].map(|ns| seconds(ns.cast_signed()));
+        json!({"name": &**name, "calls": phase.calls, "total": total, "self": self_cost})
     };
     let more = json!({
         "number": of.number,

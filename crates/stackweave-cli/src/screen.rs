@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::safe_output::{Content, SafeOutput, say};
 use crate::text::Palette;
 
-/// When to use colours.
+/// The choice of when to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColourChoice {
     /// On a terminal, unless `NO_COLOR` is set; anywhere if `CLICOLOR_FORCE` is

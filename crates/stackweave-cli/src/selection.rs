@@ -18,9 +18,9 @@ use crate::progress::Progress;
 /// A profile of the selection, with remarks about it.
 pub(crate) struct Selected {
     pub(crate) profile: Profile,
-    /// What is missing, one sentence each.
+    /// Sentences about missing data.
     pub(crate) remarks: Vec<String>,
-    /// Why events are missing, if they are.
+    /// The reason why events are missing, if they are.
     pub(crate) incomplete: Option<String>,
     /// The number of threads in the profile.
     pub(crate) threads: usize,
@@ -157,7 +157,7 @@ impl Scope {
     }
 }
 
-/// How many threads are listed; the others are counted.
+/// The number of threads that are listed; the others are counted.
 const THREADS: usize = 8;
 
 /// Lists the threads, those with most events first.

@@ -10,7 +10,7 @@ use stackweave_remote::{ProcessStacks, ThreadStack};
 use crate::stacks_json::module_path;
 use crate::text::shorten;
 
-/// How many threads of a group are named; the others are counted.
+/// The number of threads of a group that are named; the others are counted.
 const NAMED_THREADS: usize = 6;
 /// The maximum width of a native frame's name, as in tracebacks.
 const WIDEST_NAME: usize = 60;

@@ -41,13 +41,13 @@ fn sentence(hidden: Hidden, total: i64, measure: Measure) -> Option<String> {
     }
     let functions = Measure::Calls.text(hidden.functions as f64);
     let (s, are) = if hidden.functions == 1 { ("", "is") } else { ("s", "are") };
-    let (percent, own) = (share * 100.0, measure.text(hidden.self_cost as f64));
+    let (percent, self_cost) = (share * 100.0, measure.text(hidden.self_cost as f64));
     let costly = match hidden.costly {
         0 => "",
         _ => ", except those with the highest self time",
     };
     Some(format!(
-        "({functions} function{s} inside libraries and the interpreter {are} hidden{costly}: {percent:.1}% ({own}) of self, \
+        "({functions} function{s} inside libraries and the interpreter {are} hidden{costly}: {percent:.1}% ({self_cost}) of self, \
          counted for their callers; --all shows them)"
     ))
 }

@@ -28,7 +28,7 @@ pub(crate) fn write(
 struct VisibleTree<'a> {
     profile: &'a Profile,
     children: Vec<Vec<usize>>,
-    /// How many children of a node are hidden, and their cost.
+    /// The number of children of a node that are hidden, and their cost.
     left_out: Vec<(usize, i64)>,
     remarks: &'a [String],
 }

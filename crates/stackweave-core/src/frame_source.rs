@@ -73,9 +73,9 @@ pub struct SourceWalk<'a> {
 pub struct SourceWalkResult {
     /// Number of frames that were written.
     pub len: usize,
-    /// Why the walk ended.
+    /// The reason why the walk ended.
     pub stop: SourceStop,
-    /// Where the frames belong if they have no activations: just inside the innermost Python frame that runs this
+    /// The position of the frames if they have no activations: just inside the innermost Python frame that runs this
     /// code. Innermost of all if there is no such frame.
     pub inside: Option<CodeId>,
     /// Whether frames and activations are known to be the same as in the last walk with the same memory, if that

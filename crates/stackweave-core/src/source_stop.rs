@@ -1,8 +1,8 @@
-//! Why the walk of an interpreter's frames ended.
+//! The reason why the walk of an interpreter's frames ended.
 
 use core::fmt;
 
-/// Why a [`FrameSource`](crate::FrameSource) ended its walk where it did.
+/// The reason why a [`FrameSource`](crate::FrameSource) ended its walk where it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]

@@ -1,9 +1,9 @@
-//! Why a walk ended.
+//! The reason why a walk ended.
 
 use core::fmt;
 
-/// Why a stack walk ended where it did. Part of every result: only [`StopReason::EndOfStack`] means that the stack
-/// is complete.
+/// The reason why a stack walk ended where it did. Part of every result: only [`StopReason::EndOfStack`] means that the
+/// stack is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]

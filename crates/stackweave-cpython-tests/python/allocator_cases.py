@@ -237,9 +237,9 @@ def another_observer_is_called():
 def tracemalloc_starts_and_stops_in_any_order():
     generator = random.Random(SEED)
     is_on = False
-    orders = [["ours", "theirs", "theirs", "ours"], ["theirs", "ours", "theirs", "ours"]]
-    orders += [["ours", "theirs", "ours", "theirs"], ["theirs", "ours", "ours", "theirs"]]
-    orders += [[generator.choice(("ours", "theirs")) for _ in range(12)] for _ in range(4)]
+    orders = [["ours", "other", "other", "ours"], ["other", "ours", "other", "ours"]]
+    orders += [["ours", "other", "ours", "other"], ["other", "ours", "ours", "other"]]
+    orders += [[generator.choice(("ours", "other")) for _ in range(12)] for _ in range(4)]
     reinstalled = 0
     for order in orders:
         for step in order:
@@ -272,7 +272,7 @@ def tracemalloc_starts_and_stops_in_any_order():
 
 
 def another_hook_is_installed_and_removed_in_any_order():
-    """Another hook comes before and after ours, for each domain; a hook that is removed restores what it found."""
+    """Installs another hook before and after ours, for each domain. A removed hook restores what it found."""
     for domain in 1, 2:
         for order in ("ouou", "ouuo", "uouo", "uoou"):
             held.allocators_clear()

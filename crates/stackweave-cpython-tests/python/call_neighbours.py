@@ -114,7 +114,7 @@ def case_native_counts_equal_those_of_cprofile(mechanism):
 
 
 def case_bound_methods_of_native_functions():
-    """cProfile omits them, on some versions."""
+    """Records bound methods, which cProfile omits on some versions."""
     if CHOSEN == MONITORING:
         bound = types.MethodType(len, [1])
         found = [event[:2] for event in recorded(lambda: bound(), MONITORING, True) if event[0].startswith("c_")]
@@ -410,7 +410,7 @@ def dive(depth):
 
 
 def case_deep_recursion(mechanism):
-    """A recursion that works without hooks on this version's usual stack works with them."""
+    """Asserts that a recursion that works without hooks on this version's usual stack works with them."""
     if sys.version_info < (3, 11):
         return
     depth, limit = 40000, sys.getrecursionlimit()
@@ -475,7 +475,7 @@ def case_stopped_while_stepped_aside():
 
 
 def case_another_evaluation_function():
-    """An evaluation function such as Dynamo's: installed before ours, after it, and left above it."""
+    """Installs an evaluation function such as Dynamo's before ours, after it, and leaves it above ours."""
     if CHOSEN != EVAL_HOOK:
         return
     other = support.held.other_hook

@@ -20,14 +20,14 @@ fn wait_for(flag: &AtomicBool) -> bool {
     true
 }
 
-/// Called with the GIL, which it keeps until the other thread has walked. Returns whether that happened.
+/// Keeps the GIL until the other thread has walked. Returns whether that happened.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_hold_gil() -> bool {
     HELD.store(true, Ordering::Release);
     wait_for(&WALKED)
 }
 
-/// Called without the GIL: walks while the other thread holds it. Returns the length of the stack.
+/// Walks while the other thread holds the GIL. Returns the length of the stack. The caller does not hold the GIL.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_walk_while_held() -> usize {
     let mut frames = [PythonFrame::default(); 64];

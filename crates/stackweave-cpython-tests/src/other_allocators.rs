@@ -122,7 +122,7 @@ unsafe extern "C" fn free_arena(_: *mut c_void, arena: *mut c_void, size: usize)
     unsafe { before.free.expect("it is there")(before.context, arena, size) }
 }
 
-/// Installs an allocator before that of arenas, for ever.
+/// Installs an allocator before that of arenas, forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_other_arenas() {
     let mut before = Arenas { context: std::ptr::null_mut(), allocate: None, free: None };

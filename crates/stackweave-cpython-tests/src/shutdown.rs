@@ -19,7 +19,7 @@ fn report(what: &str) {
     unsafe { libc::write(1, line.as_ptr().cast(), line.len()) };
 }
 
-/// For `Py_AtExit`: runs when the interpreter has been finalised.
+/// Reports that the interpreter has been finalised. `Py_AtExit` registers it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_report_at_exit() {
     STOP.store(true, Ordering::Release);
@@ -28,7 +28,7 @@ pub extern "C" fn cpython_tests_report_at_exit() {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Called without the GIL by a daemon thread: walks until the interpreter has ended, and a little longer.
+/// Walks until the interpreter has ended, and a little longer. A daemon thread calls it without the GIL.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_walk_through_shutdown() {
     let interpreter = Interpreter::find().expect("it is supported");

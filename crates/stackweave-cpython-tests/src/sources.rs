@@ -10,7 +10,7 @@ use stackweave_cpython::{CodePointer, Interpreter, PythonFrame, PythonSource, Th
 
 use crate::walks::{DEPTH, Outcome, lasting};
 
-/// As much memory as a capture provides.
+/// The amount of memory that a capture provides.
 const WORDS: usize = 1 << 18;
 
 thread_local! {

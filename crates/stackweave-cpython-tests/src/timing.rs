@@ -84,7 +84,7 @@ pub extern "C" fn cpython_tests_repeated_walk() -> f64 {
     (0..50).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// As above for walks with code ids, along the last stack.
+/// Does the same for walks with code ids, along the last stack.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_repeated_replay() -> f64 {
     const WALKS: u32 = 1000;

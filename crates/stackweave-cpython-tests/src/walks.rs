@@ -87,7 +87,7 @@ pub unsafe extern "C" fn cpython_tests_walk(records: *mut Record, capacity: usiz
     unsafe { copy(&frames, walked, records) }
 }
 
-/// As above, in the way of signal handlers.
+/// Does the same in the way of signal handlers.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn cpython_tests_walk_interrupted(records: *mut Record, ca
     unsafe { copy(&frames, walked, records) }
 }
 
-/// As above, by the public API.
+/// Does the same by the public API.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.
@@ -133,7 +133,7 @@ pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
     }
 }
 
-/// As above, in the best way that is possible here.
+/// Does the same in the best way that is possible here.
 ///
 /// # Safety
 /// `records` has room for `capacity` of them.

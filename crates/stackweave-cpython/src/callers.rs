@@ -22,9 +22,9 @@ pub struct HiddenCallers {
     frame: u64,
     state: u64,
     recursion: RecursionLayout,
-    /// How many levels of recursion the callers use.
+    /// The number of levels of recursion that the callers use.
     depth: i32,
-    /// How many levels of C recursion they use, where these are counted separately.
+    /// The number of levels of C recursion that they use, if these are counted separately.
     c_depth: i32,
     data_stack: Option<DataStack>,
 }

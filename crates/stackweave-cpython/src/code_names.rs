@@ -1,6 +1,6 @@
 //! Converts frames to names: the contents of a code object are decoded once and shared.
 //!
-//! Off the hot path. The lock is never waited for: a thread that finds it locked, perhaps for ever in a forked child,
+//! Off the hot path. The lock is never waited for: a thread that finds it locked, perhaps forever in a forked child,
 //! decodes without sharing.
 
 use std::collections::HashMap;
@@ -14,11 +14,11 @@ use crate::code_blob::CodeBlobs;
 use crate::line_table::LineTable;
 use crate::text::Text;
 
-/// What has been decoded so far.
+/// The names of code objects that have been decoded so far.
 #[derive(Debug, Default)]
 pub(crate) struct CodeNames {
     decoded: Mutex<DecodedCodes>,
-    /// How many code objects were decoded; readable while the mutex is locked.
+    /// The number of code objects that were decoded; readable while the mutex is locked.
     len: AtomicUsize,
 }
 

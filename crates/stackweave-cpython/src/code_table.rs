@@ -27,7 +27,7 @@ pub(crate) static CODES: CodeTable = CodeTable::new();
 pub(crate) struct CodeTable {
     ids: AddressMap,
     blobs: CodeBlobs,
-    /// How many code objects have died whose address had an id.
+    /// The number of code objects that have died whose address had an id.
     deaths: AtomicU64,
 }
 
@@ -117,7 +117,7 @@ impl WatchedCodeIds {
     }
 }
 
-/// Ids for an interpreter in which deaths are not detected: an address keeps its id for ever, because a reference to
+/// Ids for an interpreter in which deaths are not detected: an address keeps its id forever, because a reference to
 /// the code object is never released. Only a thread that holds the GIL may create one; others compare the contents each
 /// time.
 #[derive(Clone, Copy, Debug)]

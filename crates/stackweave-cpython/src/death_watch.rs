@@ -15,12 +15,12 @@ use crate::public_api::Object;
 use crate::unavailable::Unavailable;
 use crate::walk::CodeIds;
 
-/// How the death of code objects is handled.
+/// The handling of the death of code objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeathWatch {
     /// Each death is detected.
     Watching,
-    /// Deaths can't be detected here, so code objects that are seen with the GIL held are kept alive for ever.
+    /// Deaths can't be detected here, so code objects that are seen with the GIL held are kept alive forever.
     Pinning,
 }
 
@@ -52,7 +52,7 @@ unsafe extern "C" fn on_death(code: Object) {
     unsafe { core::mem::transmute::<*mut c_void, Destructor>(original)(code) }
 }
 
-/// Begins to watch, once and for ever, and tests whether that works. Needs the GIL, and no exception set.
+/// Begins to watch, once and forever, and tests whether that works. Needs the GIL, and no exception set.
 pub(crate) fn install(interpreter: &'static Interpreter) -> DeathWatch {
     static INSTALLED: Mutex<Option<DeathWatch>> = Mutex::new(None);
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ const WORD: usize = 8;
 const LARGEST_INTERPRETER: usize = 1 << 24;
 const LARGEST_GIL: usize = 1 << 12;
 
-/// How the interpreter's own description differs from the table.
+/// A difference between the interpreter's own description and the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contradiction {
     /// The structure is missing, or of another version.
@@ -41,7 +41,7 @@ pub(crate) unsafe fn check(
 }
 
 impl Layout {
-    /// How many bytes of `_PyRuntime` [`Layout::reported_lists`] needs.
+    /// The number of bytes of `_PyRuntime` that [`Layout::reported_lists`] needs.
     pub const RUNTIME_BYTES: usize = 1024;
 
     /// Returns the offsets that lead to all threads, as the interpreter itself reports them from 3.13 on. `runtime`

@@ -51,9 +51,9 @@ impl PythonFrame {
 /// The result of one walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkResult {
-    /// How many frames were written.
+    /// The number of frames that were written.
     pub len: usize,
-    /// Why the walk ended.
+    /// The reason why the walk ended.
     pub stop: SourceStop,
 }
 

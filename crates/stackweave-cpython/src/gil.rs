@@ -6,7 +6,7 @@ use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 
-/// Why `with_gil` did nothing.
+/// The reason why `with_gil` did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GilUnavailable {
@@ -36,7 +36,7 @@ pub fn with_gil<R>(body: impl FnOnce() -> R) -> Result<R, GilUnavailable> {
             return Err(GilUnavailable::NotInitialized);
         }
         let is_held = (functions.check)() != 0;
-        // A thread that waits for the GIL while the interpreter shuts down is stopped for ever.
+        // A thread that waits for the GIL while the interpreter shuts down is stopped forever.
         if !is_held && functions.is_finalizing.is_some_and(|is_finalizing| is_finalizing() != 0) {
             return Err(GilUnavailable::Finalizing);
         }

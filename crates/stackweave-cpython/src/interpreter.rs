@@ -140,7 +140,7 @@ fn parse_version(text: &[u8]) -> Option<(u8, u8)> {
 fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
     // SAFETY: the function has this signature in every version.
     let get_version: unsafe extern "C" fn() -> *const c_char = unsafe { first_of(symbols, &[c"Py_GetVersion"])? };
-    // SAFETY: it may be called at any time and returns a C string that lives for ever.
+    // SAFETY: it may be called at any time and returns a C string that lives forever.
     Ok(unsafe { CStr::from_ptr(get_version()) }.to_bytes())
 }
 

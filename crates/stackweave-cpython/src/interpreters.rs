@@ -10,7 +10,7 @@ const MAX_COUNTED: u64 = 10_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherInterpreters {
     alive: u64,
-    /// How many interpreters were ever created, including the main one; `None` if that can't be read.
+    /// The number of interpreters that were ever created, including the main one; `None` if that can't be read.
     created: Option<u64>,
 }
 

@@ -99,7 +99,7 @@ impl LineRanges<'_> {
         Some((length.into(), self.here(0, None)))
     }
 
-    /// The step in lines follows its range; after the last step the code continues.
+    /// Reads a range and the step in lines that follows it. After the last step the code continues.
     fn steps(&mut self) -> Option<(u32, Position)> {
         let here = self.here(0, None);
         let Some(length) = self.byte() else {
@@ -111,7 +111,7 @@ impl LineRanges<'_> {
         Some((length.into(), here))
     }
 
-    /// One byte holds the form and the length, in code units; what follows depends on the form.
+    /// Reads an entry. One byte holds the form and the length, in code units; the rest depends on the form.
     fn location(&mut self) -> Option<(u32, Position)> {
         let head = self.byte()?;
         let length = (u32::from(head & 7) + 1) * UNIT;
@@ -178,7 +178,7 @@ impl LineRanges<'_> {
         }
     }
 
-    /// The lowest bit is the sign.
+    /// Reads a signed number, whose lowest bit is the sign.
     fn signed_varint(&mut self) -> Option<i32> {
         let value = self.varint()?;
         let magnitude = (value >> 1).cast_signed();

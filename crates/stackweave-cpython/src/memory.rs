@@ -13,7 +13,7 @@ pub fn is_plausible(address: u64) -> bool {
 
 const ALIGNMENT: u32 = 3;
 const USER_HALF: u64 = 1 << 47;
-/// Nothing is ever mapped below.
+/// The end of the first page. No memory is ever mapped below.
 const FIRST_PAGE: u64 = 4096;
 
 /// Returns the word at `address + offset`.

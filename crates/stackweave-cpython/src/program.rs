@@ -8,7 +8,7 @@ use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 
-/// Why a program was not run.
+/// The reason why a program was not run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ProgramError {

@@ -1,6 +1,6 @@
 //! Frames and code objects by the public API alone, for interpreters whose structures are unknown.
 //!
-//! Needs the GIL. Code objects that were seen are kept alive for ever, because nothing detects their death.
+//! Needs the GIL. Code objects that were seen are kept alive forever, because nothing detects their death.
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};

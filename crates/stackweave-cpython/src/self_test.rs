@@ -34,7 +34,7 @@ instantiate(64)
 const COMPARISONS: usize = 1 + 1 + 2 + 64;
 const DEPTH: usize = 128;
 
-/// The interpreter whose walk is tested. Set by the thread that holds the GIL, only to one that lives for ever.
+/// The interpreter whose walk is tested. Set by the thread that holds the GIL, only to one that lives forever.
 static SUBJECT: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null_mut());
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
 static DIFFERENT: AtomicUsize = AtomicUsize::new(0);
@@ -60,14 +60,14 @@ pub fn self_test(interpreter: &'static Interpreter) -> Result<(), Unavailable> {
 
 /// Returns whether both ways return the same frames here. Stacks deeper than the buffers are compared up to their size.
 fn agree() -> bool {
-    // SAFETY: the subject is null or lives for ever, and nothing changes it.
+    // SAFETY: the subject is null or lives forever, and nothing changes it.
     let Some(interpreter) = (unsafe { SUBJECT.load(Ordering::Acquire).as_ref() }) else { return false };
     let Ok(api) = PublicApi::find() else { return false };
     let mut direct = [PythonFrame::default(); DEPTH];
     let mut public = direct;
     let (walked, expected) = (interpreter.walk(&mut direct), api.walk(&mut public));
-    let same = |(ours, theirs): (&PythonFrame, &PythonFrame)| {
-        ours.code == theirs.code && ours.instruction == theirs.instruction
+    let same = |(ours, reference): (&PythonFrame, &PythonFrame)| {
+        ours.code == reference.code && ours.instruction == reference.instruction
     };
     walked == expected && direct.iter().zip(&public).take(walked.len).all(same)
 }
@@ -89,7 +89,7 @@ const FILE_INPUT: c_int = 257;
 
 static COMPARE: Method = Method { name: c"compare".as_ptr(), function: compare, flags: NO_ARGUMENTS, doc: ptr::null() };
 
-/// The function that the program calls. Returns the object that it is bound to.
+/// Compares the walks. The program calls it. Returns the object that it is bound to.
 ///
 /// # Safety
 /// The interpreter calls it, with the GIL held.

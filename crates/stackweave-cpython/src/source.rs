@@ -38,7 +38,8 @@ enum Reader {
 static NAMES: OnceLock<CodeNames> = OnceLock::new();
 
 impl PythonSource {
-    /// How many words of [`SourceWalk::memory`] a walk needs to reuse the last one. With fewer words it does not.
+    /// The number of words of [`SourceWalk::memory`] that a walk needs to reuse the last one. With fewer words it does
+    /// not.
     pub const MEMORY_WORDS: usize = MEMORY_WORDS;
 
     /// Returns the source of this process: finds the interpreter, tests the direct walk, begins to watch code objects,

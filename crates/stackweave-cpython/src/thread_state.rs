@@ -84,8 +84,8 @@ impl Interpreter {
         unsafe { ((self.functions.newest_interpreter)() as u64, (self.functions.main_interpreter)() as u64) }
     }
 
-    /// Up to 3.11, the storage of a thread that entered a sub-interpreter still has its first state; the state that it
-    /// uses is that of the GIL's holder, if the holder is this thread.
+    /// Returns the state that this thread uses. Up to 3.11, the storage of a thread that entered a sub-interpreter
+    /// still has its first state; the state that it uses is that of the GIL's holder, if the holder is this thread.
     #[cold]
     fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, SourceStop> {
         if is_state_of_this_thread(self.layout, holder) {

@@ -3,7 +3,8 @@
 use crate::debug_offsets::Contradiction;
 use crate::version::Layout;
 
-/// Why there is no [`Interpreter`](crate::Interpreter), or why it can't be trusted. The public API can still be used.
+/// The reason why there is no [`Interpreter`](crate::Interpreter), or why it can't be trusted. The public API can still
+/// be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {

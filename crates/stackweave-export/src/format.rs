@@ -62,7 +62,7 @@ const FORMATS: [(Format, &str, &[&str]); 16] = [
 ];
 
 impl Format {
-    /// Every format.
+    /// Returns every format.
     pub fn all() -> impl Iterator<Item = Self> {
         FORMATS.iter().map(|(format, _, _)| *format)
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How many folders are named.
+/// The number of folders that are named.
 const FOLDERS: usize = 3;
 
 /// The source files whose texts are in an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IncludedSources {
-    /// How many files of each folder are in the export.
+    /// The number of files of each folder that are in the export.
     pub folders: BTreeMap<PathBuf, usize>,
     /// Whether files were left out because the recording is of another user or machine.
     pub is_foreign: bool,

@@ -32,7 +32,7 @@ pub struct Source<'a> {
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
-    /// How many events were visited.
+    /// The number of events that were visited.
     events: Cell<u64>,
 }
 
@@ -363,7 +363,7 @@ impl<'a> Source<'a> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Visits an event if it is selected, and returns whether to go on.
+    /// Visits an event if it is selected, and returns whether to continue.
     fn visit_if_selected(
         &self,
         timed: TimedEvent<'_>,

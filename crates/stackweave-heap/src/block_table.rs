@@ -1,10 +1,11 @@
 //! Live blocks, by address: open addressing in memory straight from the kernel.
 //!
-//! A slot is 16 bytes, and at most three of four are used, so a block of many takes 21 to 43 bytes. The place of a
-//! block is in the high bits of its hash: when the table doubles, blocks keep their order, and are moved from one end
-//! to the other. What does not fit into a slot, which no allocator returns, is kept in a map beside it.
+//! A slot has 16 bytes. A large table uses at most three of four slots, so a block takes 21 to 43 bytes. The high bits
+//! of a block's hash choose its slot: when the table doubles, blocks keep their order, and growing it moves them from
+//! one end to the other. A map beside the table holds blocks that do not fit into a slot; no allocator returns such
+//! blocks.
 //!
-//! Hot file: allocates only when the table grows, and then does without if there is no memory.
+//! Hot file: allocates only when the table grows, and keeps the smaller table if there is no memory.
 
 use std::collections::HashMap;
 use std::mem;
@@ -15,21 +16,23 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::call_sites::CallSiteId;
 use crate::{prefer_large_pages, prefetch};
 
-/// What is known of a live block.
+/// The size and the call site of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) size: u64,
     pub(crate) site: CallSiteId,
 }
 
-/// There is no memory for one more.
+/// The error when there is no memory for another block.
 #[derive(Debug)]
 pub(crate) struct Full;
 
+/// A block in two words, which are zero if there is no block.
+///
 /// ```text
-/// first word   address (56 bits), low byte of the size second word  the rest of the size (32 bits), site (32 bits)
+/// first word   address (56 bits), low byte of the size
+/// second word  the rest of the size (32 bits), site (32 bits)
 /// ```
-/// Zero where there is no block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 struct Slot([u64; 2]);
@@ -37,12 +40,13 @@ struct Slot([u64; 2]);
 const ADDRESS_SHIFT: u32 = 8;
 const SIZE_BITS: u32 = 40;
 const FIRST_SLOTS: usize = 1 << 12;
-/// When there was no memory, it is requested again after so many blocks.
+/// After a failure, memory is requested again after this many blocks.
 const PATIENCE: u32 = 1 << 16;
-/// Up to this size half of a table stays empty: it is in the processor's caches, and what costs is to look at many
-/// slots. In a larger one that is a quarter.
+/// Up to this size in bytes, half of a table stays empty: such a table is in the processor's caches, where the cost is
+/// in looking at many slots. In a larger table a quarter stays empty.
 const SMALL: usize = 2 << 20;
-/// A table from this size on is in large pages, if the kernel has some: it is touched all over.
+/// From this size in bytes on, a table is in large pages if the kernel has some, because accesses go to all of its
+/// pages.
 const LARGE: usize = 4 << 20;
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
@@ -71,7 +75,7 @@ impl Slot {
     }
 }
 
-/// Both halves of a product, folded, so that addresses in a row spread like random ones.
+/// Folds both halves of a product, so that addresses in a row spread like random ones.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the product is taken apart")]
 fn hash(address: u64) -> u64 {
@@ -83,19 +87,19 @@ fn hash(address: u64) -> u64 {
 pub(crate) struct BlockTable {
     /// A power of two of slots; `None` before the first block.
     map: Option<MmapMut>,
-    /// How many slots there are.
+    /// The number of slots.
     length: usize,
     used: usize,
-    /// How many may be used before there are more.
+    /// The number of used slots at which the table grows.
     most: usize,
-    /// How often it still does without requesting memory, since there was none.
+    /// The number of further failures before memory is requested again.
     patience: u32,
-    /// Blocks that fit into no slot.
+    /// Blocks that do not fit into a slot.
     others: HashMap<u64, Entry>,
 }
 
 impl BlockTable {
-    /// Adds a block, and returns the one that was there.
+    /// Adds a block, and returns the block that was at this address.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
         let Some(slot) = Slot::new(address, entry).filter(|_| self.others.is_empty()) else {
@@ -132,7 +136,7 @@ impl BlockTable {
         added.map(|_| before)
     }
 
-    /// Removes a block.
+    /// Removes a block, and returns it.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
         match self.find(address) {
@@ -147,7 +151,7 @@ impl BlockTable {
         }
     }
 
-    /// Moves the blocks behind an empty slot up, those that may be there.
+    /// Moves blocks behind an empty slot into it, unless that is before their first choice.
     #[inline]
     fn close_gap(&mut self, mut gap: usize) {
         let (mask, shift) = (self.length - 1, self.shift());
@@ -187,13 +191,13 @@ impl BlockTable {
         None
     }
 
-    /// Whether it is in the processor's caches.
+    /// Returns whether the table is small enough for the processor's caches.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
         self.length * size_of::<Slot>() <= SMALL
     }
 
-    /// Has the slot fetched where this block is, or will be.
+    /// Prefetches the slot in which this block is, or will be.
     #[inline]
     pub(crate) fn prefetch(&self, address: u64) {
         if let Some(slot) = self.slots().get(self.home(address)) {
@@ -201,7 +205,7 @@ impl BlockTable {
         }
     }
 
-    /// Twice as many slots. One in eight that is empty is still enough if there is no memory for more.
+    /// Doubles the table. If there is no memory, fails only once fewer than one slot in eight is empty.
     #[cold]
     fn grow(&mut self) -> Result<(), Full> {
         self.patience = self.patience.saturating_sub(1);
@@ -247,7 +251,7 @@ impl BlockTable {
     #[inline]
     fn slots_mut(&mut self) -> &mut [Slot] {
         let Some(map) = &mut self.map else { return &mut [] };
-        // SAFETY: as above; and `self` owns the mapping and is borrowed mutably, so there is no other reference to it.
+        // SAFETY: as in `slots`; `self` owns the mapping and is borrowed mutably, so there is no other reference to it.
         unsafe { slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.length) }
     }
 
@@ -261,8 +265,8 @@ impl BlockTable {
     }
 }
 
-/// The slot that is a block's first choice; `shift` is 64 less the bits of a slot's number. Of a table without slots it
-/// is any number.
+/// Returns the slot that is a block's first choice. `shift` is 64 minus the bits of a slot's number. The result is
+/// arbitrary for a table without slots.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "as many bits as the table has slots")]
 fn home(address: u64, shift: u32) -> usize {
@@ -294,7 +298,8 @@ mod tests {
         assert!(Slot::new(16, entry(1 << 40, 1)).is_none());
     }
 
-    /// Against a map that cannot be wrong: few addresses, so that they meet, at both ends of the table and beside it.
+    /// Compares with an ordered map. There are few addresses, so they collide: at both ends of the table, and in the
+    /// map beside it.
     #[test]
     fn it_is_a_map() {
         for seed in 0..20 {

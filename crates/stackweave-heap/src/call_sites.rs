@@ -27,7 +27,7 @@ pub(crate) struct CallSites {
     index: Vec<u32>,
     last: (CallSite, CallSiteId),
     pub(crate) is_incomplete: bool,
-    /// How many more failures to wait before memory is requested again.
+    /// The number of further failures before memory is requested again.
     patience: u32,
 }
 
@@ -48,7 +48,7 @@ impl CallSites {
         }
     }
 
-    /// Returns the number of a place, a new one if it is new.
+    /// Returns the number of a call site, which is new if the call site is.
     #[inline]
     pub(crate) fn intern(&mut self, site: CallSite) -> CallSiteId {
         if site != self.last.0 {
@@ -124,7 +124,7 @@ impl CallSites {
         self.records[site.0 as usize].site
     }
 
-    /// Changes the figures of a place.
+    /// Changes the figures of a call site.
     #[inline]
     pub(crate) fn update(&mut self, site: CallSiteId, change: impl FnOnce(&mut Account)) {
         let record = &mut self.records[site.0 as usize];

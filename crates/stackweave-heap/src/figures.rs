@@ -39,7 +39,7 @@ pub struct Figures {
 pub struct Totals {
     /// The sums over all call sites.
     pub figures: Figures,
-    /// When the peak was reached.
+    /// The time at which the peak was reached.
     pub peak_ticks: u64,
     /// Blocks that were freed.
     pub frees: u64,

@@ -1,7 +1,7 @@
 //! The ledger of live memory, with the memory at the peak.
 //!
 //! Hot file: allocates only for a new call site, thread or mapping, or for a table that is full; no lock. If memory
-//! can't be allocated, it goes on counting, and reports that it is incomplete.
+//! can't be allocated, it continues to count, and reports that it is incomplete.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::ranges::{Cut, MappedRange, Ranges};
 use crate::recent::{Freed, Recent};
 use crate::sampling::{Scale, Weight};
 
-/// How a ledger counts.
+/// The counting options of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerOptions {
     /// A block is temporary if its thread has allocated at most this many others when it is freed. At most 1,023.
@@ -58,7 +58,7 @@ pub struct Ledger {
     /// The number of mappings so far.
     mappings: u64,
     recent: Recent,
-    /// What each thread unmapped last, and whether it was temporary.
+    /// The ranges that each thread unmapped last, and whether they were temporary.
     unmapped: HashMap<u32, Vec<(MappedRange, bool)>>,
     /// The time of the latest event.
     now: u64,

@@ -4,7 +4,7 @@
 //! while. They are looked up only for an event that is earlier than one recorded before, so they cost nothing
 //! otherwise.
 
-/// How many events are kept.
+/// The number of events that are kept.
 const KEPT: usize = 1024;
 
 /// Addresses, each with the time of the event that was recorded too early.

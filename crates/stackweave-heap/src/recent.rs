@@ -44,7 +44,8 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// A block is temporary if its thread has allocated at most `temporary` others when it is freed.
+    /// Creates a window in which a block is temporary if its thread has allocated at most `temporary` others when it is
+    /// freed.
     pub(crate) fn new(temporary: u32) -> Self {
         let window = (temporary as usize).saturating_add(1).min(MAX_WINDOW);
         Self { threads: vec![Thread::default()], addresses: vec![0; window], window }

@@ -13,15 +13,15 @@ pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
     (blocks, blocks * size)
 }
 
-/// What an allocation counts in a ledger.
+/// The blocks and bytes that an allocation counts in a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) blocks: u64,
     pub(crate) bytes: u64,
 }
 
-/// How allocations are counted: unscaled, or as a sample, with a binary fraction so that estimates are rounded only
-/// after they are added up.
+/// The scale of counted allocations: unscaled, or as a sample, with a binary fraction so that estimates are rounded
+/// only after they are added up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     every: u64,

@@ -75,7 +75,7 @@ pub(crate) struct DeviceLedgers {
     /// The tag of each thread, by the slot of its buffer.
     tags: Vec<u32>,
     batch: Vec<PendingChange>,
-    /// How many changes were applied.
+    /// The number of changes that were applied.
     pub(crate) applied: u64,
 }
 

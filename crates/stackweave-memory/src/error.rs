@@ -1,8 +1,8 @@
-//! Why memory can't be recorded.
+//! The reason why memory can't be recorded.
 
 use crate::platform::InterposeError;
 
-/// Why memory can't be recorded.
+/// The reason why memory can't be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {

@@ -7,11 +7,11 @@ use stackweave_core::EventKind;
 use stackweave_recording::KindNumber;
 use stackweave_recording::events::{HeapChange, Layout};
 
-/// How events of one kind change the ledgers.
+/// The effect of events of one kind on the ledgers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LedgerFields {
     pub(crate) change: HeapChange,
-    /// Where the words are, counted from the first word after the head.
+    /// The positions of the words, counted from the first word after the head.
     pub(crate) layout: Layout,
     /// The number of the allocator's name in the ledger.
     pub(crate) allocator: u32,

@@ -16,7 +16,7 @@ pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 const PAUSE: u64 = 2_000_000_000;
 
 static FAILED: AtomicU64 = AtomicU64::new(0);
-/// When the last failure was recorded, plus one; 0: never.
+/// The time at which the last failure was recorded, plus one; 0: never.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Returns how many allocations have failed since the recording began.

@@ -10,10 +10,10 @@ use stackweave_store::label;
 
 use crate::platform::{self, ForeignSlots};
 
-/// How often slots are compared with what they held before.
+/// The interval at which slots are compared with their earlier content.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What a recording states about foreign slots.
+/// The state of foreign slots, as a recording describes it.
 #[derive(Debug)]
 pub(crate) struct ForeignHooks {
     next: Instant,

@@ -1,4 +1,4 @@
-//! What the hooks keep for each thread: whether it is in the middle of an event, and how far it is from its next
+//! The state of the hooks for each thread: whether it is in the middle of an event, and how far it is from its next
 //! sample.
 //!
 //! A thread finds its [`HookThread`] through one word of static TLS. Other threads read it to learn when a recording is
@@ -33,14 +33,15 @@ const USED: u32 = 1;
 /// The thread is ending, but may still run.
 const ENDING: u32 = 2;
 
-/// What the hooks keep for one thread. Events touch only the first cache line.
+/// The state of the hooks for one thread. Events touch only the first cache line.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct HookThread {
     /// 0; or the stack address of the event that the thread is in; or a mark.
     pub(crate) busy: AtomicUsize,
     errno: AtomicPtr<i32>,
-    /// How many bytes are left until the next sample. Only the owner counts down; the start of a recording resets all.
+    /// The number of bytes that are left until the next sample. Only the owner counts down; the start of a recording
+    /// resets all.
     pub(crate) bytes_to_sample: AtomicU64,
     pub(crate) random: Cell<u64>,
     /// The bits of the thread's tag; 0: none.
@@ -154,7 +155,7 @@ fn attach() -> Option<&'static HookThread> {
     let tid = platform::kernel_thread_id();
     let entry = all().find(|entry| reuse(entry, tid)).or_else(|| map_page(tid))?;
     entry.errno.store(errno, Ordering::Relaxed);
-    // What the system allocates to register for the thread's end is not the program's.
+    // The memory that the system allocates to register for the thread's end is not the program's.
     entry.busy.store(SUPPRESSED, Ordering::Relaxed);
     MEMORY_BLOCK.set(ptr::from_ref(entry).expose_provenance());
     if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {

@@ -33,7 +33,7 @@ pub enum HostEventKind {
     OutOfMemory = 12,
     /// The program annotates a block.
     Annotate = 13,
-    /// What the calling thread allocates from now on has this tag.
+    /// Later allocations of the calling thread have this tag.
     Tag = 14,
     /// A state snapshot of all segments and blocks begins. The flags are the reason for it.
     StateBegin = 15,
@@ -67,7 +67,7 @@ impl HostEventKind {
         Self::BlockState,
         Self::StateEnd,
     ];
-    /// How many of the kinds, from the first on, are about one block or segment. They have the same fields.
+    /// The number of kinds, from the first on, that are about one block or segment. They have the same fields.
     pub(crate) const OF_BLOCKS: usize = 10;
 
     /// Returns the kind with this number.

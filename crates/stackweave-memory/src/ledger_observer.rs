@@ -38,7 +38,7 @@ const SNAPSHOT_SHARE: u32 = 100;
 pub struct LedgerStats {
     /// Events that were applied.
     pub events: u64,
-    /// How often events could not be decoded.
+    /// The number of times that events could not be decoded.
     pub unknown_events: u64,
     /// Allocation sites.
     pub places: usize,
@@ -48,7 +48,7 @@ pub struct LedgerStats {
     pub is_incomplete: bool,
     /// The totals of the process's own memory.
     pub totals: Totals,
-    /// How long before the last applied event its peak was.
+    /// The time from its peak to the last applied event.
     pub peak_ago: Duration,
 }
 
@@ -107,7 +107,7 @@ pub struct LedgerObserver {
     snapshots: u64,
     /// The snapshot that is being written.
     writing: Option<SnapshotWriter>,
-    /// When the next snapshot is due, and how many events were applied at the last.
+    /// The time at which the next snapshot is due, and how many events were applied at the last.
     next_snapshot: Instant,
     snapshot_events: u64,
     dump_at: Threshold,

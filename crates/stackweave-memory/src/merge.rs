@@ -34,7 +34,7 @@ pub(crate) struct MergedEvent<'a> {
 struct ThreadBuffer {
     thread: u32,
     words: Vec<u64>,
-    /// How many of the words were merged.
+    /// The number of words that were merged.
     merged: usize,
     /// The time of the first event of the last chunk.
     latest: u64,
@@ -56,7 +56,7 @@ pub(crate) struct ThreadBuffers {
     spare_words: usize,
     waiting: usize,
     order: BinaryHeap<Reverse<(u64, usize)>>,
-    /// How often events could not be decoded.
+    /// The number of times that events could not be decoded.
     pub(crate) unknown: u64,
 }
 

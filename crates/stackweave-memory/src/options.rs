@@ -18,7 +18,7 @@ pub enum Mode {
     },
 }
 
-/// How memory is recorded.
+/// The options of a memory recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the settings are independent")]
 pub struct MemoryOptions {
@@ -34,11 +34,11 @@ pub struct MemoryOptions {
     pub own_memory: bool,
     /// Whether mappings are recorded.
     pub mappings: bool,
-    /// How many of a stack's innermost frames are recorded.
+    /// The number of a stack's innermost frames that are recorded.
     pub depth: usize,
     /// A block is temporary if its thread allocates fewer than this many other blocks before it is freed.
     pub temporary: u32,
-    /// How often the resident size of the process and its allocated bytes are recorded.
+    /// The interval at which the resident size of the process and its allocated bytes are recorded.
     pub curve_every: Duration,
     /// The resident size, in bytes, at which a snapshot is written.
     pub dump_at_rss: Option<u64>,

@@ -11,7 +11,7 @@ const COUNTS: usize = 1 << 14;
 pub(crate) const SLOTS: usize = 1 << 16;
 /// Adjacent addresses in one cache line.
 const GROUP: usize = 8;
-/// How many groups may contain an address.
+/// The number of groups that may contain an address.
 const GROUPS: usize = 4;
 /// A saturated count: never decremented again.
 const SATURATED: u8 = u8::MAX;

@@ -8,7 +8,7 @@ use stackweave_recording::{KindNumber, Notes};
 
 use crate::device_ledgers::DeviceLedgers;
 
-/// What was live at one moment, and what was live at the peak.
+/// The memory that was live at one moment, and at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The time, in ticks.
@@ -24,7 +24,7 @@ pub struct DeviceSnapshot {
     pub device: i64,
     /// The sums over all sites.
     pub totals: Totals,
-    /// How long before the snapshot the peak was.
+    /// The time from the peak to the snapshot.
     pub peak_ago: Duration,
     /// The figures of each allocation site.
     pub rows: Vec<UsageRow>,
@@ -85,7 +85,7 @@ pub(crate) struct SnapshotWriter {
     /// The number of the snapshot in the recording.
     pub(crate) number: u64,
     pub(crate) kinds: SnapshotKinds,
-    /// When the first part was written.
+    /// The time at which the first part was written.
     pub(crate) began: Instant,
     /// The index of the next ledger, and of the next site in it.
     ledger: usize,

@@ -17,7 +17,7 @@ use stackweave_recording::Recorder;
 use crate::hook_threads;
 use crate::hot_kinds::HotKinds;
 
-/// What hooks do. Constants instead of an enum, because each call compares the mode with one of them.
+/// The mode of the hooks. Constants instead of an enum, because each call compares the mode with one of them.
 pub(crate) mod hook_mode {
     /// Hooks only call their originals. Zero, because that is what a cleared page holds.
     pub(crate) const OFF: usize = 0;
@@ -31,10 +31,10 @@ pub(crate) mod hook_mode {
     pub(crate) const SAMPLED_FREES: usize = 4;
 }
 
-/// How long the end of a recording waits for threads that are in the middle of an event.
+/// The time that the end of a recording waits for threads that are in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What an event needs, in one cache line.
+/// The data that an event needs, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct ActiveRecording {
@@ -43,7 +43,7 @@ pub(crate) struct ActiveRecording {
     pub(crate) native: bool,
     pub(crate) free_stacks: bool,
     pub(crate) mappings: bool,
-    /// How many of a stack's innermost frames are recorded; 0: stacks are not captured.
+    /// The number of a stack's innermost frames that are recorded; 0: stacks are not captured.
     pub(crate) limit: usize,
     /// The average number of bytes between two samples; 0: the recording is not sampled.
     pub(crate) every: u64,

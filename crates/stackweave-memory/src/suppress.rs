@@ -1,4 +1,4 @@
-//! Suppresses recording on a thread, for a time or for ever.
+//! Suppresses recording on a thread, for a time or forever.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ impl SuppressGuard {
         Self { thread, before, of_thread: PhantomData }
     }
 
-    /// Suppresses recording on the calling thread for ever: it is one of ours.
+    /// Suppresses recording on the calling thread forever: it is one of ours.
     pub fn for_ever() {
         if let Some(thread) = HookThread::current_or_attach() {
             thread.busy.store(NEVER_RECORDED, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 
-/// Why functions can't be hooked.
+/// The reason why functions can't be hooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InterposeError {
@@ -88,7 +88,7 @@ pub(crate) const fn is_on_signal_stack() -> bool {
     false
 }
 
-/// No memory is ever mapped.
+/// Returns `None`: no memory is ever mapped.
 pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
     None
 }

@@ -185,7 +185,7 @@ fn forks_during_events() {
     });
 }
 
-/// What the threads of a scope share.
+/// The fixture that the threads of a scope share.
 struct SharedStress<'a>(&'a Stress);
 // SAFETY: all threads may call the fixture's functions.
 unsafe impl Sync for SharedStress<'_> {}

@@ -1,6 +1,6 @@
 //! The notes of a call tracer about its own work, as sentences.
 //!
-//! It records events for them: `demoted(frame, calls, mean)` for a function that it stopped to record, and
+//! It records events for them: `demoted(frame, calls, mean)` for a function that it stopped recording, and
 //! `trace-note(frame, count)` for anything else that it counts, with a description as the frame.
 
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::aggregate::RecordedNames;
 use crate::frame::Frame;
 use crate::word_hash::WordMap;
 
-/// How many functions are named.
+/// The number of functions that are named.
 const NAMES: usize = 8;
 
 /// The notes of a process's tracer, by the numbers of frames, in the order in which they were recorded.

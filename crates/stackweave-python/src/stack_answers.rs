@@ -8,7 +8,7 @@ use stackweave_capture::{DumpError, dump_signal, prepare_answers};
 /// If this environment variable is `0`, the import reserves no signal, and requests are not answered.
 const VARIABLE: &str = "STACKWEAVE_ANSWERS";
 
-/// Why this process does not answer requests.
+/// The reason why this process does not answer requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswerReason {
     SwitchedOff,

@@ -22,7 +22,7 @@ pub(crate) struct TracebackObject {
     frames: AtomicPtr<ffi::PyObject>,
     /// The stack of this process. None if the traceback comes from another process, or if there was no memory for the stack.
     pub(crate) stack: Option<StackId>,
-    /// Why the stack is incomplete.
+    /// The reason why the stack is incomplete.
     pub(crate) stop: Option<Stop>,
 }
 

@@ -1,4 +1,4 @@
-//! Why the stacks of a process cannot be read.
+//! The reason why the stacks of a process cannot be read.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ pub enum InspectionError {
     NotAllowed {
         /// The requested process.
         process: u32,
-        /// What forbids it.
+        /// The restriction that forbids it.
         by: AccessRestriction,
     },
     /// The system does not allow it, and the process, which has Stackweave loaded, has not reported its stacks.
@@ -44,7 +44,7 @@ pub enum InspectionError {
     NotReported {
         /// The requested process.
         process: u32,
-        /// Why it has not reported them.
+        /// The reason why it has not reported them.
         #[source]
         why: ReportError,
     },
@@ -58,7 +58,7 @@ pub enum InspectionError {
     },
 }
 
-/// What forbids inspecting a process.
+/// A restriction that forbids inspecting a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessRestriction {

@@ -31,7 +31,7 @@ pub(crate) struct InspectedThread {
     pub(crate) task: Task,
     pub(crate) native: NativeStack,
     pub(crate) python: Option<PythonThread>,
-    /// Why the thread could not be read.
+    /// The reason why the thread could not be read.
     pub(crate) problem: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What to read, and how long it may take.
+/// The options of reading a process, and a limit of its time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -10,10 +10,10 @@ pub struct Options {
     pub python: bool,
     /// Whether native frames are read.
     pub native: bool,
-    /// How long a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
+    /// The time that a thread may take to stop. One that waits in the kernel may never stop, and the others wait for it
     /// meanwhile.
     pub stop_timeout: Duration,
-    /// How native frames are named.
+    /// The naming of native frames.
     pub symbolize: stackweave_symbolize::Options,
 }
 

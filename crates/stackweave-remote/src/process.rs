@@ -1,4 +1,4 @@
-//! What `/proc` reports about a process and its threads.
+//! Reads the facts that `/proc` reports about a process and its threads.
 
 use std::fs;
 use std::path::PathBuf;

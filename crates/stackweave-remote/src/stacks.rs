@@ -14,7 +14,7 @@ pub struct ProcessStacks {
     pub command_line: Vec<String>,
     /// The version of its Python, if it has one that can be read.
     pub python: Option<String>,
-    /// How long its threads were stopped; `None` if they were queried instead.
+    /// The time that its threads were stopped; `None` if they were queried instead.
     pub stopped_for: Option<Duration>,
     /// The main thread first, then by id.
     pub threads: Vec<ThreadStack>,
@@ -39,7 +39,7 @@ pub struct ThreadStack {
     pub has_gil: Option<bool>,
     /// Its frames, innermost first.
     pub frames: Vec<Frame>,
-    /// Why frames are missing.
+    /// The reason why frames are missing.
     pub problem: Option<String>,
 }
 

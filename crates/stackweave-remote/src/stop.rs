@@ -14,7 +14,7 @@ use crate::ptrace::{self, StopStatus};
 #[derive(Debug)]
 pub(crate) struct StoppedProcess {
     threads: BTreeMap<u32, SeizedThread>,
-    /// When the first thread was interrupted.
+    /// The time at which the first thread was interrupted.
     since: Option<Instant>,
 }
 

@@ -150,7 +150,7 @@ mod tests {
         let table = IdTable::<AtomicU64>::starting_with(2);
         assert_eq!(table.allocate_run(5), Some(2));
         table.free_run(2, 5);
-        assert_eq!(table.allocate_run(6), Some(7), "there are not so many spare ones");
+        assert_eq!(table.allocate_run(6), Some(7), "there are fewer spare ids");
         assert_eq!([2, 2, 2, 1].map(|count| table.allocate_run(count)), [Some(2), Some(4), Some(13), Some(6)]);
         assert_eq!(table.last(), 14);
     }

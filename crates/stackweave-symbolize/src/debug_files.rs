@@ -15,7 +15,7 @@ use crate::dwarf;
 use crate::elf::{Elf, ElfImage};
 use crate::options::Options;
 
-/// Where to search.
+/// The folders to search.
 #[derive(Debug)]
 pub(crate) struct SearchPaths {
     pub(crate) options: Options,

@@ -13,7 +13,7 @@ pub(crate) struct JitCode {
     maps: Option<Mutex<(PerfMap, JitDump)>>,
 }
 
-/// How well the maps of just-in-time compilers could be read.
+/// The results of reading the maps of just-in-time compilers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PerfMapHealth {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How addresses are resolved.
+/// The mode of resolving addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// By this crate, with all sources: the default.
@@ -50,7 +50,7 @@ pub struct UnknownMode(String);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How addresses are resolved.
+    /// The mode of resolving addresses.
     pub mode: Mode,
     /// Folders with modules' files by name, for modules that are not at their own path: needed to resolve a
     /// recording from another machine.

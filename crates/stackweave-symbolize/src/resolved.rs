@@ -39,7 +39,7 @@ pub enum SymbolSource {
     Addr2line,
 }
 
-/// Why an address could not be resolved.
+/// The reason why an address could not be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]

@@ -45,7 +45,7 @@ pub struct Stats {
     pub child_failures: u64,
     /// Number of unresolved addresses by reason, indexed by `UnresolvedReason as usize`.
     pub unknown: [u64; UnresolvedReason::ALL.len()],
-    /// How well perf maps and jitdumps could be read.
+    /// The results of reading perf maps and jitdumps.
     pub perf_maps: PerfMapHealth,
 }
 

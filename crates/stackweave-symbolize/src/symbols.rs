@@ -49,7 +49,7 @@ pub(crate) struct FoundSymbol {
     pub(crate) is_sized: bool,
 }
 
-/// How many symbols before an address are checked for one that encloses it.
+/// The number of symbols before an address that are checked for one that encloses it.
 const LOOK_BACK: usize = 32;
 
 impl SymbolIndex {

@@ -77,7 +77,7 @@ pub struct Python {
     pub library: Option<PathBuf>,
     /// The folder in which it is installed.
     pub home: PathBuf,
-    /// Why its frames cannot be read directly, with the crate's message.
+    /// The reason why its frames cannot be read directly, with the crate's message.
     pub refusal: Option<String>,
 }
 

@@ -18,49 +18,49 @@ pub enum Compare {
 
 /// Returns the index of the first different frame of two stacks that two calls in one function captured: the first
 /// frames must be in the same function, and all others equal. Async-signal-safe.
-pub fn first_difference(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
-    let (Some(our_first), Some(their_first)) = (ours.first(), theirs.first()) else {
-        return (ours.len() != theirs.len()).then_some(0);
+pub fn first_difference(ours: &[CodeAddress], expected: &[CodeAddress], compare: Compare) -> Option<usize> {
+    let (Some(our_first), Some(expected_first)) = (ours.first(), expected.first()) else {
+        return (ours.len() != expected.len()).then_some(0);
     };
-    if our_first != their_first && function_start(*our_first) != function_start(*their_first) {
+    if our_first != expected_first && function_start(*our_first) != function_start(*expected_first) {
         return Some(0);
     }
-    difference_from(1, ours, theirs, compare)
+    difference_from(1, ours, expected, compare)
 }
 
 /// Returns the index of the first frame that is not equal, including the first frame. Async-signal-safe.
-pub fn first_unequal(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
-    difference_from(0, ours, theirs, compare)
+pub fn first_unequal(ours: &[CodeAddress], expected: &[CodeAddress], compare: Compare) -> Option<usize> {
+    difference_from(0, ours, expected, compare)
 }
 
-fn difference_from(start: usize, ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
+fn difference_from(start: usize, ours: &[CodeAddress], expected: &[CodeAddress], compare: Compare) -> Option<usize> {
     let same = |a: CodeAddress, b: CodeAddress| match compare {
         Compare::Addresses => a.address() == b.address(),
         Compare::AddressesAndKinds => a == b,
     };
-    let common = ours.len().min(theirs.len());
-    let within = (start..common).find(|&index| !same(ours[index], theirs[index]));
-    within.or_else(|| (ours.len() != theirs.len()).then_some(common))
+    let common = ours.len().min(expected.len());
+    let within = (start..common).find(|&index| !same(ours[index], expected[index]));
+    within.or_else(|| (ours.len() != expected.len()).then_some(common))
 }
 
 /// Compares two stacks that two calls in one function captured.
 ///
 /// # Errors
 /// Describes the first different frame, and shows both stacks around it.
-pub fn same_root_side(ours: &[CodeAddress], theirs: &[CodeAddress]) -> Result<(), String> {
-    match first_difference(ours, theirs, Compare::Addresses) {
+pub fn same_root_side(ours: &[CodeAddress], expected: &[CodeAddress]) -> Result<(), String> {
+    match first_difference(ours, expected, Compare::Addresses) {
         None => Ok(()),
-        Some(index) => Err(explain(ours, theirs, index)),
+        Some(index) => Err(explain(ours, expected, index)),
     }
 }
 
 /// Returns both stacks around the frame at `index` as text, one line per frame.
-pub fn explain(ours: &[CodeAddress], theirs: &[CodeAddress], index: usize) -> String {
+pub fn explain(ours: &[CodeAddress], expected: &[CodeAddress], index: usize) -> String {
     const AROUND: usize = 12;
-    let mut text = format!("frame {index} differs ({} frames here, {} expected)\n", ours.len(), theirs.len());
-    let end = ours.len().max(theirs.len()).min(index + AROUND);
+    let mut text = format!("frame {index} differs ({} frames here, {} expected)\n", ours.len(), expected.len());
+    let end = ours.len().max(expected.len()).min(index + AROUND);
     for i in index.saturating_sub(AROUND)..end {
-        let (here, there) = (ours.get(i), theirs.get(i));
+        let (here, there) = (ours.get(i), expected.get(i));
         if here == there {
             let _ = writeln!(text, "  {i:3}   {}", here.map_or_else(String::new, |a| describe(*a)));
         } else {

@@ -12,11 +12,11 @@ use crate::subject;
 #[derive(Debug)]
 pub struct StackChecker {
     ours: Vec<CodeAddress>,
-    theirs: Vec<CodeAddress>,
+    expected: Vec<CodeAddress>,
     failed_ours: Vec<CodeAddress>,
-    failed_theirs: Vec<CodeAddress>,
+    failed_expected: Vec<CodeAddress>,
     our_pointers: Vec<StackPointer>,
-    their_pointers: Vec<StackPointer>,
+    expected_pointers: Vec<StackPointer>,
     failure: Option<Failure>,
     accepted: &'static [StopReason],
     checks: usize,
@@ -42,8 +42,8 @@ struct Failure {
 
 /// Returns whether an oracle that relies on unwind tables stopped in interrupted code without tables, such as the
 /// linkage stubs (PLT) of some linkers. Async-signal-safe.
-pub fn is_lost(theirs: &[CodeAddress]) -> bool {
-    theirs.last().is_some_and(|last| last.is_exact() && libgcc::function_start(*last) == 0)
+pub fn is_lost(expected: &[CodeAddress]) -> bool {
+    expected.last().is_some_and(|last| last.is_exact() && libgcc::function_start(*last) == 0)
 }
 
 impl StackChecker {
@@ -52,11 +52,11 @@ impl StackChecker {
     pub fn new(limit: usize) -> Self {
         let mut checker = Self {
             ours: vec![CodeAddress::default(); limit],
-            theirs: vec![CodeAddress::default(); limit],
+            expected: vec![CodeAddress::default(); limit],
             our_pointers: vec![StackPointer::default(); limit],
-            their_pointers: vec![StackPointer::default(); limit],
+            expected_pointers: vec![StackPointer::default(); limit],
             failed_ours: Vec::with_capacity(limit),
-            failed_theirs: Vec::with_capacity(limit),
+            failed_expected: Vec::with_capacity(limit),
             failure: None,
             accepted: &[StopReason::EndOfStack],
             checks: 0,
@@ -64,8 +64,8 @@ impl StackChecker {
             unanswered: 0,
         };
         subject::capture(&mut checker.ours, 0);
-        glibc::capture(&mut checker.theirs);
-        libgcc::capture(&mut checker.theirs, &mut [], 0);
+        glibc::capture(&mut checker.expected);
+        libgcc::capture(&mut checker.expected, &mut [], 0);
         checker
     }
 
@@ -81,27 +81,28 @@ impl StackChecker {
         let captured = subject::capture(&mut self.ours, 0);
         for oracle in oracles {
             let (name, count, compare) = match oracle {
-                Oracle::Glibc => ("glibc", glibc::capture(&mut self.theirs), Compare::Addresses),
+                Oracle::Glibc => ("glibc", glibc::capture(&mut self.expected), Compare::Addresses),
                 Oracle::Libgcc => {
-                    let count = libgcc::capture(&mut self.theirs, &mut self.their_pointers, 0).len;
+                    let count = libgcc::capture(&mut self.expected, &mut self.expected_pointers, 0).len;
                     ("libgcc", count, Compare::AddressesAndKinds)
                 }
-                Oracle::Framehop => ("framehop", framehop::capture(&mut self.theirs), Compare::Addresses),
+                Oracle::Framehop => ("framehop", framehop::capture(&mut self.expected), Compare::Addresses),
             };
-            let difference = first_difference(&self.ours[..captured.len], &self.theirs[..count], compare);
+            let difference = first_difference(&self.ours[..captured.len], &self.expected[..count], compare);
             self.enter(&OracleCheck { what, oracle: name, count }, captured, difference);
             if *oracle == Oracle::Libgcc {
                 let captured = subject::capture_with_stack_pointers(&mut self.ours, &mut self.our_pointers, 0);
                 let common = captured.len.min(count);
-                let pairs = self.our_pointers[..common].iter().zip(&self.their_pointers);
-                let difference = pairs.enumerate().find(|(_, (ours, theirs))| ours != theirs).map(|(index, _)| index);
+                let pairs = self.our_pointers[..common].iter().zip(&self.expected_pointers);
+                let difference =
+                    pairs.enumerate().find(|(_, (ours, expected))| ours != expected).map(|(index, _)| index);
                 self.enter(&OracleCheck { what, oracle: "libgcc, of stack pointers,", count }, captured, difference);
             }
         }
         self.frames += captured.len;
     }
 
-    /// In a signal handler: captures the interrupted stack, and compares with the frames that libgcc finds behind
+    /// Captures the interrupted stack in a signal handler, and compares it with the frames that libgcc finds behind
     /// the signal frame. Returns whether libgcc found them all. Async-signal-safe.
     ///
     /// # Safety
@@ -110,11 +111,11 @@ impl StackChecker {
     pub unsafe fn check_context(&mut self, what: &'static str, context: *const c_void) -> bool {
         // SAFETY: the caller's promise.
         let captured = unsafe { subject::capture_from_context(context, &mut self.ours, 0) };
-        let count = libgcc::capture_interrupted(&mut self.theirs, 0).len;
-        let difference = first_unequal(&self.ours[..captured.len], &self.theirs[..count], Compare::AddressesAndKinds);
+        let count = libgcc::capture_interrupted(&mut self.expected, 0).len;
+        let difference = first_unequal(&self.ours[..captured.len], &self.expected[..count], Compare::AddressesAndKinds);
         self.enter(&OracleCheck { what, oracle: "libgcc", count }, captured, difference);
         self.frames += captured.len;
-        !is_lost(&self.theirs[..count])
+        !is_lost(&self.expected[..count])
     }
 
     /// Checks both ways of capturing in a signal handler.
@@ -132,10 +133,10 @@ impl StackChecker {
     /// only begin with the oracle's frames.
     fn enter(&mut self, check: &OracleCheck, captured: Captured, difference: Option<usize>) {
         self.checks += 1;
-        let (ours, theirs) = (&self.ours[..captured.len], &self.theirs[..check.count]);
-        let wrong = if is_lost(theirs) {
+        let (ours, expected) = (&self.ours[..captured.len], &self.expected[..check.count]);
+        let wrong = if is_lost(expected) {
             self.unanswered += 1;
-            difference.filter(|&index| index < theirs.len())
+            difference.filter(|&index| index < expected.len())
         } else {
             difference.or_else(|| (!self.accepted.contains(&captured.stop)).then_some(captured.len))
         };
@@ -143,7 +144,7 @@ impl StackChecker {
             let &OracleCheck { what, oracle, .. } = check;
             self.failure = Some(Failure { what, oracle, check: self.checks, index, stop: captured.stop });
             self.failed_ours.extend_from_slice(ours);
-            self.failed_theirs.extend_from_slice(theirs);
+            self.failed_expected.extend_from_slice(expected);
         }
     }
 
@@ -153,7 +154,7 @@ impl StackChecker {
         &mut self,
         what: &'static str,
         (ours, stop): (&[CodeAddress], StopReason),
-        theirs: &[CodeAddress],
+        expected: &[CodeAddress],
         wrong: Option<usize>,
     ) {
         self.checks += 1;
@@ -161,7 +162,7 @@ impl StackChecker {
         if let (Some(index), None) = (wrong, self.failure) {
             self.failure = Some(Failure { what, oracle: "the known stack", check: self.checks, index, stop });
             self.failed_ours.extend_from_slice(ours);
-            self.failed_theirs.extend_from_slice(theirs);
+            self.failed_expected.extend_from_slice(expected);
         }
     }
 
@@ -190,7 +191,7 @@ impl StackChecker {
         Err(format!(
             "{what}: check {check} of {} is not what {oracle} says (stopped: {stop})\n{}",
             self.checks,
-            explain(&self.failed_ours, &self.failed_theirs, index)
+            explain(&self.failed_ours, &self.failed_expected, index)
         ))
     }
 

@@ -1,4 +1,4 @@
-//! What the trace does with the calls of each function: one byte for each code object that was seen.
+//! The treatment of the calls of each function: one byte for each code object that was seen.
 //!
 //! Hot file: [`CodeStates::state`] neither allocates nor locks. Guarded by the GIL.
 
@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
 use std::ptr;
 
-/// What the trace does with the calls of a function.
+/// The trace's treatment of the calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CodeState {
@@ -34,7 +34,7 @@ impl CodeState {
     }
 }
 
-/// How the calls of a function are described.
+/// The description of the calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DescribedCode {
     /// A bit for each of the first 64 patterns that match it.

@@ -2,7 +2,7 @@
 
 use stackweave_core::{RawFrame, StackId};
 
-/// A call that is to be described, at its begin.
+/// A call that is to be described, at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedCall {
     /// The address of its code object.

@@ -21,7 +21,7 @@ impl Session {
     /// The GIL is held, and no thread is in the middle of an event.
     pub(crate) unsafe fn end_all_threads(&self, for_good: bool) {
         let own = traced_threads::current().map_or(0, |thread| thread.tid.get());
-        // What is open there was open before the start, so it is recorded only if outer calls are.
+        // Calls that are open there were open before the start, so they are recorded only if outer calls are.
         let records_silent = for_good && self.shows_outer;
         // This runs Python, which may collect garbage and record that: so it comes before the time at which all threads
         // end.

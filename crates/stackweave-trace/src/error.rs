@@ -2,7 +2,7 @@
 
 use stackweave_cpython::calls::HookError;
 
-/// Why calls can't be traced.
+/// The reason why calls can't be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

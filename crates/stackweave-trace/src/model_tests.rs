@@ -16,13 +16,13 @@ struct Model {
     suspended: Vec<FakeFrame>,
     next_address: u64,
     observed: u64,
-    /// How many of 100 events are missing.
+    /// The percentage of events that are missing.
     missed: usize,
 }
 
 impl Model {
-    /// Events of generators are never missing: one that was resumed elsewhere without an event can't be distinguished
-    /// from one that was not.
+    /// Returns whether an event is observed. Events of generators are never missing: one that was resumed elsewhere
+    /// without an event can't be distinguished from one that was not.
     fn is_observed(&mut self, of: FakeFrame) -> bool {
         let is_generator = (GENERATORS..EXCLUDED).contains(&of.number());
         is_generator || self.random.below(100) >= self.missed
@@ -102,7 +102,7 @@ impl Model {
             }
             82..85 => self.switch(),
             85..90 => {
-                // As an observed span does: the stack is updated first.
+                // The stack is updated first, as for an observed span.
                 let innermost = self.running.last().copied();
                 self.fake.engine().align_to(innermost);
                 self.fake.begin_span(7);

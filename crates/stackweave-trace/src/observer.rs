@@ -14,7 +14,7 @@ use crate::shadow::Shadow;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::traced_threads::{self, TracedThread};
 
-/// How often a thread's name is looked up.
+/// The number of lookups of a thread's name.
 const NAME_ATTEMPTS: u32 = 64;
 /// The number of open calls from which on it is looked up: a thread that has just begun has no name.
 const NAMED_FROM: usize = 2;

@@ -8,7 +8,7 @@ use stackweave_cpython::calls::Mechanism;
 
 use crate::describer::Describer;
 
-/// When a function is called so often, and for so short a time, that its calls are not recorded any more.
+/// The condition under which a function is called too often, and for too short a time, to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demotion {
     /// The function is demoted after that many calls,
@@ -42,7 +42,7 @@ pub struct TraceOptions {
     pub min_duration: Duration,
     /// Deeper calls are not recorded.
     pub max_depth: Option<usize>,
-    /// When functions are not recorded any more.
+    /// The condition under which functions are no longer recorded.
     pub demotion: Option<Demotion>,
     /// Calls that begin after that many events are not recorded.
     pub max_events: Option<u64>,

@@ -25,11 +25,11 @@ pub(crate) struct Rules {
     pub(crate) limits: Limits,
     /// Events that were recorded, if `max_events` is set.
     pub(crate) events: Cell<u64>,
-    /// How often the shadow stack of a thread differed from the real one.
+    /// The number of times that the shadow stack of a thread differed from the real one.
     pub(crate) repairs: Cell<u64>,
     /// Ends of calls whose begin had no event.
     pub(crate) ignored_ends: Cell<u64>,
-    /// Calls that were recorded after their begin, once they were known to be long enough.
+    /// Calls that were recorded after their start, once they were known to be long enough.
     pub(crate) late: Cell<u64>,
     /// Calls that were too short or too deep.
     pub(crate) hidden: Cell<u64>,

@@ -28,14 +28,14 @@ const GENERATOR_FLAGS: u32 = 0x20 | 0x200;
 /// `CO_COROUTINE`, `CO_ITERABLE_COROUTINE`.
 const COROUTINE_FLAGS: u32 = 0x80 | 0x100;
 
-/// When functions are demoted, in ticks.
+/// The limits for demoting functions, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DemotionTicks {
     pub(crate) calls: u32,
     pub(crate) ticks: u64,
 }
 
-/// What all threads of a trace share.
+/// The state that all threads of a trace share.
 #[repr(C)]
 pub(crate) struct Session {
     pub(crate) codes: CodeStates,
@@ -61,7 +61,7 @@ pub(crate) struct Session {
     pub(crate) ended_calls: Cell<u64>,
     /// The recorded calls of native functions of these threads.
     pub(crate) ended_native_calls: Cell<u64>,
-    /// How many threads with recorded calls have ended.
+    /// The number of threads with recorded calls that have ended.
     pub(crate) ended_threads: Cell<u64>,
     pub(crate) demoted: RefCell<Vec<(u32, CallTiming)>>,
     /// The labels of native functions, by the addresses of their `PyMethodDef`s.

@@ -26,9 +26,9 @@ pub(crate) struct Shadow {
     limit: Cell<*mut ShadowEntry>,
     /// The innermost entry of a suspended stack, else null.
     suspended_top: Cell<*mut ShadowEntry>,
-    /// How many entries are not written, without the outermost.
+    /// The number of entries that are not written, without the outermost.
     unwritten: Cell<usize>,
-    /// How many of these may still be written.
+    /// The number of these that may still be written.
     pending: Cell<usize>,
     entries: UnsafeCell<Vec<ShadowEntry>>,
 }

@@ -22,15 +22,15 @@ pub(crate) enum EntryKind {
     Collection,
 }
 
-/// What the recording has of an entry.
+/// The part of an entry that the recording has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum EntryStatus {
-    /// Its begin is recorded, and its end will be.
+    /// Its start is recorded, and its end will be.
     Written,
-    /// Its begin is recorded if it lasts long enough, or if something in it is recorded.
+    /// Its start is recorded if it lasts long enough, or if something in it is recorded.
     Pending,
-    /// Neither its begin nor its end is recorded.
+    /// Neither its start nor its end is recorded.
     Hidden,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ShadowEntry {
     pub(crate) code: u32,
     pub(crate) kind: EntryKind,
     pub(crate) status: EntryStatus,
-    /// When it began, if times are needed.
+    /// The time at which it began, if times are needed.
     pub(crate) began: u64,
     /// The total time of its callees, if times are needed.
     pub(crate) callee_ticks: u64,

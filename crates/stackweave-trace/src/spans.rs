@@ -141,7 +141,7 @@ pub unsafe fn start_collection(generation: u64) {
     // SAFETY: passed on to the caller.
     let frames = unsafe { frames_here(session.source) };
     let shadow = &thread.stack.shadow;
-    // A collection may come when a function has a frame already, but before the event of its begin.
+    // A collection may start when a function already has a frame, but before the event of its start.
     let is_near = shadow.is_followed() && frames.iter().take(2).any(|frame| frame.address == shadow.top().frame());
     if !is_near {
         session.on(thread, |engine| engine.align_to(WalkedStack::first(&frames)));

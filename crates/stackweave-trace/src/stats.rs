@@ -22,7 +22,7 @@ pub struct DemotedFunction {
     pub filename: String,
     /// The line on which it begins.
     pub first_line: Option<u32>,
-    /// How many of its calls were recorded.
+    /// The number of its calls that were recorded.
     pub calls: u64,
     /// Their mean time.
     pub mean: Duration,
@@ -33,13 +33,13 @@ pub struct DemotedFunction {
 pub struct TraceStats {
     /// The mechanism that reports calls.
     pub mechanism: Mechanism,
-    /// Why it is not the best mechanism for this version.
+    /// The reason why it is not the best mechanism for this version.
     pub fallback_reason: Option<String>,
     /// Calls that were recorded, including resumptions.
     pub calls: u64,
     /// Calls of functions written in C that were recorded.
     pub native_calls: u64,
-    /// How often the stack of a thread had changed without an event: greenlets, frames without events.
+    /// The number of times that the stack of a thread had changed without an event: greenlets, frames without events.
     pub repairs: u64,
     /// Ends of calls whose begin had no event.
     pub ignored_ends: u64,
@@ -49,11 +49,11 @@ pub struct TraceStats {
     pub hidden: u64,
     /// Functions that the filters exclude.
     pub left_out: u64,
-    /// How often the C stack was so full that deeper calls were not recorded.
+    /// The number of times that the C stack was so full that deeper calls were not recorded.
     pub stepped_aside: u64,
     /// Threads that were not recorded to their end: the program has set a profile function of its own.
     pub unrecorded_threads: u64,
-    /// How often another tool has removed the frame evaluation hook. Calls after that are missing.
+    /// The number of times that another tool has removed the frame evaluation hook. Calls after that are missing.
     pub taken_out: u64,
     /// Other interpreters that existed meanwhile. Their calls are missing.
     pub other_interpreters: u64,

@@ -52,7 +52,7 @@ pub(crate) struct ThreadStack {
     suspended: RefCell<HashMap<u64, SuspendedSpans>>,
     /// The spans that were open when the trace was paused, with their frames, outermost first.
     pub(crate) paused_spans: RefCell<Vec<(u64, u64)>>,
-    /// How many spans have begun since then, and are open.
+    /// The number of spans that have begun since then, and are open.
     pub(crate) spans_during_pause: Cell<usize>,
 }
 
@@ -101,7 +101,7 @@ impl ThreadStack {
         record_begin(writer, entry);
     }
 
-    /// Records the begins of all pending entries, because something in them is recorded.
+    /// Records the starts of all pending entries, because something in them is recorded.
     pub(crate) fn write_pending<S: Sink>(&self, writer: EventWriter<'_, S>) {
         if !self.shadow.has_pending() {
             return;

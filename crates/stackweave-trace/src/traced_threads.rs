@@ -18,13 +18,13 @@ use crate::thread_stack::ThreadStack;
 #[repr(C)]
 pub(crate) struct TracedThread {
     pub(crate) stack: ThreadStack,
-    /// How many calls were recorded, including resumptions.
+    /// The number of calls that were recorded, including resumptions.
     pub(crate) calls: Cell<u64>,
-    /// How many calls of native functions were recorded.
+    /// The number of calls of native functions that were recorded.
     pub(crate) native_calls: Cell<u64>,
     /// See [`Engine::known_path`](crate::engine::Engine::known_path).
     pub(crate) known_path: Cell<(u64, u64)>,
-    /// How many more times the thread's name is looked up.
+    /// The number of further lookups of the thread's name.
     pub(crate) name_attempts: Cell<u32>,
     /// The kernel's id of the thread.
     pub(crate) tid: Cell<u32>,

@@ -18,6 +18,6 @@ pub struct LastStackMark {
 pub struct Captured {
     /// Number of frames that were written.
     pub len: usize,
-    /// Why the walk ended: the stack is complete if this is [`StopReason::EndOfStack`].
+    /// The reason why the walk ended: the stack is complete if this is [`StopReason::EndOfStack`].
     pub stop: StopReason,
 }

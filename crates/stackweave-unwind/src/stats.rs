@@ -2,7 +2,7 @@
 
 use stackweave_core::StopReason;
 
-/// How unloaded libraries are detected.
+/// The method of detecting unloaded libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnloadWatch {
@@ -10,7 +10,7 @@ pub enum UnloadWatch {
     Counters,
     /// The loader is queried at each capture, because its counters were not found.
     QueryLoader,
-    /// Nothing is ever unloaded: a static program, or a C library that keeps all libraries.
+    /// No library is ever unloaded: a static program, or a C library that keeps all libraries.
     NeverUnloads,
 }
 
@@ -28,7 +28,7 @@ pub struct Stats {
     pub resets: u64,
     /// Number of captures by stop reason, indexed by `StopReason as usize`.
     pub stops: [u64; StopReason::ALL.len()],
-    /// How unloaded libraries are detected in this process.
+    /// The method of detecting unloaded libraries in this process.
     pub unload_watch: UnloadWatch,
 }
 

@@ -100,7 +100,7 @@ fn capture_in_every_way(frames: &mut [CodeAddress], stack_pointers: &mut [StackP
     }
 }
 
-/// The work of the child: warms up, then continues where every system call except signal return ends the process.
+/// Warms up, then continues where every system call except signal return ends the process. Runs in the child.
 fn capture_without_the_system(frames: &mut [CodeAddress], stack_pointers: &mut [StackPointer]) -> ! {
     capture_in_every_way(frames, stack_pointers, 200);
     // SAFETY: seccomp's strict mode takes no argument; it allows `exit` of this single thread.

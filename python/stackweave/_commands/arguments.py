@@ -1,4 +1,4 @@
-"""The arguments that all commands that run a program have in common."""
+"""The arguments that the commands that run a program share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Request:
 
 
 def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Program]:
-    """Returns our options and the program. The arguments after its name belong to the program."""
+    """Returns the options of the command, and the program with the arguments after its name."""
     ours, rest = _split(parser, arguments)
     return parser.parse_args(ours), _program(parser, rest)
 
@@ -63,7 +63,9 @@ def add_output(group: Any, buffer: str = "64MiB") -> None:
 
 def add_writing(group: Any, buffer: str = "64MiB") -> None:
     """Adds the options for the file."""
-    group.add_argument("-o", "--output", metavar="FILE", help="the recording (PROGRAM.PID.swv in this folder)")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help="write the recording to this file (PROGRAM.PID.swv in this folder)"
+    )
     group.add_argument("--overwrite", action="store_true", help="replace an existing file")
     group.add_argument("-q", "--quiet", action="store_true", help="print nothing at the end")
     add_pace(group, buffer)
@@ -75,15 +77,17 @@ def add_ring(group: Any) -> None:
 
 def add_pace(group: Any, buffer: str) -> None:
     """Adds the options for how the file is written and which processes are recorded."""
-    group.add_argument("--buffer", metavar="SIZE", help=f"how much may wait to be written ({buffer})")
+    group.add_argument(
+        "--buffer", metavar="SIZE", help=f"keep at most this much in memory before it is written ({buffer})"
+    )
     group.add_argument(
         "--when-full",
         choices=("block", "drop"),
         help="if the buffer is full, wait, or leave out events and count them (block)",
     )
-    group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often the file is written (0.2)")
+    group.add_argument("--flush-every", metavar="SECONDS", type=float, help="write to the file at this interval (0.2)")
     group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
-    group.add_argument("--subprocesses", action="store_true", help="record Python programs that it starts, too")
+    group.add_argument("--subprocesses", action="store_true", help="record the Python programs that it starts, too")
 
 
 def output_options(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -135,7 +139,7 @@ def _takes_value(parser: Parser, argument: str) -> bool:
 
 def _program(parser: Parser, rest: list[str]) -> Program:
     if not rest:
-        parser.error("nothing to run was named: a script, -m module or -c code")
+        parser.error("no program was given: name a script, -m module or -c code")
     flag, joined = rest[0][:2], rest[0][2:]
     if flag not in ("-m", "-c"):
         return Program("file", rest[0], rest[1:])

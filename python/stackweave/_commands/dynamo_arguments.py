@@ -44,13 +44,15 @@ def parse(command: str, arguments: list[str]) -> Request:
 
 
 def _add_choice(group: Any) -> None:
-    group.add_argument("--no-phases", action="store_true", help="only what Dynamo traces, not the phases after it")
+    group.add_argument(
+        "--no-phases", action="store_true", help="record only what Dynamo traces, not the phases after it"
+    )
     group.add_argument("--report", action="store_true", help="print compilations and functions at the end")
 
 
 def _profile_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """Returns the options of stackweave.torch.dynamo.profile()."""
-    said = writing_options(parsed)
-    said["phases"] = False if parsed.no_phases else None
-    said["report"] = parsed.report or None
-    return said
+    options = writing_options(parsed)
+    options["phases"] = False if parsed.no_phases else None
+    options["report"] = parsed.report or None
+    return options

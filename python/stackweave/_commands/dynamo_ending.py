@@ -69,7 +69,7 @@ def _notes(rows: list[Compile]) -> Iterator[str]:
 def _why_nothing() -> str:
     """Returns why nothing was compiled, judged by the modules that the program has loaded."""
     if "torch._dynamo" in sys.modules:
-        return "no function that torch.compile was given has been called here, or compilation is switched off"
+        return "no function that was passed to torch.compile has been called here, or compilation is switched off"
     if "torch" in sys.modules:
         return "the program has not called torch.compile"
     return "the program has not imported torch" if _HAS_TORCH else "this Python has no torch"

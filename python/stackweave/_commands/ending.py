@@ -1,4 +1,4 @@
-"""The lines at the end that all commands that run a program have in common."""
+"""The lines at the end that the commands that run a program share."""
 
 from __future__ import annotations
 

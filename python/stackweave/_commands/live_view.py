@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_TERMINAL = "--live draws on a terminal, and neither standard output nor error is one: omit it"
 
-#: How often a reader checks whether the program has ended, in seconds.
+#: The interval at which a reader checks whether the program has ended, in seconds.
 _LOOK = 0.1
 _PIECE = 1 << 16
 #: The number of reads that empty a terminal: 64 KiB, 4 KiB at a time.
@@ -39,11 +39,11 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
     arguments are those of the command `name`, path is the recording, and output is the option for it.
     """
     ours = list(arguments)
-    ours.remove("--live")  # an option of the program with this name comes later
+    ours.remove("--live")  # An option of the program with this name comes later.
     if output is None:
         path = _native.unused_path(path)
         ours[:0] = ["-o", path]
-    old = _identity(path)  # it is replaced when the program has begun, and is not shown
+    old = _identity(path)  # The program replaces it later, so it is not shown.
     collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
     places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
     # An interrupt of the terminal reaches the program, too, if it has started.
@@ -115,7 +115,7 @@ class _Collected:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115
         self._master, self.slave = pty.openpty()
         modes = termios.tcgetattr(self.slave)
-        modes[1] &= ~termios.OPOST  # ends of lines stay as they are: the real terminal sees to them
+        modes[1] &= ~termios.OPOST  # The ends of lines stay unchanged: the real terminal converts them.
         termios.tcsetattr(self.slave, termios.TCSANOW, modes)
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, fcntl.ioctl(stream, termios.TIOCGWINSZ, bytes(8)))
         self._lock = threading.Lock()
@@ -137,14 +137,14 @@ class _Collected:
             self._is_free = True
 
     def finish(self) -> None:
-        """Stops to read, after the program has ended. Processes that it left running are not waited for."""
+        """Stops reading after the program has ended. Processes that it left running are not waited for."""
         self._has_ended.set()
         self._thread.join()
         os.close(self._master)
         self.file.close()
 
     def _read(self) -> None:
-        left = _ENOUGH  # a process that was left behind may write for ever
+        left = _ENOUGH  # a process that was left behind may write forever
         while left > 0:
             has_ended = self._has_ended.is_set()
             if not select.select([self._master], [], [], _LOOK)[0]:

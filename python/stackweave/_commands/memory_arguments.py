@@ -16,9 +16,9 @@ EXAMPLES = """\
 Examples:
   stackweave memory train.py --epochs 2           record train.py with its arguments
   stackweave memory -o run.swv -m pytest tests    record a module, to run.swv
-  stackweave memory --aggregate server.py         figures for each stack only: a small file, however long it runs
-  stackweave memory --sample 512KiB server.py     one allocation in so many bytes: for production
-  stackweave memory --python-allocators app.py    each small object of Python's, too
+  stackweave memory --aggregate server.py         figures for each stack: a small file, however long it runs
+  stackweave memory --sample 512KiB server.py     one allocation per 512 KiB: for production
+  stackweave memory --python-allocators app.py    each small Python object, too
   stackweave memory --dump-signal USR1 --dump-at-rss 8GB train.py
                                                   write a snapshot at a signal, and at a size
 
@@ -43,39 +43,49 @@ def parse(command: str, arguments: list[str]) -> Request:
 
 def add_choice_of_memory(group: Any) -> None:
     modes = group.add_mutually_exclusive_group()
-    modes.add_argument("--aggregate", action="store_true", help="figures for each stack only, and no single events")
+    modes.add_argument("--aggregate", action="store_true", help="record figures for each stack, and no single events")
     modes.add_argument(
-        "--sample", metavar="SIZE", help="one allocation in so many bytes, on average; figures are estimates"
-    )
-    group.add_argument("--python-allocators", action="store_true", help="each object of Python's own allocator, too")
-    group.add_argument("--no-native", action="store_true", help="stacks of Python frames only")
-    group.add_argument("--no-mappings", action="store_true", help="no mappings of mmap")
-    group.add_argument("--free-stacks", action="store_true", help="where memory is freed, too")
-    group.add_argument(
-        "--depth", metavar="NUMBER", type=int, help="at most so many frames of each stack, from the innermost"
+        "--sample", metavar="SIZE", help="record one allocation per SIZE bytes, on average; figures are estimates"
     )
     group.add_argument(
-        "--temporary", metavar="NUMBER", type=int, help="temporary: freed before so many other allocations (1)"
+        "--python-allocators", action="store_true", help="record each object of Python's own allocator, too"
     )
-    group.add_argument("--curve-every", metavar="SECONDS", type=float, help="how often the size is recorded (0.02)")
+    group.add_argument("--no-native", action="store_true", help="record stacks of Python frames only")
+    group.add_argument("--no-mappings", action="store_true", help="do not record mappings of mmap")
+    group.add_argument("--free-stacks", action="store_true", help="record the stacks that free memory, too")
+    group.add_argument(
+        "--depth",
+        metavar="NUMBER",
+        type=int,
+        help="record at most this many frames of each stack, from the innermost",
+    )
+    group.add_argument(
+        "--temporary",
+        metavar="NUMBER",
+        type=int,
+        help="count a block as temporary if it is freed before this many other allocations (1)",
+    )
+    group.add_argument(
+        "--curve-every", metavar="SECONDS", type=float, help="record the size of memory at this interval (0.02)"
+    )
     # The default. Other tools have this option.
     group.add_argument("--follow-fork", "--follow-forks", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_dumps(group: Any) -> None:
-    group.add_argument("--dump-signal", metavar="SIGNAL", help="when this signal comes: USR1")
-    group.add_argument("--dump-at-rss", metavar="SIZE", help="when the process has grown to this size")
+    group.add_argument("--dump-signal", metavar="SIGNAL", help="write a snapshot when this signal arrives: USR1")
+    group.add_argument("--dump-at-rss", metavar="SIZE", help="write a snapshot when the process has grown to this size")
 
 
 def options_of_memory(parsed: argparse.Namespace) -> dict[str, Any]:
     """Returns the options of stackweave.memory()."""
-    said: dict[str, Any] = {}
-    said["mode"] = "aggregate" if parsed.aggregate else "sampled" if parsed.sample is not None else None
-    said["sample_every"] = parsed.sample
+    options: dict[str, Any] = {}
+    options["mode"] = "aggregate" if parsed.aggregate else "sampled" if parsed.sample is not None else None
+    options["sample_every"] = parsed.sample
     for name in ("native", "mappings"):
-        said[name] = False if getattr(parsed, f"no_{name}") else None
+        options[name] = False if getattr(parsed, f"no_{name}") else None
     for name in ("python_allocators", "free_stacks"):
-        said[name] = getattr(parsed, name) or None
+        options[name] = getattr(parsed, name) or None
     for name in ("depth", "temporary", "curve_every", "dump_signal", "dump_at_rss"):
-        said[name] = getattr(parsed, name)
-    return said
+        options[name] = getattr(parsed, name)
+    return options

@@ -62,7 +62,7 @@ class RecordingCommand(NamedTuple):
         if os.path.isdir(path):
             return self._refuse(f"{path} is a folder: name a file with -o")
         if request.output and os.path.isfile(path) and "overwrite" not in request.options:
-            return self._refuse(f"{path} is there already: name another file with -o, or say --overwrite")
+            return self._refuse(f"{path} already exists: name another file with -o, or use --overwrite")
         try:
             recorder = self.make(path, **request.options)
         except (TypeError, ValueError) as error:

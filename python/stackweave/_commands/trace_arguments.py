@@ -18,10 +18,10 @@ Examples:
   stackweave trace train.py --epochs 2            record train.py with its arguments
   stackweave trace -o run.swv -m pytest tests     record a module, to run.swv
   stackweave trace --demote --min-duration 10us app.py
-                                                  leave out calls that take no time
+                                                  leave out calls that take almost no time
   stackweave trace --include 'file:*/models/*' --arguments models.net.forward train.py
-                                                  only some files; argument values of one function
-  stackweave trace --ring 64MB server.py          keep only the last moments
+                                                  record only some files, and the argument values of one function
+  stackweave trace --ring 64MB server.py          keep only the last 64 MB
 
 PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and
 character; function:=NAME is exactly that name.
@@ -44,52 +44,68 @@ def parse(command: str, arguments: list[str]) -> Request:
 
 
 def add_choice_of_calls(group: Any) -> None:
-    group.add_argument("--include", metavar="PATTERN", action="append", help="only these functions; may be repeated")
-    group.add_argument("--exclude", metavar="PATTERN", action="append", help="not these functions; may be repeated")
-    group.add_argument("--min-duration", metavar="TIME", help="leave out calls that take less")
-    group.add_argument("--max-depth", metavar="NUMBER", type=int, help="leave out deeper calls")
     group.add_argument(
-        "--max-events", metavar="NUMBER", type=int, help="record at most so many events, and count the rest"
+        "--include", metavar="PATTERN", action="append", help="record only these functions; may be repeated"
     )
-    group.add_argument("--demote", action="store_true", help="stop tracing functions that are called often for no time")
     group.add_argument(
-        "--demote-after", metavar="CALLS,TIME", help="the same, after so many calls that take less (10000,1us)"
+        "--exclude", metavar="PATTERN", action="append", help="do not record these functions; may be repeated"
+    )
+    group.add_argument("--min-duration", metavar="TIME", help="leave out calls that take less than this")
+    group.add_argument("--max-depth", metavar="NUMBER", type=int, help="leave out calls deeper than this many levels")
+    group.add_argument(
+        "--max-events", metavar="NUMBER", type=int, help="record at most this many events, and count the rest"
+    )
+    group.add_argument(
+        "--demote", action="store_true", help="stop tracing functions that are called often and take almost no time"
+    )
+    group.add_argument(
+        "--demote-after",
+        metavar="CALLS,TIME",
+        help="do the same after CALLS calls that each take less than TIME (10000,1us)",
     )
     group.add_argument(
         "--mechanism",
         choices=("auto", "monitoring", "eval", "profile"),
-        help="how the interpreter reports calls (auto)",
+        help="choose how the interpreter reports calls (auto)",
     )
 
 
 def add_more_of_calls(group: Any) -> None:
-    group.add_argument("--c-calls", action="store_true", help="functions that are written in C")
+    group.add_argument("--c-calls", action="store_true", help="record calls of functions that are written in C")
     group.add_argument(
-        "--arguments", metavar="FUNCTION", action="append", help="values of arguments: pkg.module.function"
+        "--arguments",
+        metavar="FUNCTION",
+        action="append",
+        help="record the argument values of this function: pkg.module.function; may be repeated",
     )
     group.add_argument(
-        "--native-stacks", metavar="FUNCTION", action="append", help="native stacks where these are called"
+        "--native-stacks",
+        metavar="FUNCTION",
+        action="append",
+        help="record native stacks where this function is called; may be repeated",
     )
-    group.add_argument("--logs", action="store_true", help="log records")
-    group.add_argument("--logger", metavar="NAME", help="log records of this logger")
-    group.add_argument("--log-level", metavar="LEVEL", help="log records from this level on: INFO")
-    group.add_argument("--no-gc", action="store_true", help="no collections of garbage")
-    group.add_argument("--no-tasks", action="store_true", help="no names of asyncio tasks")
-    group.add_argument("--no-torch", action="store_true", help="no names of modules and optimizers of torch")
+    group.add_argument("--logs", action="store_true", help="record the log records of the program")
+    group.add_argument("--logger", metavar="NAME", help="record the log records of this logger")
+    group.add_argument("--log-level", metavar="LEVEL", help="record log records from this level on: INFO")
+    group.add_argument("--no-gc", action="store_true", help="do not record garbage collections")
+    group.add_argument("--no-tasks", action="store_true", help="do not record the names of asyncio tasks")
+    group.add_argument(
+        "--no-torch", action="store_true", help="do not record the names of torch modules and optimizers"
+    )
 
 
 def options_of_calls(parsed: argparse.Namespace) -> dict[str, Any]:
     """Returns the options of stackweave.trace()."""
-    said: dict[str, Any] = {}
-    said["demote"] = _demotion(parsed.demote_after) if parsed.demote_after else parsed.demote or None
-    said["logs"] = _logs(parsed)
-    said["min_duration"] = number_or_text(parsed.min_duration)
-    said["c_calls"] = parsed.c_calls or None
+    options: dict[str, Any] = {}
+    options["demote"] = _demotion(parsed.demote_after) if parsed.demote_after else parsed.demote or None
+    options["logs"] = _logs(parsed)
+    options["min_duration"] = number_or_text(parsed.min_duration)
+    options["c_calls"] = parsed.c_calls or None
     for name in ("include", "exclude", "max_depth", "max_events", "mechanism", "arguments", "native_stacks"):
-        said[name] = getattr(parsed, name)
+        options[name] = getattr(parsed, name)
     for name in ("gc", "tasks", "torch"):
-        said[name] = False if getattr(parsed, f"no_{name}") else None
-    return said
+        options[name] = False if getattr(parsed, f"no_{name}") else None
+    return options
 
 
 def _demotion(text: str) -> tuple[object, ...]:

@@ -18,15 +18,15 @@ from .findings import Finding, Section, examine, note
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DESCRIPTION = """Reports whether captures and recordings work at full speed here, and how to get what is missing:
+DESCRIPTION = """Report whether captures and recordings work at full speed here, and how to get what is missing:
 debug information, the permission to read processes, disk space for recordings."""
 
-EXAMPLES = """examples:
+EXAMPLES = """Examples:
   stackweave doctor
   stackweave doctor --import torch,numpy
   stackweave doctor --json
 
-exit status:
+Exit status:
   0 if captures work at full speed and calls and memory can be recorded, 1 if there is a problem"""
 
 
@@ -50,9 +50,9 @@ def parser(command: str) -> argparse.ArgumentParser:
         metavar="MODULES",
         action="append",
         default=[],
-        help="import these first, like torch,numpy, and check their libraries, too",
+        help="import these modules first, like torch,numpy, and check their libraries, too",
     )
-    parser.add_argument("--json", action="store_true", help="write JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="write JSON")
     return parser
 
 
@@ -106,7 +106,7 @@ def _summary(sections: list[Section], has_problem: bool) -> str:
     counted = [count_text(problems, "problem")] if problems else []
     counted += [count_text(notes, "note")] if notes else []
     found = " and ".join(counted) if counted else "nothing to improve"
-    verdict = "Captures or recorders are not as they should be" if has_problem else "Captures work at full speed"
+    verdict = "Captures or recorders do not work at full speed" if has_problem else "Captures work at full speed"
     return f"{verdict}: {found}."
 
 

@@ -44,7 +44,7 @@ def section() -> Section:
     )
     found = examine("Other tools", checks)
     if all(finding.state == "ok" for finding in found.findings):
-        found.findings.insert(0, ok("no other profiler, debugger or allocator is at work here"))
+        found.findings.insert(0, ok("no other profiler, debugger or allocator is active here"))
     return found
 
 
@@ -82,7 +82,7 @@ def _allocators() -> Iterator[Finding]:
     loaded = [name for prefix, name in ALLOCATORS.items() if any(file.startswith(prefix) for file in files)]
     if loaded:
         yield note(
-            f"{', '.join(loaded)} is loaded in the place of the C library's allocator: it is recorded as well as that",
+            f"{', '.join(loaded)} replaces the C library's allocator: it is recorded in the same way",
             allocators=loaded,
         )
     if preloaded := os.environ.get("LD_PRELOAD", "").strip():
@@ -97,7 +97,7 @@ def _python_malloc() -> Iterator[Finding]:
         what = "each Python object is a block of malloc: memory recordings have them all, and are larger"
     else:
         what = "every block is checked, which costs time and memory"
-    yield note(f"PYTHONMALLOC={value}: {what}", "unset it unless you mean it", pythonmalloc=value)
+    yield note(f"PYTHONMALLOC={value}: {what}", "unset it unless you need it", pythonmalloc=value)
 
 
 def _interpreter() -> Iterator[Finding]:

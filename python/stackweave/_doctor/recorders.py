@@ -47,10 +47,10 @@ def _calls() -> Iterator[Finding]:
         profiled = _best(_Profiled())
         tracer = trace.tracer_stats()
         clock = open_recording(path).info()["processes"][0]["clock"]
-    ours, theirs = ((seconds - plain) / CALLS for seconds in (traced, profiled))
+    ours, peer = ((seconds - plain) / CALLS for seconds in (traced, profiled))
     mechanism, reason = tracer["mechanism"], tracer["fallback_reason"]
-    what = f"calls are reported by {mechanism}: {ours * 1e9:.0f} ns a call; cProfile takes {theirs * 1e9:.0f} ns"
-    values = {"mechanism": mechanism, "call_seconds": ours, "cprofile_seconds": theirs}
+    what = f"calls are reported by {mechanism}: {ours * 1e9:.0f} ns a call; cProfile takes {peer * 1e9:.0f} ns"
+    values = {"mechanism": mechanism, "call_seconds": ours, "cprofile_seconds": peer}
     if mechanism == BEST:
         yield ok(what, **values)
     else:
@@ -107,7 +107,7 @@ def _memory() -> Iterator[Finding]:
         yield ok(f"memory can be recorded: allocation functions are hooked in {modules} modules", **values)
     else:
         yield problem(
-            f"of {len(kept)} blocks the memory recorder has seen {recorder['allocations']} only",
+            f"the memory recorder has seen only {recorder['allocations']} of {len(kept)} blocks",
             "another tool may have taken the allocation functions: see below",
             **values,
         )

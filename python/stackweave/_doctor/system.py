@@ -118,6 +118,6 @@ def _browser() -> Iterator[Finding]:
     else:
         yield note(
             "there is no browser here for stackweave report",
-            "copy the report, which is one HTML file, to where one is; or set BROWSER",
+            "copy the report, which is one HTML file, to a machine with a browser; or set BROWSER",
             browser=None,
         )

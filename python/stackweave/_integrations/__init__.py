@@ -1,1 +1,1 @@
-"""What shows and makes recordings inside other tools: notebooks and pytest."""
+"""Makes and shows recordings inside other tools: notebooks and pytest."""

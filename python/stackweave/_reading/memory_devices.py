@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .._native import Frame
 
-#: Why the state of an allocator was recorded, by number.
+#: The reasons why the state of an allocator was recorded, by number.
 REASONS = ("end", "out of memory", "dump")
 #: The most frames of a failed request in a text.
 FRAMES = 6
@@ -67,7 +67,7 @@ class DeviceState(NamedTuple):
 
     #: In seconds since the recording began.
     time: float
-    #: Why it was recorded: "end" of the recording, "out of memory", or a "dump".
+    #: The reason why it was recorded: "end" of the recording, "out of memory", or a "dump".
     reason: str
     segments: int
     #: All blocks, in use or free.

@@ -73,7 +73,7 @@ class Run(NamedTuple):
     (1, 'query', {'rows': 3})
     """
 
-    #: Counted from 1, in the order of their begins.
+    #: Counted from 1, in the order of their starts.
     number: int
     name: str
     filename: str | None
@@ -84,7 +84,7 @@ class Run(NamedTuple):
     failed: bool
     #: Whether the recording lacks its end.
     unfinished: bool
-    #: The attributes that were given at its begin and at its end.
+    #: The attributes that were given at its start and at its end.
     attributes: dict[str, Any]
     #: Its time by the names of phases without a file, the longest first.
     phases: dict[str, float]

@@ -84,7 +84,7 @@ class Recording:
         names = [os.fsdecode(each) for each in paths]
         self._path = ", ".join(names)
         self._files = _native.OpenedRecording(names)
-        #: Whether the recorder goes on: then it is no news that the file has no end.
+        #: Whether the recorder continues. If so, the missing end of the file is not reported.
         self._is_unfinished = False
 
     @property
@@ -207,7 +207,7 @@ class Recording:
     ) -> list[PhaseCost]:
         """Returns the cost of each function with its callers, failures and bytecode, the highest self time first.
 
-        Everything with a begin and an end is a phase: those of stackweave.Timing, spans, and calls of a trace.
+        Everything with a start and an end is a phase: those of stackweave.Timing, spans, and calls of a trace.
         Arguments: see tree().
         """
         options = _profile_options(None, include, exclude, kinds, False, all)
@@ -359,7 +359,7 @@ class Recording:
     ) -> Any:
         """Returns the events as a table of pyarrow: those of the parquet export, with names, files and lines.
 
-        A span is one row, from its begin to its end.
+        A span is one row, from its start to its end.
         """
         from .event_tables import read_events
 

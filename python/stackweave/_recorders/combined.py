@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._native import RecordingError
 from .._sizes import size_of
 
-# What a traced program may call is imported before it is traced.
+# Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
 from .call_source import OPTIONS as OPTIONS_OF_CALLS
 from .call_source import CallSource
@@ -90,13 +90,13 @@ class CombinedRecorder(BaseMemoryRecorder):
         if chosen_memory is not None:
             check_together(chosen_memory.get("mode", "history"), ring)
             self._memory_source = MemorySource(chosen_memory)
-        # Calls begin last and end first: the time that it takes to begin, and to end, is not the program's.
+        # Calls start last and stop first, so that the time of starting and stopping the other source is not recorded.
         self._sources = tuple(each for each in (self._memory_source, self._call_source) if each is not None)
 
     def tracer_stats(self) -> dict[str, Any]:
         """Returns how calls were recorded, and what was left out, once it is stopped: numbers by their names."""
         if self._call_source is None:
-            raise RecordingError("calls were not recorded here: say calls=True")
+            raise RecordingError("calls were not recorded: record with calls=True")
         return self._call_source.stats()
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:

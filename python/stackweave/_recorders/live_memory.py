@@ -91,7 +91,7 @@ class BaseMemoryRecorder(SourcedRecorder):
         if self._native_options["ring"] is not None:
             return super().dump(path)
         if path is not None:
-            raise StateError("only a ring can be written to another file: all else is in the recording already")
+            raise StateError("only a ring can be written to another file: other events are in the recording already")
         if self._hooks is not None:
             self._hooks.write_snapshot()
         self.flush()
@@ -103,12 +103,12 @@ class BaseMemoryRecorder(SourcedRecorder):
 
     @property
     def _hooks(self) -> _native.AllocationHooks | None:
-        """From start to stop."""
+        """The hooks, from start to stop."""
         return None if self._memory_source is None else self._memory_source.hooks
 
     def _needed_source(self) -> MemorySource:
         if self._memory_source is None:
-            raise RecordingError("memory was not recorded here: say memory=True")
+            raise RecordingError("memory was not recorded: record with memory=True")
         return self._memory_source
 
     def _memory_options(self) -> dict[str, Any] | None:

@@ -40,7 +40,7 @@ class memory_tag:
         if not isinstance(name, str):
             raise TypeError(f"a memory tag must be a str, not {type(name).__name__}")
         self._name = name
-        #: What each use found that has not ended yet, by thread.
+        #: The earlier tags of uses that have not ended yet, by thread.
         self._before: dict[int, list[_Before]] = {}
 
     def __enter__(self) -> Self:

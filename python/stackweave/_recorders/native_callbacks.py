@@ -49,7 +49,7 @@ def decorate(span: _Around, name: str = "span") -> Callable[[Callable[..., Any]]
 
     def decorator(function: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(function):
-            raise TypeError(f"a {name} decorates functions; {type(function).__name__} is none")
+            raise TypeError(f"a {name} decorates functions; {type(function).__name__} is not a function")
         flags = _flags(function)
         for kind, around in ((CO_COROUTINE, _coroutine), (CO_ASYNC_GENERATOR, _async_generator)):
             if flags & kind:

@@ -53,7 +53,7 @@ def stopped(recorder: Recorder) -> None:
 
 
 def flush_all() -> None:
-    """Called by the native module before the program calls exec."""
+    """Writes all recordings. The native module calls it before the program calls exec."""
     for recorder in list(live):
         recorder._before_exec()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     _Path = str | os.PathLike[str]
 
 
-#: Why a ring does not have all events, which is its purpose.
+#: The reason why a ring does not have all events, which is its purpose.
 FORGOTTEN = "only the last ones were kept"
 
 
@@ -48,7 +48,7 @@ class Summary(NamedTuple):
     bytes: int
     #: Events that were not written, by the reason.
     lost: dict[str, int]
-    #: Why the file could not be written, if it could not.
+    #: The reason why the file could not be written, if it could not.
     error: str | None
 
 
@@ -79,7 +79,7 @@ class Recorder(_native.Feed):
     _dump_on: frozenset[str]
     #: The numbers of the threads that were named by name_thread().
     _named_threads: set[int]
-    #: What was written, opened, once it is complete.
+    #: The opened recording, once it is complete.
     _recording: Recording | None
     _summary: Summary | None
     #: Whether an exception that is not handled leaves an event. The hooks of the program run in any case.
@@ -145,7 +145,7 @@ class Recorder(_native.Feed):
         """
         if self._recording is None:
             if self.state == "skipped":
-                raise StateError("nothing was recorded here: another one was recording")
+                raise StateError("nothing was recorded: another recorder was active")
             if self.state == "new":
                 raise StateError("nothing was recorded yet: call start(), or use it in a with statement")
             if self.state != "stopped":
@@ -301,7 +301,7 @@ def _complaint(summary: Summary) -> str | None:
         parts.append(f"{lost} event{'s were' if lost > 1 else ' was'} lost ({reasons})")
     if summary.error:
         parts.append(f"it could not be written ({summary.error})")
-    return f"the recording {summary.path} is not whole: {' and '.join(parts)}" if parts else None
+    return f"the recording {summary.path} is incomplete: {' and '.join(parts)}" if parts else None
 
 
 for _public in (Recorder, Summary):

@@ -82,7 +82,7 @@ class SourcedRecorder(Recorder):
     _sources: tuple[Source, ...]
     #: Whether it records because a parent process does, without a call in the program.
     _is_automatic: bool
-    #: What start() does while another one records the same.
+    #: The behaviour of start() while another recorder records the same.
     _if_busy: _IfBusy
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:

@@ -83,9 +83,9 @@ class Timing(Recorder):
         overwrite: bool = False,
     ) -> None:
         if path is None and subprocesses:
-            raise ValueError("subprocesses needs a path: what other programs record is beside it")
+            raise ValueError("subprocesses needs a path: the recordings of other programs are beside it")
         if clock is not None and not callable(clock):
-            raise TypeError(f"clock must be a function that gives nanoseconds, not {type(clock).__name__}")
+            raise TypeError(f"clock must be a function that returns nanoseconds, not {type(clock).__name__}")
         super().__init__(
             "" if path is None else path,
             buffer=buffer,
@@ -173,7 +173,7 @@ class Timing(Recorder):
         return [OpenFrame(*frame) for frame in _native.timing_open_frames(self)]
 
     def problems(self) -> Problems:
-        """Returns the counts of phases whose begins and ends do not match."""
+        """Returns the counts of phases whose starts and ends do not match."""
         return Problems(*_native.timing_problems(self))
 
     def explain_problems(self) -> list[str]:

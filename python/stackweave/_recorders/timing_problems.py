@@ -15,7 +15,7 @@ NAMED = 5
 
 
 class Problems(NamedTuple):
-    """The counts of phases whose begins and ends do not match. It is false if all is well.
+    """The counts of phases whose starts and ends do not match. It is false if all is well.
 
     >>> with stackweave.Timing() as timing:
     ...     timing.pop()

@@ -32,9 +32,9 @@ class Ordinals:
     def __init__(self) -> None:
         self._seen: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._next: dict[str, itertools.count[int]] = {}
-        self.lock_anew()
+        self.replace_lock()
 
-    def lock_anew(self) -> None:
+    def replace_lock(self) -> None:
         """Resets the lock, also in a forked child, whose parent may have held it."""
         self._lock = threading.Lock()
 
@@ -68,8 +68,8 @@ class TorchCalls:
         self._optimizers = Ordinals()
 
     def forked(self) -> None:
-        self._modules.lock_anew()
-        self._optimizers.lock_anew()
+        self._modules.replace_lock()
+        self._optimizers.replace_lock()
 
     def describe(self, code: CodeType, values: Mapping[str, Any]) -> _Described | None:
         """Returns the label and details of a call, or None if the function is not of torch."""

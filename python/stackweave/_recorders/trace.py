@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-# What a traced program may call is imported before it is traced.
+# Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
 from .call_source import CallSource
 from .options import BUFFER
@@ -41,7 +41,7 @@ class TraceRecorder(SourcedRecorder):
     False. logs records log records: True, the name of a logger, a level, or a pair of both. mechanism is how the
     interpreter reports calls: "monitoring" (from 3.12), "eval" (3.10, 3.11), "profile", or by default the best one.
 
-    As a decorator it records from the begin of an outermost call to its end, and pauses in between; several functions
+    As a decorator it records from the start of an outermost call to its end, and pauses in between; several functions
     may have the same one. if_busy is what start() does while another recorder traces: "raise" an error, or "skip" this
     one, which then records nothing and has the state "skipped". Other options: see Recorder.
     """
@@ -49,8 +49,9 @@ class TraceRecorder(SourcedRecorder):
     __slots__ = ("_active", "_calls", "_gate", "_is_ours")
 
     _calls: CallSource
-    #: How many calls of decorated functions run, and whether the first of them started or resumed the recording.
+    #: The number of running calls of decorated functions.
     _active: int
+    #: Whether the first of them started or resumed the recording.
     _is_ours: bool
     _gate: threading.RLock
     _shown_as = "TraceRecorder"

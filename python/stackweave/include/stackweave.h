@@ -87,7 +87,7 @@ typedef enum stackweave_status {
   STACKWEAVE_NO_RECORDING = 12,
 } stackweave_status;
 
-// Why a captured stack is incomplete. Later versions may add reasons.
+// The reason why a captured stack is incomplete. Later versions may add reasons.
 typedef enum stackweave_stop_reason {
   // The stack is complete. The stack of a thread without interpreter frames is complete without them.
   STACKWEAVE_STOP_NONE = 0,
@@ -187,9 +187,9 @@ typedef struct stackweave_capture_request {
   size_t size;
   // At least one of STACKWEAVE_CAPTURE_PYTHON, STACKWEAVE_CAPTURE_NATIVE and STACKWEAVE_CAPTURE_SCRIPT.
   uint32_t flags;
-  // How many of the innermost frames to omit. Frames of the library itself are never included.
+  // The number of innermost frames to omit. Frames of the library itself are never included.
   uint32_t skip;
-  // How many of the innermost frames to keep; 0 keeps all.
+  // The number of innermost frames to keep; 0 keeps all.
   uint32_t limit;
 } stackweave_capture_request;
 
@@ -297,7 +297,7 @@ typedef struct stackweave_location {
   uint32_t end_column;
 } stackweave_location;
 
-// How memory is recorded. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
+// The options of a memory recording. Initialize with STACKWEAVE_MEMORY_OPTIONS_INIT, then set the fields that differ.
 typedef struct stackweave_memory_options {
   // The size of this structure, in bytes.
   size_t size;
@@ -308,16 +308,16 @@ typedef struct stackweave_memory_options {
   uint32_t flags;
   // The mean number of allocated bytes between samples; 0 for 512 KiB.
   uint64_t sample_every;
-  // How many of the innermost frames of a stack are kept; 0 keeps all.
+  // The number of innermost frames of a stack that are kept; 0 keeps all.
   uint32_t depth;
   // A block is temporary if its thread allocates at most this many other blocks before it is freed. 0 means 1.
   uint32_t temporary;
-  // How many bytes of events are buffered before recording threads wait for the file; 0 for 8 MiB. Larger buffers are not
-  // faster.
+  // The number of bytes of events that are buffered before recording threads wait for the file; 0 for 8 MiB. Larger
+  // buffers are not faster.
   uint64_t buffer_bytes;
 } stackweave_memory_options;
 
-// How much memory was used. Set `size` before the call.
+// The amount of memory that was used. Set `size` before the call.
 typedef struct stackweave_memory_usage {
   // The size of this structure, in bytes.
   size_t size;
@@ -410,7 +410,7 @@ typedef struct stackweave_stats {
   uint64_t native_misses;
   // Native frames that needed the general evaluator.
   uint64_t native_unsupported;
-  // How often a thread dropped its cached rules because a library was unloaded.
+  // The number of times that a thread dropped its cached rules because a library was unloaded.
   uint64_t native_resets;
   // Distinct Python code objects.
   uint64_t python_codes;
@@ -511,9 +511,9 @@ enum stackweave_status stackweave_record_segment_alloc(const struct stackweave_h
 // Records that the host's allocator frees a segment or a part of one: the `bytes` from `address` on.
 enum stackweave_status stackweave_record_segment_free(const struct stackweave_host_block *segment);
 
-// Not for hosts: the recorder of another copy of Stackweave in this process, such as the Python package's, sets the sink that
-// receives the events of this copy's hosts. Replaces `before` by `sink`; null means none. Returns STACKWEAVE_BUSY if another
-// sink is set, or if this copy records itself.
+// Sets the sink that receives the events of this copy's hosts: replaces `before` by `sink`; null means none. Only the
+// recorder of another copy of Stackweave in this process, such as the Python package's, calls it. Returns
+// STACKWEAVE_BUSY if another sink is set, or if this copy records itself.
 enum stackweave_status stackweave_set_memory_sink(const void *sink,
                                                   const void *before);
 
@@ -605,8 +605,8 @@ enum stackweave_status stackweave_resolve_json_into(const stackweave_stack *stac
 // freed too early, twice, or with the wrong lock held. Costs a few nanoseconds; may be called anywhere.
 enum stackweave_status stackweave_retain(stackweave_stack stack);
 
-// The counterpart of stackweave_retain: checks the number, and has no other effect. Takes neither a lock nor the GIL; may
-// be called anywhere.
+// Checks the number, and has no other effect: the counterpart of stackweave_retain. Takes neither a lock nor the GIL;
+// may be called anywhere.
 enum stackweave_status stackweave_release(stackweave_stack stack);
 
 // Writes the number of frames of a stack, not counting inlined calls. May be called anywhere.

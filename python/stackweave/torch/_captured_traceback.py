@@ -134,21 +134,21 @@ def symbolize_tracebacks(tracebacks: list[Any], /) -> list[list[dict[str, Any]]]
     """
     if not isinstance(tracebacks, list):
         raise TypeError(f"symbolize_tracebacks() takes a list of tracebacks, not {type(tracebacks).__name__}")
-    ours, theirs = [], []
+    ours, of_torch = [], []
     for index, traceback in enumerate(tracebacks):
         own = _ours(traceback)
         if own is not None:
             ours.append(own)
         elif type(traceback) is _torch.gathered:
-            theirs.append(traceback)
+            of_torch.append(traceback)
         else:
             # Torch's own function treats any object as one of its own, and crashes.
             what = type(traceback).__name__
             raise TypeError(f"symbolize_tracebacks(): item {index} must be a captured traceback, not {what}")
-    if not theirs:
+    if not of_torch:
         return _named(ours)
-    ours_named, theirs_named = iter(_named(ours)), iter(_torch.symbolize(theirs))
-    return [next(theirs_named if type(each) is _torch.gathered else ours_named) for each in tracebacks]
+    ours_named, torch_named = iter(_named(ours)), iter(_torch.symbolize(of_torch))
+    return [next(torch_named if type(each) is _torch.gathered else ours_named) for each in tracebacks]
 
 
 def _ours(traceback: Any) -> tuple[Traceback, bool] | None:

@@ -44,7 +44,7 @@ class ImportWatch:
             self.loaded()
 
     def stop(self) -> None:
-        """Stops to watch. It may be called from the function itself, and a second time."""
+        """Stops watching. It may be called from the function itself, and a second time."""
         self._is_wanted = False
         finder, self._finder = self._finder, None
         with contextlib.suppress(ValueError):

@@ -12,7 +12,7 @@
 
 namespace {
 
-// How often a snapshot is repeated after a wait of a hook has timed out.
+// The number of times that a snapshot is repeated after a wait of a hook has timed out.
 constexpr int ATTEMPTS = 5;
 
 // Serializes snapshots. It has a timeout, so that a thread that holds the lock of a device can't wait forever.

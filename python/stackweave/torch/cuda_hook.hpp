@@ -54,7 +54,7 @@ std::atomic<uint64_t> waits{0};
 std::atomic<uint64_t> timeouts{0};
 std::atomic<uint64_t> inexact_starts{0};
 
-// Why this thread takes a snapshot.
+// The reason why this thread takes a snapshot.
 enum class SnapshotPurpose : int { NONE, BEGIN, STATE, END };
 
 struct ThreadState {

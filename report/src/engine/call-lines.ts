@@ -30,7 +30,7 @@ export interface LineCalls {
 /** The maximum number of functions in the list of a line. */
 const MOST_CALLED = 8;
 
-/** The calls from the lines of a file, by line, on the selected threads. `tree` is a tree of functions. */
+/** Returns the calls from the lines of a file, by line, on the selected threads. `tree` is a tree of functions. */
 export async function callsFrom(
   report: Report,
   selection: Selection,
@@ -66,8 +66,8 @@ function lineCalls(line: number, total: number, called: Map<FunctionIndex, Calle
 }
 
 /**
- * The visible functions: all in the tree, because a library's function may be visible in one place and not in another. A
- * function of the program that was not traced may call others without being in the tree.
+ * Returns the visible functions: all in the tree, because a library's function may be visible in one place and not in another.
+ * A function of the program that was not traced may call others without being in the tree.
  */
 function seenIn(names: Names, { filter }: Selection, tree: CallTree): (of: FunctionIndex) => boolean {
   const seen = visibleFunctions(names, filter);

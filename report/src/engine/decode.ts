@@ -54,7 +54,7 @@ export class Columns {
     }
   }
 
-  /** Small numbers, up to 2^32. */
+  /** Reads small numbers, up to 2^32. */
   small(): Uint32Array {
     const column = new Uint32Array(this.varint());
     for (let row = 0; row < column.length; row++) column[row] = this.varint();
@@ -76,7 +76,7 @@ export class Columns {
     return column;
   }
 
-  /** Non-decreasing numbers, stored as differences. */
+  /** Reads non-decreasing numbers, which are stored as differences. */
   rising(first = 0): Float64Array {
     const column = this.plain();
     let value = first;
@@ -87,7 +87,7 @@ export class Columns {
     return column;
   }
 
-  /** Bytes, with their number as a varint before them. */
+  /** Reads bytes, with their number as a varint before them. */
   rest(): Uint8Array {
     const length = this.varint();
     this.at += length;

@@ -24,7 +24,7 @@ export function matcher(names: Names, text: string): (of: number) => boolean {
   };
 }
 
-/** By function: 1 if the filter shows it, apart from its caller. */
+/** Returns by function: 1 if the filter shows it, apart from its caller. */
 export function visibleFunctions(names: Names, filter: Filter): Uint8Array {
   const { kind, origin } = names.functions;
   const matches = matcher(names, filter.only);

@@ -1,4 +1,4 @@
-// What is hidden inside libraries and the interpreter. The rules are those of `Profile::view` and `Profile::hidden` in
+// The cost that is hidden inside libraries and the interpreter. The rules are those of `Profile::view` and `Profile::hidden` in
 // `crates/stackweave-profile/src/aggregate/view.rs`.
 
 import { ORIGINS } from "../shared/format";

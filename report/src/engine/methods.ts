@@ -14,7 +14,7 @@ import { sourceMethods } from "./source";
 import { tableMethods } from "./table";
 import { timelineMethods } from "./timeline/methods";
 
-/** What the methods work with. */
+/** The state that the methods work with. */
 export interface Context {
   report: Report;
   trees: SelectedTrees;

@@ -40,7 +40,7 @@ export class Report {
     return jsonOf(this.text, block);
   }
 
-  /** A tree of the recording, decoded once. */
+  /** Returns a tree of the recording, decoded once. */
   tree(info: TreeInfo): Promise<CallTree> {
     let tree = this.trees.get(info.block);
     if (!tree) {

@@ -37,7 +37,7 @@ export function searchMethods({ report, trees }: Context) {
   };
 }
 
-/** The cost of the functions for which `found` has a 1, in a tree of functions. */
+/** Returns the cost of the functions for which `found` has a 1, in a tree of functions. */
 export function costOf(tree: CallTree, found: Uint8Array): FoundCost {
   const cost = { all: tree.total[0]!, self: 0, total: 0 };
   const isInside = new Uint8Array(tree.length);
@@ -57,7 +57,7 @@ export class Search {
 
   constructor(private readonly names: Names) {}
 
-  /** By function: 1 if all words of `text` are in it. */
+  /** Returns by function: 1 if all words of `text` are in it. */
   found(text: string): Uint8Array {
     const { name, file, module } = this.names.functions;
     const found = new Uint8Array(name.length).fill(1);
@@ -70,7 +70,7 @@ export class Search {
     return found;
   }
 
-  /** By the number of a string + 1: 1 if the word is in it. */
+  /** Returns by the number of a string + 1: 1 if the word is in it. */
   private textsWith(word: string): Uint8Array {
     this.lowered ??= this.names.strings.map((text) => text.toLowerCase());
     const has = new Uint8Array(this.lowered.length + 1);

@@ -20,7 +20,7 @@ export class SelectedTrees {
     this.ranges = timeline ? new RangeTrees(timeline, report.tiles) : null;
   }
 
-  /** The tree of a selection: of functions, or of frames if `lines` are distinguished. */
+  /** Returns the tree of a selection: of functions, or of frames if `lines` are distinguished. */
   get(selection: Selection, { lines = false, side = "after" as Side } = {}): Promise<CallTree> {
     const key = JSON.stringify([selection, lines, side]);
     let tree = this.kept.get(key);
@@ -34,7 +34,7 @@ export class SelectedTrees {
     return tree;
   }
 
-  /** What the view of a selection hides inside libraries and the interpreter, and the total. */
+  /** The cost that the view of a selection hides inside libraries and the interpreter, and the total. */
   async hidden(selection: Selection): Promise<Hidden & { total: number }> {
     const trees = await this.trees(selection, "after");
     const total = trees.reduce((sum, tree) => sum + tree.total[0]!, 0);
@@ -53,7 +53,7 @@ export class SelectedTrees {
   }
 }
 
-/** The trees of a report that belong to a selection. */
+/** Returns the trees of a report that belong to a selection. */
 export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[] {
   const measure = storedMeasure(selection.measure);
   // The recording before a change has other threads, which can't be selected.
@@ -66,13 +66,13 @@ export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[
   );
 }
 
-/** The selected range, if it applies: it applies only to times, and not to the recording before a change. */
+/** Returns the selected range, if it applies: it applies only to times, and not to the recording before a change. */
 export function chosenRange(head: Head, { measure, range }: Selection, side: Side): Selection["range"] {
   if (range === null || measure !== "time" || side !== "after" || !head.timeline) return null;
   return range[0] <= 0 && range[1] > head.durationNs ? null : range;
 }
 
-/** The number of allocations is the number of calls in the tree of bytes. */
+/** Returns the measure whose tree is stored: allocations are the calls in the tree of bytes. */
 export function storedMeasure(measure: MeasureName): MeasureName {
   return measure === "allocations" ? "bytes" : measure;
 }

@@ -135,7 +135,7 @@ function functionCosts({ names }: Report, tree: CallTree, file: StringIndex): Fu
   return costs.sort((a, b) => a.line - b.line || b.total - a.total);
 }
 
-/** The costs of the lines of a file, in a tree of frames. */
+/** Returns the costs of the lines of a file, in a tree of frames. */
 export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex): LineColumns {
   const { frames, functions } = names;
   const isHere = (frame: number) => functions.file[frames.function[frame]!] === file + 1;
@@ -170,7 +170,7 @@ function linesAreKnown({ frames, functions }: Names, inTree: Set<number>): boole
   return false;
 }
 
-/** Self and total costs by the key that `of` returns for an item; a negative key leaves the item out. */
+/** Returns self and total costs by the key that `of` returns for an item; a negative key leaves the item out. */
 function countedBy(tree: CallTree, count: number, of: (item: number) => number) {
   const self = new Float64Array(count);
   const total = new Float64Array(count);

@@ -29,7 +29,9 @@ export interface Statistics {
 
 const known = new WeakMap<CallTree, Statistics>();
 
-/** The statistics of a tree with `count` functions. They are computed once for each tree and shared: never modify them. */
+/**
+ * Returns the statistics of a tree with `count` functions. They are computed once for each tree and shared: never modify them.
+ */
 export function statisticsOf(tree: CallTree, functions: number): Statistics {
   let statistics = known.get(tree);
   if (!statistics) {

@@ -46,7 +46,7 @@ export function tableMethods({ report, trees }: Context) {
       return { total: tree.total[0]!, withoutFrame: tree.self[0]!, functionsColumns: columns };
     },
 
-    /** The callers and callees of a function. */
+    /** Returns the callers and callees of a function. */
     async neighbours(selection: Selection, of: FunctionIndex): Promise<Neighbours> {
       const tree = await trees.get(selection);
       const statistics = statisticsOf(tree, functions);

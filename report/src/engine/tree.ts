@@ -53,7 +53,7 @@ export class TreeBuilder {
 
   constructor(private readonly lines: boolean) {}
 
-  /** The node of `item` under `parent`. */
+  /** Returns the node of `item` under `parent`. */
   child(parent: number, item: number): number {
     const at = this.placeOf(parent, item);
     const known = this.table[at]!;
@@ -81,7 +81,7 @@ export class TreeBuilder {
     });
   }
 
-  /** The slot of a node in the table, or the slot for it. */
+  /** Returns the slot of a node in the table, or the slot for it. */
   private placeOf(parent: number, item: number): number {
     const mask = this.table.length - 1;
     const mixed = Math.imul(parent, 0x9e3779b1) ^ Math.imul(item + 1, 0x85ebca6b);

@@ -20,7 +20,7 @@ function fromAddress(): URLSearchParams {
   return new URLSearchParams(hasAddress ? location.hash.slice(1) : insteadOfAddress);
 }
 
-/** A text that is kept in the address under this name, unless it has its default. */
+/** Returns a text that is kept in the address under this name, unless it has its default. */
 export function addressed(name: string, initial: string, { isStep = false } = {}): Signal<string> {
   const known = kept.get(name);
   if (known) return known.signal;
@@ -35,7 +35,7 @@ export function addressed(name: string, initial: string, { isStep = false } = {}
   return made;
 }
 
-/** The address of this page with some changes of the state. */
+/** Returns the address of this page with some changes of the state. */
 export function addressWith(changes: Record<string, string>): string {
   const texts = new URLSearchParams();
   for (const [name, { signal: text, initial }] of kept) {
@@ -64,7 +64,7 @@ function read(): void {
   isReading = false;
 }
 
-/** Without an address, links would lead to the address of the page around this one. */
+/** Follows a link. Without an address, links would lead to the address of the page around this one. */
 function follow(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
   if (link === null) return;

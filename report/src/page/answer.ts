@@ -10,9 +10,8 @@ export interface Answer<T> {
 }
 
 /**
- * The engine's answer to a query, which is repeated when its key changes. The previous answer stays until the new one comes.
- *
- *     const { value, isPending } = useAnswer(JSON.stringify(selection.value), () => query("table", selection.value));
+ * Returns the engine's answer to a query, which is repeated when its key changes. The previous answer stays until the new one
+ * comes.  const { value, isPending } = useAnswer(JSON.stringify(selection.value), () => query("table", selection.value));
  */
 export function useAnswer<T>(key: string, question: () => Promise<T>): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>({ value: undefined, isPending: true, error: undefined });

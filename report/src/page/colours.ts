@@ -35,7 +35,7 @@ function hash(text: string): number {
 
 const known = new WeakMap<Names, Map<string, string[]>>();
 
-/** The colour of each function, for a canvas; by function. */
+/** Returns the colour of each function, for a canvas; by function. */
 export function functionColours(names: Names, dark: boolean): string[] {
   const themes = known.get(names) ?? new Map<string, string[]>();
   known.set(names, themes);

@@ -133,7 +133,7 @@ function Only() {
   );
 }
 
-/** The selected range of time, and a button that resets it. */
+/** Shows the selected range of time, and a button that resets it. */
 function Range() {
   const chosen = range.value;
   if (!chosen || !head().timeline) return null;
@@ -175,7 +175,7 @@ function Measures() {
   );
 }
 
-/** The choice of the device, if there are several. */
+/** Shows the choice of the device, if there are several. */
 function Devices() {
   const devices = head().memory?.devices ?? [];
   // The memory view has a choice of its own.

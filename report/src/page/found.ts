@@ -30,12 +30,12 @@ effect(() => {
   );
 });
 
-/** By function: 1 if it was found. `null` without a search. While the user types, the previous result. */
+/** Returns by function: 1 if it was found; `null` without a search. While the user types, the previous result. */
 export function useFound(): Uint8Array | null {
   return newest.value?.found ?? null;
 }
 
-/** The number of functions that were found; `null` without a search. */
+/** Returns the number of functions that were found; `null` without a search. */
 export function useFoundCount(): number | null {
   return newest.value?.functions ?? null;
 }

@@ -4,7 +4,7 @@ import { isHelpShown } from "./help";
 import { head, select, show } from "./state";
 import { VIEWS } from "./views";
 
-/** Whether the user is typing. */
+/** Returns whether the user is typing. */
 function isWriting(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -1,4 +1,4 @@
-/** The logo of Stackweave: a warm and a cool thread, woven. */
+/** Shows the logo of Stackweave: a warm and a cool thread, woven. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 24 24" width="20" height="20" role="img" aria-label="Stackweave">

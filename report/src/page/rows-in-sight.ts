@@ -11,7 +11,7 @@ export interface InSight {
   to: number;
 }
 
-/** The visible rows, of `height` pixels each, of an element that scrolls. */
+/** Returns the visible rows, of `height` pixels each, of an element that scrolls. */
 export function useRowsInSight(scroller: RefObject<HTMLElement | null>, rows: number, height: number): InSight {
   const [sight, setSight] = useState<InSight>({ from: 0, to: 60 });
   useLayoutEffect(() => {

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** Shown at a position in the window, and kept inside it. */
+/** Shows a text at a position in the window, and keeps it inside. */
 export function Tooltip({ x, y, children }: { x: number; y: number; children: ComponentChildren }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

@@ -109,7 +109,7 @@ export interface TrackInfo {
   instants: Block | null;
 }
 
-/** Four numbers for each tile: block, earliest begin, latest end, number of rows. In the order of begins. */
+/** Four numbers for each tile: block, earliest start, latest end, number of rows. In the order of starts. */
 export type Tiles = number[];
 // The columns of a tile of spans, by begin and depth: begin (differences, the first to the tile's earliest), duration,
 // depth, frame, flags (1: has no end, 2: failed, 4: was open before the recording began, and is no call),

@@ -2,18 +2,18 @@
 
 import type { Amount, DeviceMemory, SegmentState } from "./format";
 
-/** Leak candidates: live memory, without that from before the recording. */
+/** Returns leak candidates: live memory, without that from before the recording. */
 export function neverFreed({ live, fromBefore }: DeviceMemory): Amount {
   return { bytes: live.bytes - fromBefore.bytes, blocks: live.blocks - fromBefore.blocks };
 }
 
-/** A pool by its name: `default pool`, `pool 3`. */
+/** Returns a pool by its name: `default pool`, `pool 3`. */
 export function poolWords(name: string): string {
   return name.startsWith("pool ") ? name : `${name} pool`;
 }
 
 /**
- * The part of free memory that is not in the largest free block of its allocator, for the states of one process or of
+ * Returns the part of free memory that is not in the largest free block of its allocator, for the states of one process or of
  * several. `null` if nothing is free.
  */
 export function fragmentation(states: Pick<SegmentState, "free" | "largestFree">[]): number | null {

@@ -43,7 +43,7 @@ export function functionName(names: Names, of: FunctionIndex): string {
   return names.strings[names.functions.name[of]!] ?? "";
 }
 
-/** The file of a function, or undefined. */
+/** Returns the file of a function, or undefined. */
 export function fileOf(names: Names, of: FunctionIndex): string | undefined {
   return names.strings[names.functions.file[of]! - 1];
 }
@@ -52,7 +52,7 @@ export function moduleOf(names: Names, of: FunctionIndex): string | undefined {
   return names.strings[names.functions.module[of]! - 1];
 }
 
-/** The location of a function: `file:line`, or the module of a native one without a file. */
+/** Returns the location of a function: `file:line`, or the module of a native one without a file. */
 export function placeOf(names: Names, of: FunctionIndex): string {
   const file = fileOf(names, of);
   if (file === undefined) return moduleOf(names, of) ?? "";
@@ -60,7 +60,7 @@ export function placeOf(names: Names, of: FunctionIndex): string {
   return line > 0 ? `${file}:${line}` : file;
 }
 
-/** The end of a path, its most informative part: as many folders as fit into the length, and at least the file. */
+/** Returns the end of a path, its most informative part: as many folders as fit into the length, and at least the file. */
 export function shortPath(path: string, most: number): string {
   if (path.length <= most) return path;
   const parts = path.split("/");

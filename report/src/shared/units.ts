@@ -15,7 +15,7 @@ export function timeText(ns: number): string {
   return `${digits(ns / 1e9)} s`;
 }
 
-/** A moment with the digits that steps of this many nanoseconds need: `12.3456 s`, `1:02:03.5`. */
+/** Returns a moment with the digits that steps of this many nanoseconds need: `12.3456 s`, `1:02:03.5`. */
 export function momentText(ns: number, step: number, end = ns): string {
   const [unit, label] = end < 1e3 ? [1, "ns"] : end < 1e6 ? [1e3, "us"] : end < 1e9 ? [1e6, "ms"] : [1e9, "s"];
   const places = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
@@ -42,14 +42,14 @@ export function countText(count: number): string {
   return Math.round(count).toLocaleString("en-US");
 }
 
-/** A cost in the unit of its measure. */
+/** Returns a cost in the unit of its measure. */
 export function costText(measure: MeasureName, cost: number): string {
   if (measure === "time") return timeText(cost);
   if (measure === "samples" || measure === "allocations") return countText(cost);
   return bytesText(cost);
 }
 
-/** The same with a sign, even for a plus. */
+/** Returns the same with a sign, even for a plus. */
 export function signedCostText(measure: MeasureName, cost: number): string {
   return cost > 0 ? `+${costText(measure, cost)}` : costText(measure, cost);
 }
@@ -59,12 +59,12 @@ export function shareText(share: number): string {
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}%`;
 }
 
-/** A share with one digit after the point, whatever its size: for shares that are compared. */
+/** Returns a share with one digit after the point, whatever its size: for shares that are compared. */
 export function exactShareText(share: number): string {
   return `${(share * 100).toFixed(1)}%`;
 }
 
-/** The growth of a cost, as `stackweave diff` writes it; empty if there was nothing before. */
+/** Returns the growth of a cost, as `stackweave diff` writes it; empty if there was nothing before. */
 export function growthText(before: number, after: number): string {
   if (before === 0) return "";
   const percent = (after / before - 1) * 100;
@@ -82,12 +82,12 @@ export const MEASURE_LABELS: Record<MeasureName, string> = {
   temporary: "Temporary memory",
 };
 
-/** The unit of the number of calls of a measure. */
+/** Returns the unit of the number of calls of a measure. */
 export function countedText(measure: MeasureName): string {
   return measure === "time" ? "calls" : measure === "samples" ? "samples" : "blocks";
 }
 
-/** A wall clock time in nanoseconds, in the reader's time zone; empty if unknown. */
+/** Returns a wall clock time in nanoseconds, in the reader's time zone; empty if unknown. */
 export function dateText(wallNs: string): string {
   const date = new Date(Number(BigInt(wallNs) / 1_000_000n));
   return date.getTime() === 0 ? "" : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

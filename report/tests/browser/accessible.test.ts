@@ -1,4 +1,4 @@
-// For keyboards and screen readers.
+// The page works with keyboards and screen readers.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ inBrowsers(["chromium"], "axe finds nothing serious in any view", async (browser
   const found: string[] = [];
   for (const name of ["calls", "memory", "devices"] as const) {
     for (const theme of ["light", "dark"] as const) {
-      // The policy would not let it in.
+      // The policy would forbid it.
       const opened = await Opened.open(browser, name, { theme, bypassPolicy: true, height: 700 });
       await opened.page.evaluate(axe);
       for (const view of await opened.views()) {
@@ -38,7 +38,7 @@ inBrowsers(["chromium"], "axe finds nothing serious in any view", async (browser
 /** Describes the focused element, and whether it is visible. */
 const focused = () => {
   const element = document.activeElement as HTMLElement;
-  // In a table the row is marked that keys act on.
+  // In a table, the row on which keys act is marked.
   const marked = [element, ...element.querySelectorAll(".cursor td")].map((of) => getComputedStyle(of));
   return {
     name: element.getAttribute("aria-label") ?? element.innerText ?? "",

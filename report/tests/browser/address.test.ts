@@ -1,4 +1,4 @@
-// The selection is in the address: steps back, and opening it elsewhere.
+// The selection is in the address, which supports steps back, and opening it elsewhere.
 
 import assert from "node:assert/strict";
 import { inBrowsers } from "./browsers";
@@ -42,7 +42,7 @@ inBrowsers(["chromium", "firefox"], "an address opens the same in another tab", 
   await second.close();
 });
 
-inBrowsers(["chromium"], "an address that says nonsense does no harm", async (browser) => {
+inBrowsers(["chromium"], "an invalid address does no harm", async (browser) => {
   const nonsense = [
     "view=nowhere",
     "function=99999",

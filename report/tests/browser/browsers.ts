@@ -1,4 +1,4 @@
-// The browsers of this machine. This process tests one of them, which is started when a test first needs it.
+// The browsers of this machine. This process tests one of them, and starts it when a test first needs it.
 
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -47,13 +47,13 @@ let started: Promise<Browser> | undefined;
 
 after(async () => (await started)?.close());
 
-/** A test in each of these browsers; it is skipped, with a message, if one is not installed. */
+/** Defines a test in each of these browsers. It is skipped with a message if one is not installed. */
 export function inBrowsers(
   names: BrowserName[],
   what: string,
   body: (browser: Browser, name: BrowserName) => Promise<void>,
 ) {
-  // Those of another browser run in another process.
+  // Tests of another browser run in another process.
   for (const name of names.filter((name) => name === process.env.STACKWEAVE_REPORT_BROWSER)) {
     const program = programOf(name);
     const skip = program === undefined && `${name} is not installed`;

@@ -46,7 +46,7 @@ inBrowsers(["chromium", "firefox"], "devices have the numbers of heap and of the
   await opened.close();
 });
 
-inBrowsers(["chromium"], "the blocks of segments make up what the account says", async (browser) => {
+inBrowsers(["chromium"], "the blocks of segments add up to the state of the allocator", async (browser) => {
   const opened = await Opened.open(browser, "devices");
   const { segmentsColumns, blocksColumns } = await queried<SegmentColumns>(opened.page, "memorySegments", 0, 0);
   const { size, requested: wanted, use } = blocksColumns;
@@ -64,7 +64,7 @@ inBrowsers(["chromium"], "the blocks of segments make up what the account says",
   await opened.close();
 });
 
-inBrowsers(["chromium", "firefox"], "the first device is shown where nothing else was recorded", async (browser) => {
+inBrowsers(["chromium", "firefox"], "the first device is shown if nothing else was recorded", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const { account } = expected.devices;
   const chosen = () => opened.text('.choice[aria-label="Memory of"] [aria-pressed=true]');
@@ -103,7 +103,7 @@ inBrowsers(["chromium", "firefox"], "a failed request shows its stack", async (b
   await opened.close();
 });
 
-inBrowsers(["chromium"], "a click on its mark opens a request that could not be met", async (browser) => {
+inBrowsers(["chromium"], "a click on its mark opens a failed request", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const [device] = await devicesOf(opened);
   const { time } = (await queried<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns;
@@ -121,14 +121,14 @@ inBrowsers(["chromium", "firefox"], "keys go through the blocks of segments", as
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const blocks = expected.devices.account[0]!.state!.blocks;
   await opened.page.focus(".memory-ribbon canvas");
-  const said = () => opened.text(".memory-segments .flame-said");
+  const status = () => opened.text(".memory-segments .flame-status");
   await opened.page.keyboard.press("ArrowRight");
   await opened.settled();
-  assert.match(await said(), new RegExp(`Block 1 of ${blocks}: In use`));
+  assert.match(await status(), new RegExp(`Block 1 of ${blocks}: In use`));
   assert.match(await opened.text(".memory-block"), /allocated before the recording/);
   await opened.page.keyboard.press("End");
   await opened.settled();
-  assert.match(await said(), new RegExp(`Block ${blocks} of ${blocks}: `));
+  assert.match(await status(), new RegExp(`Block ${blocks} of ${blocks}: `));
   const height = () => opened.page.$eval(".memory-ribbon canvas", (canvas) => canvas.clientHeight);
   const before = await height();
   await opened.page.keyboard.press("+");

@@ -1,4 +1,4 @@
-// Inside another page, as in notebooks: in a frame without an address, and without access to that page.
+// The page works inside another page, as in notebooks: in a frame without an address, and without access to that page.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { Browser, Frame, Page } from "puppeteer-core";
 import { inBrowsers, PATIENCE_MS } from "./browsers";
 import { PAGES, type PageName } from "./opened";
 
-/** As `%%trace` writes it, and as front ends may wrap what they do not trust. */
+/** The frame that `%%trace` writes, and one like those in which front ends wrap untrusted output. */
 const SANDBOXES = ["allow-scripts allow-downloads", "allow-scripts allow-same-origin allow-downloads"];
 
 async function until<Arguments extends unknown[]>(
@@ -58,7 +58,7 @@ async function framed(
   return { page, frame, problems };
 }
 
-inBrowsers(["chromium", "firefox"], "each view opens inside of a frame", async (browser) => {
+inBrowsers(["chromium", "firefox"], "each view opens inside a frame", async (browser) => {
   for (const sandbox of SANDBOXES) {
     const { page, frame, problems } = await framed(browser, "calls", sandbox);
     const before = page.url();
@@ -76,7 +76,7 @@ inBrowsers(["chromium", "firefox"], "each view opens inside of a frame", async (
   }
 });
 
-inBrowsers(["chromium", "firefox"], "links stay inside of the frame", async (browser) => {
+inBrowsers(["chromium", "firefox"], "links stay inside the frame", async (browser) => {
   const { page, frame, problems } = await framed(browser, "calls", SANDBOXES[0]!);
   await until(frame, "the link", () => document.querySelector("a.more") !== null);
   await frame.$eval("a.more", (link) => (link as HTMLElement).click());
@@ -86,7 +86,7 @@ inBrowsers(["chromium", "firefox"], "links stay inside of the frame", async (bro
   await page.close();
 });
 
-inBrowsers(["chromium"], "keys are the report's inside of it, and the notebook's outside", async (browser) => {
+inBrowsers(["chromium"], "the report gets keys inside the frame, and the notebook outside", async (browser) => {
   const { page, frame } = await framed(browser, "calls", SANDBOXES[0]!);
   await page.evaluate(() => {
     const keys: string[] = [];

@@ -59,7 +59,7 @@ inBrowsers(
       try {
         script.textContent = "window.pwned = 1";
       } catch {
-        // Trusted Types do not even take the text.
+        // Trusted Types refuse the text.
       }
       document.body.append(script);
       const image = new Image();
@@ -74,7 +74,7 @@ inBrowsers(
       try {
         button.setAttribute("onclick", "window.pwned = 2");
       } catch {
-        // Nor that one.
+        // This one is refused, too.
       }
       document.body.append(button);
       button.click();

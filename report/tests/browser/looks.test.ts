@@ -1,4 +1,4 @@
-// Both themes, and phones; a screenshot of each view is kept for people to look at.
+// The page fits both themes and phones. The test keeps a screenshot of each view for review.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

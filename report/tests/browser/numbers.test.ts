@@ -38,7 +38,7 @@ inBrowsers(["chromium", "firefox"], "functions have the numbers of pstats, and o
   await opened.close();
 });
 
-/** `10/2`: two of ten calls were not inside of another. */
+/** Formats calls like `10/2`: two of ten calls were not inside another one. */
 function callsAs(calls: number, primitive: number): string {
   return calls === primitive ? countText(calls) : `${countText(calls)}/${countText(primitive)}`;
 }

@@ -35,7 +35,7 @@ export interface Expected {
   devices: { account: DeviceAccount[]; heap: Heap[] };
 }
 
-/** The figures that the program `devices.py` has of its own devices. */
+/** The figures that the program `devices.py` keeps about its devices. */
 export interface DeviceAccount {
   peak: number;
   /** The requested and the free bytes. */
@@ -53,7 +53,7 @@ export type StateFigure =
   | "free"
   | "largestFree";
 
-/** Of what `stackweave heap --json` writes. */
+/** Fields of the output of `stackweave heap --json`. */
 export interface Heap {
   totals: HeapAmounts;
   threads: (HeapAmounts & { name: string })[];
@@ -111,7 +111,7 @@ export function queried<T>(page: Page, method: string, ...of: unknown[]): Promis
   ) as Promise<T>;
 }
 
-/** The functions of a selection, as rows. */
+/** Returns the functions of a selection as rows. */
 export async function rowsOf(page: Page, selection: Selection): Promise<Row[]> {
   const { names } = await queried<{ names: Names }>(page, "open");
   const table = await queried<Table>(page, "table", selection);
@@ -130,7 +130,7 @@ function inOrder<T>(rows: T[]): T[] {
     .map(([, row]) => row);
 }
 
-/** The same rows in whatever order. */
+/** Asserts that the rows are the same in any order. */
 export function assertSameRows<T>(actual: T[], wanted: T[], what: string): void {
   assert.ok(wanted.length > 3, `${what}: there is something to compare`);
   assert.deepEqual(inOrder(actual), inOrder(wanted), what);

@@ -11,7 +11,7 @@ export const PAGES = process.env.STACKWEAVE_REPORT_PAGES!;
 export type PageName = "calls" | "inside" | "memory" | "devices" | "hostile";
 
 export interface Options {
-  /** What stands behind the "#". */
+  /** The text after the "#". */
   address?: string;
   width?: number;
   height?: number;
@@ -36,7 +36,7 @@ export async function until<Arguments extends unknown[]>(
   }
 }
 
-/** Firefox sometimes reports this of scripts of the driver, which have a realm of their own. */
+/** Firefox sometimes reports this for scripts of the driver, which have a separate realm. */
 const FIREFOX_OWN = /Permission denied to access property/;
 
 export class Opened {
@@ -61,7 +61,7 @@ export class Opened {
     const page = await browser.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     const opened = new Opened(page, pathToFileURL(join(PAGES, `${name}.html`)).href);
-    // Firefox is as large as it was started: its protocol can't change that yet.
+    // Firefox keeps the size from its start: its protocol can't change it yet.
     if (!(await browser.version()).startsWith("firefox"))
       await page.setViewport({ width: options.width ?? 1280, height: options.height ?? 800 });
     if (options.theme) await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: options.theme }]);
@@ -103,7 +103,7 @@ export class Opened {
     });
   }
 
-  /** The names of the views that have tabs, in their order. */
+  /** Returns the names of the views that have tabs, in their order. */
   views(): Promise<string[]> {
     return this.page.$$eval("[role=tab]", (tabs) => tabs.map((tab) => tab.id.slice("tab-".length)));
   }
@@ -118,7 +118,7 @@ export class Opened {
     await this.settled();
   }
 
-  /** What stands behind the "#" of the address. */
+  /** Returns the parameters after the "#" of the address. */
   async address(): Promise<URLSearchParams> {
     return new URLSearchParams(await this.page.evaluate(() => location.hash.slice(1)));
   }
@@ -132,7 +132,7 @@ export class Opened {
     await this.page.close();
   }
 
-  /** No error, no violation of the policy, nothing that was loaded, and nothing that ran which may not. */
+  /** Asserts that there was no error, no violation of the policy, no request, and no forbidden script. */
   async mustBeRight(): Promise<void> {
     assert.deepEqual(this.problems, []);
     const { violations, pwned } = await this.page.evaluate(() => {

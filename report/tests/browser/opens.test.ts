@@ -1,4 +1,4 @@
-// Opens, from a disk and without a network, and shows each view.
+// The page opens from a disk without a network, and shows each view.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ inBrowsers(["chromium", "firefox"], "each view opens by its tab and by its key",
   }
 });
 
-inBrowsers(["chromium", "firefox"], "a page that is not whole says so", async (browser) => {
+inBrowsers(["chromium", "firefox"], "an incomplete page reports that", async (browser) => {
   const whole = readFileSync(join(PAGES, "calls.html"), "utf8");
   const block = whole.indexOf('id="sw-0">') + 'id="sw-0">'.length;
   const pages = { cut: whole.slice(0, block + 40), damaged: `${whole.slice(0, block)}AAAA${whole.slice(block + 4)}` };

@@ -1,6 +1,6 @@
-// Runs the tests in browsers, both at the same time: those of a browser in one process, so that it is started once.
+// Runs the tests in both browsers at the same time. One process runs all tests of a browser, so that the browser starts once.
 //
-//   STACKWEAVE_REPORT_PAGES=FOLDER node tests/browser/run.mjs [TEXT]    only the files whose names hold TEXT
+//   STACKWEAVE_REPORT_PAGES=FOLDER node tests/browser/run.mjs [TEXT]    only files whose names contain TEXT
 
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -27,7 +27,7 @@ await build({
   outfile,
 });
 
-/** Runs the tests of a browser, prints what they say, and returns whether they passed. */
+/** Runs the tests of a browser, prints their output, and returns whether they passed. */
 function passes(browser) {
   const options = { env: { ...process.env, STACKWEAVE_REPORT_BROWSER: browser }, maxBuffer: 1 << 28 };
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// Searching and filtering, by the bar that all views have.
+// The bar that all views have searches and filters.
 
 import assert from "node:assert/strict";
 import { inBrowsers } from "./browsers";
@@ -61,7 +61,7 @@ inBrowsers(["chromium", "firefox"], "one click on a filter changes what is shown
   await opened.close();
 });
 
-inBrowsers(["chromium"], "one thread of several can be looked at", async (browser) => {
+inBrowsers(["chromium"], "one thread of several can be selected", async (browser) => {
   const opened = await Opened.open(browser, "calls", { address: "view=table" });
   const all = await opened.page.evaluate(foundRows);
   const worker = await opened.page.$$eval("#threads option", (options) =>

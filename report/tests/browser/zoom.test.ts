@@ -1,4 +1,4 @@
-// Zooming by mouse and keys: the visible part is in the address, and steps can be reverted.
+// Mouse and keys zoom. The visible part is in the address, and steps can be reverted.
 
 import assert from "node:assert/strict";
 import { inBrowsers } from "./browsers";

@@ -1,4 +1,4 @@
-"""Calls of all sorts: threads, recursion, generators, libraries. `calls.py N` does N rounds of it."""
+"""Makes calls of all sorts: threads, recursion, generators, libraries. `calls.py N` runs N rounds."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""A host with two devices, and nothing else that is recorded. It keeps an account that the report has to agree with.
+"""A host with two devices, and no other recorded memory. It keeps figures with which the report must agree.
 
     python devices.py RECORDING ACCOUNT
 
@@ -42,7 +42,7 @@ _record_host_event = ctypes.CDLL(_native.__file__).stackweave_record_host_event
 def record(what, **fields):
     block = Block(size=ctypes.sizeof(Block), **fields)
     if (status := _record_host_event(what, ctypes.byref(block), None)) != 0:
-        raise SystemExit(f"stackweave_record_host_event({what}) said {status}")
+        raise SystemExit(f"stackweave_record_host_event({what}) returned {status}")
 
 
 class OutOfDeviceMemory(Exception):
@@ -50,12 +50,12 @@ class OutOfDeviceMemory(Exception):
 
 
 class Device:
-    """Segments of 20 MiB or as large as a block, and the first free piece that is large enough."""
+    """An allocator with segments of 20 MiB, or as large as a block. It uses the first free range that fits."""
 
     def __init__(self, number):
         self.number = number
         self.next_address = 0x7F00_0000_0000
-        #: Each: address, size, pool, and its pieces: [address, size, requested, state], by address.
+        #: The address, size and pool of each, and its blocks by address: [address, size, requested, state].
         self.segments = []
         self.failures = []
         self.peak = self.taken = 0
@@ -102,7 +102,7 @@ class Device:
         piece[2:] = [0, "free"]
 
     def account(self, reason):
-        """Records an account of everything that it holds."""
+        """Records the state of the allocator."""
         record(STATE_BEGIN, flags=reason)
         for address, size, pool, pieces in self.segments:
             record(SEGMENT_STATE, address=address, bytes=size, device=self.number, pool=pool, flags=1)

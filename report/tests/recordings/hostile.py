@@ -1,4 +1,4 @@
-"""Calls whose names, files, threads and spans try to get out of the page that shows them."""
+"""Records calls whose names, files, threads and spans try to escape from the page that shows them."""
 
 import sys
 import threading
@@ -24,7 +24,7 @@ TEXTS = [
 
 
 def function_of(text):
-    """A function with this name, in a file of this name."""
+    """Returns a function with this name, in a file of this name."""
 
     def template(again, depth):
         return sum(range(200)) if depth == 0 else again(again, depth - 1)

@@ -1,4 +1,4 @@
-"""A program whose trace begins while functions are running: these are open, and no calls."""
+"""A program whose trace starts while functions are running: these are open, and do not count as calls."""
 
 import sys
 

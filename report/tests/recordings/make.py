@@ -1,4 +1,4 @@
-"""Records programs, makes report pages of them, and writes down what the exports say of the same recordings.
+"""Records programs, makes report pages, and saves the figures of the exports of the same recordings.
 
     python make.py FOLDER
 
@@ -28,7 +28,7 @@ def run(*command, cwd):
 
 
 def rows(costs, scale):
-    """Costs as the page has them. Seconds are exact to the nanosecond here: programs of a second were recorded."""
+    """Returns costs in the units of the page. Seconds are exact to the nanosecond, as programs take about a second."""
     return sorted(
         [
             row.name,
@@ -44,7 +44,7 @@ def rows(costs, scale):
 
 
 def expected_of_range(recording):
-    """The middle half of the events: at its beginning and its end a program may do nothing for long."""
+    """Returns the time range of the middle half of the events: a program may be idle at its start and its end."""
     times = [event.time for event in recording.events()]
     start, end = (round(times[len(times) * quarter // 4], 6) for quarter in (1, 3))
     return {

@@ -1,4 +1,4 @@
-"""Allocations: some are kept, most are not, and once there is much more than before and after."""
+"""Allocates memory: keeps some, frees most, and has a high peak once."""
 
 import threading
 

@@ -1,4 +1,4 @@
-// Changes between two recordings: computed by hand, with the rules of `stackweave diff`.
+// Changes between two recordings, computed by hand with the rules of `stackweave diff`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { randomTree } from "./sample-random";
 const [A, B, C, D] = [1, 2, 3, 4] as const;
 const BOTH = BEFORE | AFTER;
 
-test("each path is there once, with the costs of both sides", () => {
+test("each path is included once, with the costs of both sides", () => {
   const before = plainTree([A, 1, 10, [B, 1, 20], [C, 1, 5]]);
   const after = plainTree([D, 1, 7], [A, 2, 11, [C, 3, 50, [B, 1, 1]]]);
   const { before: first, after: second, sides } = diffTreeOf(before, after);
@@ -109,7 +109,7 @@ test("boxes have the width of one side and the costs of both", async () => {
   });
 });
 
-test("threads and times of one recording do not narrow the other", async () => {
+test("threads and times of one recording do not restrict the other", async () => {
   const table = await (await methods()).diffTable({ ...selectionOf(), threads: [5], range: [1, 2] });
   assert.deepEqual(table.totals, [800, 400]);
 });

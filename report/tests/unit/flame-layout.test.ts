@@ -19,7 +19,7 @@ function layout(
   return layoutOf(tree, { path: [], span: [0, 1], pixels: 100, ...request });
 }
 
-/** `depth: function x0-x1 of caller's box` */
+/** Formats boxes: `depth: function x0-x1 of caller's box`. */
 function boxes({ boxesColumns: of }: Layout): string[] {
   const name = (box: number) =>
     of.function[box] === ALL ? "all" : of.function[box] === MANY ? "many" : of.function[box];
@@ -45,7 +45,7 @@ test("all boxes, row by row", () => {
   assert.deepEqual([all.whole, all.total, all.zoomed, all.isCut], [1000, 1000, 0, false]);
 });
 
-test("zoomed to a box, its callers stay and others go", () => {
+test("a zoom to a box keeps its callers, and removes others", () => {
   const zoomed = layout(SAMPLE, { path: [A, C] });
   assert.deepEqual(
     [zoomed.path, zoomed.extent, zoomed.window],
@@ -126,7 +126,7 @@ test("random trees: rows are sorted, boxes inside of their callers, and none is 
   }
 });
 
-/** The part of a box that is in no box below it is its self cost. */
+/** Asserts that the self cost of a box is the part that is in no box below it. */
 function assertFilled(
   { boxesColumns: { x0, x1, self, above, function: functions }, window }: Layout,
   pixel: number,

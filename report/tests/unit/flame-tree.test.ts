@@ -10,7 +10,7 @@ import { randomTree } from "./sample-random";
 
 const [A, B, C, D] = [1, 2, 3, 4] as const;
 
-/** `item start weight self calls`, indented; with ` xN` for folded recursion. */
+/** Formats a tree: `item start weight self calls`, indented; with ` xN` for folded recursion. */
 function text(tree: FlameTree): string[] {
   const lines: string[] = [];
   const write = (node: number, depth: number) => {
@@ -41,7 +41,7 @@ test("the highest cost is on the left, or the first call", () => {
   assert.deepEqual(text(flame(tree, { mode: "met" })), met);
 });
 
-test("costs below 0 have no width, and their callees keep theirs", () => {
+test("costs below 0 have no width, and their callees keep their widths", () => {
   const tree = flame(plainTree([A, 1, -50, [B, 1, 20]]));
   assert.deepEqual(text(tree), ["0 0 20 0 0", " 1 0 20 -50 1", "  2 0 20 20 1"]);
   assert.equal(tree.total[1], -30);
@@ -95,7 +95,7 @@ test("the most expensive path of a function", () => {
   assert.equal(costliestPath(tree, 9), null);
 });
 
-test("random trees: no cost is lost, whichever way they are turned", () => {
+test("random trees: no cost is lost in either direction", () => {
   const seed = Number(process.env.SEED ?? 20_261_116);
   console.log(`SEED=${seed}`);
   for (let round = 0; round < 30; round++) {

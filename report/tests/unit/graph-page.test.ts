@@ -62,7 +62,7 @@ test("a camera shows everything, keeps the point of a zoom, and shows a box", ()
   assert.deepEqual(showing(moved, target, window), moved);
 });
 
-test("colours are of the theme and between the limits", () => {
+test("colours belong to the theme and are between the limits", () => {
   assert.match(heatFill(0, false), /^hsl\(214 50% 95%\)$/);
   assert.match(heatFill(1, true), /^hsl\(4 58% 31%\)$/);
   assert.equal(heatFill(7, false), heatFill(1, false));

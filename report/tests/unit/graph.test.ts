@@ -99,7 +99,7 @@ test("paths through a function have its cost, and not that of its siblings", () 
   assert.equal(pathsThrough(TREE, 77).length, 1);
 });
 
-test("callers come before callees, nothing overlaps, and a loop stays outside its box", () => {
+test("callers come before callees, boxes do not overlap, and a loop stays outside its box", () => {
   for (const direction of ["down", "right"] as const) checkLayout(direction);
 });
 

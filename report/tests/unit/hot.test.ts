@@ -11,7 +11,7 @@ function columns(costs: [line: number, self: number, total: number][]) {
   };
 }
 
-test("hot lines are gone through in the order of the file, and around its ends", () => {
+test("keys visit hot lines in the order of the file, and wrap around its ends", () => {
   const hot = hotLines(
     columns([
       [3, 10, 10],

@@ -48,7 +48,7 @@ function moments(): Moments {
 
 const NOTHING: Amount = { bytes: 0, blocks: 0 };
 
-/** The engine's methods for a report with this memory, whose blocks are made by hand. */
+/** Returns the engine's methods for a report with this memory, whose blocks are written by hand. */
 async function methods(parts: Partial<DeviceMemory> = {}) {
   const report = await reportOf({ functions: FUNCTIONS, trees: [PEAK] });
   const device: DeviceMemory = {

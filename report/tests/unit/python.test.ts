@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { opensOf, tokensOf } from "../../src/page/views/source/python";
 
-/** Each line with what is in a string between angles, comments in braces, keywords in capitals. */
+/** Marks the tokens of each line: strings in angles, comments in braces, keywords in capitals. */
 function marked(text: string): string[] {
   const lines = text.split("\n");
   const opens = opensOf(lines);

@@ -1,4 +1,4 @@
-// Runs the unit tests of the engine: each is bundled for Node, as the page is for browsers.
+// Runs the unit tests of the engine. Each is bundled for Node, like the page for browsers.
 //
 //   node tests/unit/run.mjs [part of a test file's name]
 

@@ -1,8 +1,8 @@
-// Random trees, equal for equal seeds.
+// Generates random trees, which are equal for equal seeds.
 
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
 
-/** Numbers from 0 up to a bound. */
+/** Returns a generator of numbers from 0 up to a bound. */
 export function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -11,7 +11,7 @@ export function randomNumbers(seed: number): (below: number) => number {
   };
 }
 
-/** A tree of functions from 1 on, each at most once under a caller. */
+/** Returns a tree of functions from 1 on, each at most once under a caller. */
 export function randomTree(seed: number, { nodes, functions }: { nodes: number; functions: number }): CallTree {
   const random = randomNumbers(seed);
   const builder = new TreeBuilder(false);

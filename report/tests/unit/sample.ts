@@ -1,4 +1,4 @@
-// Reports made by hand: trees and names as one writes them down.
+// Builds reports from trees and names that are written by hand.
 
 import { deflateSync } from "node:zlib";
 import { Report } from "../../src/engine/report";
@@ -31,12 +31,12 @@ export interface TreeSample {
   measure?: MeasureName;
   thread?: number;
   side?: "after" | "before";
-  /** What no frame has. */
+  /** The cost without a frame. */
   self?: number;
   nodes: NodeSample[];
 }
 
-/** A varint as the blocks have it. */
+/** Encodes a number as a varint, like the blocks. */
 export function varint(value: number): number[] {
   const bytes: number[] = [];
   let rest = value;
@@ -80,7 +80,7 @@ interface ReportSample {
   calls?: CallSample[][];
 }
 
-/** Opens a report with these functions, trees and sources, through all of the decoding. */
+/** Opens a report with these functions, trees and sources, and decodes all of it. */
 export async function reportOf({ functions, trees, sources = {}, runs, calls = [] }: ReportSample): Promise<Report> {
   const page = new Page();
   const strings: string[] = [];
@@ -150,7 +150,7 @@ function frameIn(frames: [number, number][], of: number, line: number): number {
   return known >= 0 ? known : frames.push([of, line]) - 1;
 }
 
-/** A tree as columns, callers first; frames are numbered as they come. */
+/** Returns a tree as columns, callers first. Frames are numbered in their order. */
 function flattened(tree: TreeSample, functions: FunctionSample[], frames: [number, number][]) {
   const flat = { back: [0], frame: [0], calls: [0], self: [tree.self ?? 0] };
   const add = (parent: number, [name, line, calls, self, ...below]: NodeSample) => {
@@ -171,7 +171,7 @@ export function selectionOf(measure: MeasureName = "time", filter: Partial<Filte
   return { measure, device: -1, threads: null, range: null, filter: { ...SHOW_DEFAULT, ...filter } };
 }
 
-/** A tree of functions as text: a line for each node, indented, with calls, self and total. */
+/** Returns a tree of functions as text: an indented line for each node, with calls, self and total. */
 export function treeText(tree: CallTree, names: Names): string[] {
   const lines: string[] = [];
   const depth = new Uint32Array(tree.length);
@@ -192,7 +192,7 @@ export function treeText(tree: CallTree, names: Names): string[] {
   return lines;
 }
 
-/** A tree without a report, whose items are plain numbers: `[item, calls, self, children]`. */
+/** Returns a tree without a report, whose items are plain numbers: `[item, calls, self, children]`. */
 export type Plain = [item: number, calls: number, self: number, ...below: Plain[]];
 
 export function plainTree(...nodes: Plain[]): CallTree {

@@ -40,7 +40,7 @@ test("all words must be in the name, the file or the module, in any case", async
   }
 });
 
-test("a word does not go from one text into the next", async () => {
+test("a word does not match across two texts", async () => {
   const { names } = await open();
   assert.deepEqual([...new Search(names).found("parse/app")], [0, 0, 0, 0]);
 });

@@ -1,4 +1,4 @@
-// The rules of `View` in `crates/stackweave-profile/src/aggregate/view.rs`.
+// Views follow the rules of `View` in `crates/stackweave-profile/src/aggregate/view.rs`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,12 +38,12 @@ test("with internals everything is visible, and totals are sums", async () => {
   ]);
 });
 
-test("the cost of a hidden frame counts for its nearest visible caller, its calls for none", async () => {
+test("the cost of a hidden frame counts for its nearest visible caller, its calls for no caller", async () => {
   const tree = nodes(["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 3, 11]]]);
   assert.deepEqual(await shown(tree, filtered({})), ["root 0 0 23", "  main 1 12 23", "    step 3 11 11"]);
 });
 
-test("of other measures than time, calls move with the cost", async () => {
+test("for measures other than time, calls move with the cost", async () => {
   const tree: TreeSample[] = [{ measure: "bytes", nodes: [["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 4, 11]]]] }];
   assert.deepEqual(await shown(tree, filtered({}, "bytes")), ["root 0 0 23", "  main 4 12 23", "    step 4 11 11"]);
 });
@@ -60,7 +60,7 @@ test("cost without a visible caller is the root's self cost", async () => {
   ]);
 });
 
-test("of a library only functions that other code called are visible, also through the interpreter", async () => {
+test("only functions of a library that other code called are visible, also through the interpreter", async () => {
   const inside: NodeSample = ["loads", 4, 1, 1, ["eval", 0, 1, 10, ["decode", 31, 1, 100, ["scan", 0, 1, 1000]]]];
   assert.deepEqual(await shown(nodes(["main", 2, 1, 1000, inside]), filtered({})), [
     "root 0 0 2111",

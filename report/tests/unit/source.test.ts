@@ -90,7 +90,7 @@ test("files are ordered by cost, with and without a text", async () => {
   assert.equal((await methods.source(selectionOf(), file(LIB))).text, null);
 });
 
-test("a file that cost nothing has its text and no lines", async () => {
+test("a file without a cost has its text and no lines", async () => {
   const { file, methods } = await open([{ nodes: [["scan", 0, 1, 1]] }]);
   const { linesColumns, text } = await methods.source(selectionOf(), file(APP));
   assert.equal(linesColumns.line.length, 0);
@@ -148,7 +148,7 @@ test("calls of the selected threads count, and hidden functions are not named", 
       [45, [1]],
     ],
   );
-  // loads() is a library's, and nowhere in the trees.
+  // loads() belongs to a library, and is not in the trees.
   assert.deepEqual((await methods.source(selectionOf(), file(LIB))).calls, []);
   const all = await methods.source(selectionOf("time", { internals: true }), file(LIB));
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Numbers of cProfile, computed by hand.
+// Statistics in the terms of cProfile, computed by hand.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("recursion is not counted twice in totals, and its calls are not primitive"
   const all = statisticsOf(plainTree([A, 1, 1, [A, 2, 10, [A, 4, 100]]]), 1);
   assert.deepEqual(row(all.functions, A), [7, 1, 111, 111]);
   assert.equal(all.functions.totalOfAll[A], 321);
-  // The edge A -> A is open once it is entered: the third call is inside of the second.
+  // The edge A -> A is open once it is entered: the third call is inside the second.
   assert.deepEqual(edge(all, A, A), [6, 2, 110, 110, 210]);
   assert.deepEqual(row(all.outermost, A), [1, 1, 1, 111]);
 });
@@ -83,7 +83,7 @@ test("sums hold for random trees", () => {
   }
 });
 
-test("statistics of a tree are made once", () => {
+test("statistics of a tree are computed once", () => {
   const tree = plainTree([A, 1, 1]);
   assert.equal(statisticsOf(tree, 1), statisticsOf(tree, 1));
 });

@@ -7,7 +7,7 @@ import { layoutOf, placeAt, type TrackPlace } from "../../src/page/views/timelin
 import type { Head, TrackInfo } from "../../src/shared/format";
 import { momentText } from "../../src/shared/units";
 
-test("steps are those that people count in", () => {
+test("steps are round numbers", () => {
   const steps = [1, 1.1, 7, 30, 999, 1001, 3e5, 1e9, 1.1e9, 6e9, 40e9, 200e9, 4000e9].map(niceStep);
   assert.deepEqual(steps, [1, 2, 10, 50, 1000, 2000, 5e5, 1e9, 2e9, 10e9, 60e9, 300e9, 7200e9]);
 });
@@ -52,7 +52,7 @@ function headOf(depths: number[], processes = 1): Head {
 const tracksOf = (head: Head, threads: number[] | null, opened: string[] = [], width = 1000) =>
   layoutOf(head, threads, new Set(opened), width).places.filter((of): of is TrackPlace => of.kind === "track");
 
-test("places follow each other without a gap", () => {
+test("tracks follow each other without a gap", () => {
   const layout = layoutOf(headOf([3, 40, 7, 1], 2), null, new Set(), 1000);
   assert.deepEqual(
     layout.places.map((of) => of.kind),
@@ -93,7 +93,7 @@ test("a closed process shows nothing but its name", () => {
   );
 });
 
-test("on a narrow page names stand above their tracks", () => {
+test("on a narrow page names are above their tracks", () => {
   const [track] = tracksOf(headOf([3]), null, [], 390);
   assert.ok(track!.rowsTop > track!.top);
   assert.equal(tracksOf(headOf([3]), null)[0]!.rowsTop, tracksOf(headOf([3]), null)[0]!.top);

@@ -1,4 +1,4 @@
-// Trees of a range, by the rules of `crates/stackweave-profile/src/aggregate/span_tree.rs`.
+// Trees of a range follow the rules of `crates/stackweave-profile/src/aggregate/span_tree.rs`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ function costsOf(tree: CallTree): Costs {
   return costs;
 }
 
-/** The same by hand: spans have a path, are cut, and their time is subtracted from their caller. */
+/** Computes the same by hand: spans have a path, are cut, and their time is subtracted from their caller. */
 function expectedCosts(spans: SpanSample[], [from, to]: Range): Costs {
   const costs: Costs = {};
   const open: { path: string; end: number }[] = [];
@@ -58,7 +58,7 @@ test("spans are cut to the range, and those outside are not counted", async () =
     [6, 20, 30],
     [7, 0, 100],
   ];
-  // Each on a track of its own: they do not lie inside of each other.
+  // Each is on a separate track, because they are not nested.
   const tracks = spans.map(([frame, begin, end]) => [{ frame, begin, extent: end - begin, depth: 0 }]);
   const costs = Object.assign({}, ...(await treesOf(tracks, [10, 20])));
   assert.deepEqual(costs, { "/3": [1, 1, 1], "/4": [1, 0, 0], "/5": [1, 1, 1], "/7": [1, 10, 10] });

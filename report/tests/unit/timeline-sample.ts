@@ -1,4 +1,4 @@
-// Timelines made of spans, in memory: tiles by the definition in `shared/format.ts`.
+// Builds timelines from spans in memory, with tiles by the definition in `shared/format.ts`.
 
 import { TileStore } from "../../src/engine/timeline/tiles";
 import type { Tiles, TimelineInfo, TrackInfo } from "../../src/shared/format";
@@ -34,7 +34,7 @@ export const LEVELS = [0, 100, 800, 6400];
 const byBegin = (a: { begin: number; depth: number }, b: { begin: number; depth: number }) =>
   a.begin - b.begin || a.depth - b.depth;
 
-/** A timeline with one track for each list of spans; tiles have at most so many rows. */
+/** Returns a timeline with one track for each list of spans. Tiles have at most `rows` rows. */
 export function timelineOf(tracks: SpanSample[][], rows = 16, most?: number): TimelineSample {
   const blocks: Uint8Array[] = [];
   const info: TimelineInfo = {
@@ -69,7 +69,7 @@ function trackOf(spans: SpanSample[], thread: number, rows: number, blocks: Uint
   };
 }
 
-/** Spans shorter than a level, merged unless a longer one is between them or the result is too long. */
+/** Merges spans shorter than a level, unless a longer one is between them or the result is too long. */
 export function piecesOf(sorted: SpanSample[], least: number): Piece[] {
   const growing = new Map<number, Piece>();
   const pieces: Piece[] = [];
@@ -96,7 +96,7 @@ function tilesOf<T extends { begin: number; extent: number; depth: number }>(
   bytes: (of: T[]) => number[],
 ): Tiles {
   const tiles: [number, number, number, number][] = [];
-  // They become known when they end: tiles of a level overlap.
+  // They are known only when they end, so the tiles of a level overlap.
   const byEnd = [...all].sort((a, b) => a.begin + a.extent - (b.begin + b.extent));
   for (let at = 0; at < all.length; at += rows) {
     const some = byEnd.slice(at, at + rows).sort(byBegin);
@@ -139,7 +139,7 @@ function pieceBytes(pieces: Piece[]): number[] {
   ].flatMap(column);
 }
 
-/** Small numbers that look random, the same for the same seed. */
+/** Returns a generator of small pseudo-random numbers, which are the same for the same seed. */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed >>> 0 || 1;
   return (below) => {
@@ -150,7 +150,7 @@ export function randomOf(seed: number): (below: number) => number {
   };
 }
 
-/** Nested spans of all lengths. No two of a depth begin at the same time. */
+/** Returns nested spans of all lengths. No two of a depth start at the same time. */
 export function randomSpans(random: (below: number) => number, length: number, frames = 7): SpanSample[] {
   const spans: SpanSample[] = [];
   const fill = (from: number, to: number, depth: number) => {

@@ -1,4 +1,4 @@
-// Tiles, the visible part of them, and searches in them, compared with a scan of all spans.
+// Tiles, their visible part, and searches in them agree with a scan of all spans.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ function* samples() {
   }
 }
 
-test("a tile has its spans with their details", async () => {
+test("a tile contains its spans with their details", async () => {
   const spans = [
     { begin: 10, extent: 50, depth: 0, frame: 3 },
     { begin: 12, extent: 20, depth: 1, frame: 0, flags: FAILED, detail: { error: "ValueError: no" } },

@@ -27,7 +27,7 @@ fn write(folder: &Path, output: &Path) -> Result<(), Box<dyn std::error::Error>>
     Ok(())
 }
 
-/// What Rust must hear before it may call is plain to a caller in C.
+/// Removes the sections about safety, which concern only callers in Rust.
 fn without_safety(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut is_safety = false;

@@ -22,7 +22,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// What a contender keeps from a visit for the next one.
+/// The data that a contender keeps from a visit for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     Nothing,

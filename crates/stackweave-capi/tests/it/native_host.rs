@@ -6,7 +6,7 @@ use stackweave_testkit::child;
 
 use crate::common::{make_cpp_host, run};
 
-/// How often the host without a lock runs. A data race may crash it before the sanitizer reports the race.
+/// The number of runs of the host without a lock. A data race may crash it before the sanitizer reports the race.
 const RACES: usize = 20;
 
 /// Returns the duration of the stress tests, which `STACKWEAVE_STRESS_SECONDS` sets.

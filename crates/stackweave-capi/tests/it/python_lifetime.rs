@@ -23,7 +23,7 @@ fn capture() -> stackweave_stack {
     stack
 }
 
-/// Called by Python through ctypes.
+/// Captures a stack. Python calls it through ctypes.
 extern "C" fn capture_here() {
     CAPTURED.store(capture(), Ordering::SeqCst);
 }

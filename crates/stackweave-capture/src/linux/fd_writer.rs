@@ -6,7 +6,7 @@ use core::fmt;
 use crate::platform::raw_files::last_error;
 
 const SIZE: usize = 1024;
-/// How long to wait for a full descriptor that does not block.
+/// The time to wait for a full descriptor that does not block.
 const PATIENCE_MS: c_int = 1000;
 
 /// A small buffer for a descriptor. After an error, nothing more is written.

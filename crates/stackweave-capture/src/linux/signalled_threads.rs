@@ -62,7 +62,7 @@ fn unpacked(word: u64) -> Option<Capture> {
     })
 }
 
-/// The work of the signal handler: captures the interrupted stack, if this thread is part of the current dump.
+/// Captures the interrupted stack, if this thread is part of the current dump. This is the work of the signal handler.
 ///
 /// # Safety
 /// `context` is the context of the handler that is running.

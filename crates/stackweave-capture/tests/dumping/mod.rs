@@ -15,7 +15,7 @@ use stackweave_testkit::counting_allocator::requests;
 
 pub(crate) mod script;
 
-/// Threads are process-wide, so tests that run in one process take this lock.
+/// Takes the lock of tests that run in one process, because threads are process-wide.
 pub(crate) fn lock_tests() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);

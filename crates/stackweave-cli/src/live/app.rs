@@ -9,7 +9,7 @@ use stackweave_profile::{Measure, Pattern};
 
 use super::snapshot::{Snapshot, State, ViewOptions};
 
-/// What to do after a key.
+/// The action after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Nothing,
@@ -28,7 +28,7 @@ pub(super) enum Sort {
     Calls,
 }
 
-/// What the keys do.
+/// The mode of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Table,
@@ -49,7 +49,7 @@ pub(super) struct App {
     has_chosen: bool,
     /// The first row that is shown.
     pub(super) first: usize,
-    /// How many rows fitted when they were last drawn.
+    /// The number of rows that fitted when they were last drawn.
     pub(super) fitting: usize,
     pub(super) colour: bool,
     /// Whether the program that this command runs is still running; `None` if it runs none.

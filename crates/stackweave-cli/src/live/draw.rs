@@ -30,7 +30,7 @@ const HELP: [&str; 14] = [
     "p, space  pause or resume",
     "arrows, Page Up, Page Down, Home, End  scroll",
     "Ctrl-C  interrupt the program",
-    "q  quit; the program goes on",
+    "q  quit; the program continues",
     "any key closes this help",
 ];
 

@@ -88,13 +88,13 @@ pub(super) fn row(app: &App, row: &FunctionRow, width: usize) -> Line<'static> {
     let columns = Columns::of(width);
     let measure = measure(app);
     let total = if app.options.shows_memory { app.snapshot.memory.total } else { app.snapshot.calls.total };
-    let (own, all) = (share(row.cost.self_cost, total), share(row.cost.total, total));
-    let style = heat(app, own);
+    let (self_share, all) = (share(row.cost.self_cost, total), share(row.cost.total, total));
+    let style = heat(app, self_share);
     let mut spans = cell(&value(measure, row.cost.self_cost), VALUE, style);
-    spans.extend(cell(&percent(own), SHARE, style));
+    spans.extend(cell(&percent(self_share), SHARE, style));
     if columns.bar > 0 {
         spans.push(Span::raw(" "));
-        spans.push(Span::styled(bar(own, columns.bar), style));
+        spans.push(Span::styled(bar(self_share, columns.bar), style));
     }
     if columns.has_total {
         let style = heat(app, all);

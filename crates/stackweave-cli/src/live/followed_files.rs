@@ -23,7 +23,7 @@ pub(super) struct Files {
     /// The device and inode of an older file that the recording will replace, and that is not shown.
     old: Option<(u64, u64)>,
     pub(super) followed: Vec<Followed>,
-    /// What last happened to one of the files.
+    /// The last remark about one of the files.
     pub(super) remark: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Followed {
     follower: Follower,
     pub(super) figures: Vec<ProcessFigures>,
     pub(super) bytes: u64,
-    /// When the file grew last.
+    /// The time at which the file grew last.
     grown: Instant,
 }
 

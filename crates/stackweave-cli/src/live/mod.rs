@@ -34,7 +34,7 @@ use worker::Worker;
 Examples:
   stackweave trace --live train.py     run a program, and watch it
   stackweave live run.swv              watch a recording that any process writes
-  stackweave live run.swv              before that process is started: the file is waited for
+  stackweave live run.swv              wait for a recording that does not exist yet
 
 Keys: s self, t total, c calls; / filter, h internals, Tab calls or memory, p pause, ? help, q quit.
 A recording that keeps the last moments only (--ring) is written at its end: until then there is nothing to see.")]

@@ -9,7 +9,7 @@ use stackweave_core::is_printable;
 
 /// At most this many bytes of a file are read at once; of more, the last.
 const MAX_READ: u64 = 64 << 10;
-/// How many lines are kept.
+/// The number of lines that are kept.
 const LINES: usize = 200;
 /// Longer lines are cut.
 const LONGEST: usize = 1000;

@@ -79,7 +79,7 @@ impl Keys {
         Ok(Self { own_terminal: own_terminal.transpose().map_err(failure)? })
     }
 
-    /// Waits up to this time for a key. Fails if the terminal is closed, where crossterm would read for ever.
+    /// Waits up to this time for a key. Fails if the terminal is closed, where crossterm would read forever.
     pub(super) fn are_there(&self, time: Duration) -> Result<bool, Failure> {
         let stdin = io::stdin();
         let terminal: BorrowedFd<'_> = self.own_terminal.as_ref().map_or_else(|| stdin.as_fd(), AsFd::as_fd);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// At most one part in this many of the time is spent on snapshots.
 const SHARE_OF_TIME: u32 = 10;
-/// How often a missing file is looked for.
+/// The interval at which a missing file is looked for.
 const WAITING: Duration = Duration::from_millis(200);
 
 /// The handle of the worker thread.

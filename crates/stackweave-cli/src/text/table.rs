@@ -86,15 +86,15 @@ pub fn sorted_functions(profile: &Profile, by: Sort) -> Vec<(FunctionId, CallSta
 }
 
 fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> Row<7> {
-    let (own, own_share) = cost_and_share(profile, cost.self_cost);
+    let (self_cost, self_share) = cost_and_share(profile, cost.self_cost);
     let (total, total_share) = cost_and_share(profile, cost.total);
     let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
     let (name, location) = name_and_path(profile.functions().function(id), folder);
     Row {
         numbers: [
             (if profile.measure() == Measure::Calls { String::new() } else { calls(cost) }, Style::Plain),
-            own,
-            own_share,
+            self_cost,
+            self_share,
             total,
             total_share,
             each(cost.self_cost, cost.calls),

@@ -131,16 +131,16 @@ impl Lines<'_> {
         self.rows.push(row);
     }
 
-    fn row(&self, total: i64, own: i64, guides: String) -> Row<4> {
+    fn row(&self, total: i64, self_cost: i64, guides: String) -> Row<4> {
         let measure = self.profile.measure();
         let whole = self.profile.total();
         let style = Style::of_share(share(total, whole));
-        let own_style = Style::of_share(share(own, whole));
+        let self_style = Style::of_share(share(self_cost, whole));
         Row {
             numbers: [
                 (measure.text(float(total)), style),
                 (percentage(share(total, whole)), style),
-                (measure.text(float(own)), own_style),
+                (measure.text(float(self_cost)), self_style),
                 (String::new(), Style::Plain),
             ],
             guides,

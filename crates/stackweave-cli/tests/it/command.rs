@@ -63,7 +63,7 @@ fn record_memory(path: &Path, size: u64) {
 }
 
 #[test]
-fn heap_shows_who_allocated_memory() {
+fn heap_shows_the_functions_that_allocated_memory() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);
     let (printed, _) = recorded.printed(&["heap", "a.swv"]);

@@ -9,7 +9,7 @@ use stackweave_testkit::folder::Folder;
 use stackweave_testkit::hostile_recording::hostile_recording;
 use stackweave_testkit::scale;
 
-/// How many recordings one process reads.
+/// The number of recordings that one process reads.
 const TOGETHER: u64 = 10;
 /// The address space of a process: most of it is mapped by the test program itself.
 const KILOBYTES: &str = "1500000";
@@ -65,7 +65,7 @@ fn limited(first: u64) -> Output {
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap()
 }
 
-/// In the child: runs all commands on some recordings, and prints its progress.
+/// Runs all commands on some recordings, and prints its progress. Runs in the child.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn run_commands_on_some_recordings() {

@@ -1,4 +1,4 @@
-//! What is recorded of Python's allocators in each installed interpreter, with other allocators before and after the
+//! Tests the records of Python's allocators in each installed interpreter, with other allocators before and after the
 //! hooks.
 
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What each mechanism records of calls in each installed interpreter, compared with what Python itself reports.
+//! Compares the calls that each mechanism records in each installed interpreter with those that Python itself reports.
 
 use std::process::{Command, Output};
 

@@ -92,7 +92,7 @@ unsafe extern "C" fn hook(event: *const c_char, _: *mut c_void, _: *mut c_void) 
     0
 }
 
-/// Code objects of an ended interpreter keep their names, and code objects of the next have other names.
+/// Checks that code objects of an ended interpreter keep their names, and that those of the next have other names.
 fn name_new_functions(run: extern "C" fn(*const c_char) -> c_int) {
     static LIVES: AtomicUsize = AtomicUsize::new(0);
     const FUNCTIONS: usize = 50;

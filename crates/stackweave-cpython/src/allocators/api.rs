@@ -137,7 +137,7 @@ impl Api {
     }
 
     /// # Safety
-    /// As for [`Api::get`]; and the allocator's functions serve every block of the domain, for ever.
+    /// As for [`Api::get`]; and the allocator's functions serve every block of the domain, forever.
     pub(super) unsafe fn set(&self, domain: Domain, mut allocator: Allocator) {
         // SAFETY: the call copies the struct; passed on to the caller.
         unsafe { (self.set)(domain as c_int, &raw mut allocator) };

@@ -2,7 +2,7 @@
 
 use crate::unavailable::Unavailable;
 
-/// Why no hook was installed. Nothing was changed then.
+/// The reason why no hook was installed. Nothing was changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllocatorError {

@@ -42,8 +42,8 @@ pub enum Function {
 /// exception may be set, and the garbage collector may be running: the observer may call nothing of the interpreter but
 /// `original`, once.
 ///
-/// What `original` itself allocates and frees, from `malloc` or the system, belongs to the allocator: an observer that
-/// also hooks those has to know that it is in an event ([`AllocatorObserver::is_in_event`]).
+/// Memory that `original` itself allocates and frees, from `malloc` or the system, belongs to the allocator: an
+/// observer that also hooks those has to know that it is in an event ([`AllocatorObserver::is_in_event`]).
 ///
 /// All methods are to be inlined into the function that the interpreter calls, whose caller is the code that allocates.
 pub trait AllocatorObserver: 'static {

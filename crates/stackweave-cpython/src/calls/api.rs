@@ -32,7 +32,7 @@ pub(super) struct Api {
     pub(super) none: Object,
 }
 
-// SAFETY: functions, and the address of an object that lives for ever.
+// SAFETY: functions, and the address of an object that lives forever.
 unsafe impl Send for Api {}
 // SAFETY: as above.
 unsafe impl Sync for Api {}

@@ -3,7 +3,7 @@
 use super::Mechanism;
 use crate::unavailable::Unavailable;
 
-/// Why no hook was installed. Nothing was changed then.
+/// The reason why no hook was installed. Nothing was changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {

@@ -23,7 +23,7 @@ static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// Our function, as long as other code may call it.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 pub(super) static IS_RECORDING: AtomicBool = AtomicBool::new(false);
-/// How many evaluations run with the hook off, because the stack is nearly full.
+/// The number of evaluations that run with the hook off, because the stack is nearly full.
 static ASIDE: AtomicU64 = AtomicU64::new(0);
 static STEPPED_ASIDE: AtomicU64 = AtomicU64::new(0);
 /// The interpreter's own function, if it is known.

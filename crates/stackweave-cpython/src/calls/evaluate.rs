@@ -26,7 +26,7 @@ const STATE_3_10: usize = 108;
 /// `recursion_remaining` and `recursion_headroom` of a thread state of 3.11.
 const REMAINING_3_11: usize = 32;
 const HEADROOM_3_11: usize = 40;
-/// How far before the frame `gi_frame_state` of its generator is, on 3.11.
+/// The distance from a frame back to `gi_frame_state` of its generator, on 3.11.
 const GENERATOR_STATE_BEFORE: u64 = 5;
 const SUSPENDED: i8 = -1;
 /// `co_flags` of generators, coroutines and asynchronous generators.
@@ -134,7 +134,7 @@ unsafe fn is_at_limit_3_10(state: u64, depth: c_int) -> bool {
     }
 }
 
-/// As above on 3.11, where the state has the remaining depth.
+/// Does the same on 3.11, where the state has the remaining depth.
 ///
 /// # Safety
 /// The state is this thread's.

@@ -15,7 +15,7 @@ use crate::interpreters::OtherInterpreters;
 use crate::source::PythonSource;
 use crate::unavailable::Unavailable;
 
-/// How the interpreter reports calls.
+/// The mechanism by which the interpreter reports calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// `sys.monitoring`: 3.12 and later.

@@ -34,7 +34,7 @@ pub use hooks::{HookOptions, Hooks, Mechanism};
 pub use inspection::{StackFrame, known_code};
 pub use native::native_definition;
 
-/// How a frame starts to run.
+/// The way in which a frame starts to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entering {
     /// A call begins.
@@ -45,7 +45,7 @@ pub enum Entering {
     Throw,
 }
 
-/// How a frame stops running, for now or for ever.
+/// The way in which a frame stops running, for now or forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
     /// It returns.

@@ -21,7 +21,7 @@ const DISABLES_EXCEPTIONS: u8 = 15;
 /// `im_func` of a bound method.
 const METHOD_FUNCTION: usize = 16;
 
-/// `None` and `DISABLE`: both live for ever, and are not counted.
+/// `None` and `DISABLE`: both live forever, and are not counted.
 static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The object that replaces the first argument of a call that has none.
@@ -135,7 +135,7 @@ unsafe fn native_function(arguments: *const Object) -> Option<u64> {
     None
 }
 
-/// `CALL`.
+/// Handles `CALL`.
 ///
 /// # Safety
 /// The interpreter calls it.
@@ -154,7 +154,7 @@ pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR:
     NONE.load(Ordering::Relaxed)
 }
 
-/// `C_RETURN`.
+/// Handles `C_RETURN`.
 ///
 /// # Safety
 /// The interpreter calls it.
@@ -168,7 +168,7 @@ pub(super) unsafe extern "C-unwind" fn native_return<O: CallObserver, const MINO
     unsafe { leave_native::<O, MINOR>(arguments, false) }
 }
 
-/// `C_RAISE`.
+/// Handles `C_RAISE`.
 ///
 /// # Safety
 /// The interpreter calls it.

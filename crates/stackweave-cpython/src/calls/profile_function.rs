@@ -27,8 +27,8 @@ const FRAME: usize = 24;
 /// `f_state` of a frame of 3.10.
 const STATE_3_10: usize = 108;
 const SUSPENDED_3_10: i8 = -1;
-/// How far before the frame `gi_frame_state` of its generator is, from 3.11 on. A generator that yields is marked as
-/// suspended, which is less than 0, before the event; from 3.14 on, after it.
+/// The distance from a frame back to `gi_frame_state` of its generator, from 3.11 on. A generator that yields is marked
+/// as suspended, which is less than 0, before the event; from 3.14 on, after it.
 const GENERATOR_STATE_BEFORE: u64 = 5;
 const LAST_MARKED_BEFORE_EVENT: u8 = 13;
 

@@ -195,8 +195,8 @@ unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) 
     }
 }
 
-/// The profile function that `threading` sets for a new thread: at its first event it replaces itself by the function
-/// that records, and passes that event on.
+/// Handles the first event of a new thread, for which `threading` sets this profile function: replaces it by the
+/// function that records, and passes the event on.
 ///
 /// # Safety
 /// The interpreter calls it, with a frame, the name of an event and its argument.

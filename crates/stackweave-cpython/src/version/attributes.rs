@@ -16,7 +16,7 @@ pub enum KeysLayout {
     OneKind {
         /// The size of the index: one byte per slot for up to 255 slots, two for up to 65,535, and so on.
         size: usize,
-        /// How many entries are used.
+        /// The number of entries that are used.
         count: usize,
         /// The offset of the index.
         index: usize,
@@ -27,23 +27,24 @@ pub enum KeysLayout {
         log2_index_bytes: usize,
         /// The contents of an entry, as one byte: 0 for hash, key and value; else key and value.
         kind: usize,
-        /// How many entries are used.
+        /// The number of entries that are used.
         count: usize,
         /// The offset of the index.
         index: usize,
     },
 }
 
-/// How an instance points to its attributes. `cached_keys` is, in the class, the table for the values of instances.
+/// The way in which an instance points to its attributes. `cached_keys` is, in the class, the table for the values of
+/// instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceLayout {
     /// 3.10: as for all other objects.
     AsOthers,
     /// 3.11: before the object, a pointer to its values, or one to its dictionary.
     ValuesOrDictionary {
-        /// How far before the object the pointer to the values is.
+        /// The distance from the object back to the pointer to the values.
         values_before: usize,
-        /// How far before the object the pointer to the dictionary is.
+        /// The distance from the object back to the pointer to the dictionary.
         dictionary_before: usize,
         /// See above.
         cached_keys: usize,
@@ -51,14 +52,14 @@ pub enum InstanceLayout {
     /// 3.12: one word before the object for both. A pointer to values has the lowest bit set;
     /// the values begin one byte after it.
     Tagged {
-        /// How far before the object the word is.
+        /// The distance from the object back to the word.
         word_before: usize,
         /// See above.
         cached_keys: usize,
     },
     /// 3.13 and later: a pointer to a dictionary before the object; without one, the values follow the object.
     Inline {
-        /// How far before the object the pointer is.
+        /// The distance from the object back to the pointer.
         dictionary_before: usize,
         /// In values, also those of dictionaries: the offset of the first.
         first_value: usize,

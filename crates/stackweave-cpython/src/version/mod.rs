@@ -41,7 +41,7 @@ pub struct Layout {
 /// `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadLayout {
-    /// How its frames are linked.
+    /// The links of its frames.
     pub chain: Chain,
     /// The `pthread_t` of the thread that the state belongs to.
     pub thread_id: usize,
@@ -86,7 +86,7 @@ pub struct ProfileLayout {
     pub object: usize,
 }
 
-/// How the frames of a thread are linked, and what marks an activation of the eval loop.
+/// The links of the frames of a thread, and the marks of activations of the eval loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
     /// 3.10: `frame` points to frame objects, each run by a separate eval loop, in step with the list of `CFrame`s,

@@ -6,7 +6,7 @@ use stackweave_core::{RawFrame, StackPointer};
 
 use super::frame_chain::{ChainStep, CodeFrame, StepKind};
 
-/// What a walk writes for a frame.
+/// The output of a walk for one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct WalkedFrame {
@@ -22,7 +22,7 @@ pub(super) struct CachedFrame {
     /// The word of a frame that was written, the inverse of that of a shim, [`NEVER`] for a frame that must be read in
     /// each walk.
     pub(super) word: u64,
-    /// What was written; the default for a frame that is not written.
+    /// The output for the frame; the default for a frame that is not written.
     pub(super) written: WalkedFrame,
 }
 

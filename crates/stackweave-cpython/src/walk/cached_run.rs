@@ -87,7 +87,7 @@ unsafe fn copy_valid<F: FrameChain>(chain: &mut F, entries: &[CachedFrame], buff
     most
 }
 
-/// As [`copy_valid`], for frames whose eval loops have changed. The entries are updated.
+/// Copies frames like [`copy_valid`] if their eval loops have changed, and updates the entries.
 ///
 /// # Safety
 /// As for [`copy_valid`].

@@ -89,7 +89,7 @@ impl FrameChain for EntryFlags {
         unsafe { word(frame, const { LAYOUT.frame.previous }) }
     }
 
-    /// Each walk follows the list of `_PyCFrame`s again.
+    /// Returns `true`, because each walk follows the list of `_PyCFrame`s again.
     #[inline(always)]
     unsafe fn loop_holds(&self, _: &CachedFrame, _: &CachedFrame) -> bool {
         true

@@ -27,9 +27,9 @@ const OBJECT_TYPE: usize = 1;
 const OBJECT_SIZE: usize = 2;
 
 impl Interpreter {
-    /// As [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. What it
-    /// interrupted may be missing from the result: at most the innermost activation, and rarely everything, with
-    /// [`SourceStop::Interrupted`].
+    /// Walks like [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. The frames
+    /// that it interrupted may be missing from the result: at most the innermost activation, and rarely everything,
+    /// with [`SourceStop::Interrupted`].
     pub fn walk_interrupted(&self, frames: &mut [PythonFrame]) -> WalkResult {
         match self.interrupted_top() {
             // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
@@ -172,7 +172,7 @@ impl CFrameList {
         is_readable.then(|| (words[self.current_frame / size_of::<u64>()], next))
     }
 
-    /// As `after`, without the kernel's help.
+    /// Does the same as `after`, without the kernel's help.
     ///
     /// # Safety
     /// The list is initialised from there on.

@@ -109,7 +109,7 @@ impl Interpreter {
         }
     }
 
-    /// As [`Interpreter::walk`], for the frames of another thread state.
+    /// Walks like [`Interpreter::walk`], for the frames of another thread state.
     ///
     /// # Safety
     /// The state is alive, and its frames do not change during the call: the caller holds the GIL, or the thread is
@@ -147,7 +147,7 @@ impl Interpreter {
         }
     }
 
-    /// As [`Interpreter::walk`], with the ids of code objects.
+    /// Walks like [`Interpreter::walk`], with the ids of code objects.
     pub(crate) fn walk_source(&self, buffers: FrameBuffers<'_>, codes: &impl CodeIds) -> SourceWalkResult {
         match self.thread_state() {
             // SAFETY: the state is this thread's, so nothing changes its frames meanwhile.
@@ -156,7 +156,7 @@ impl Interpreter {
         }
     }
 
-    /// As [`Interpreter::walk_source`], reusing the last walk with this `memory`.
+    /// Walks like [`Interpreter::walk_source`], and reuses the last walk with this `memory`.
     ///
     /// # Safety
     /// All walks with this memory got their ids from these codes. Ids in it that were stored at the same number of
@@ -180,8 +180,8 @@ impl Interpreter {
         with_chain!(self, top, |chain| unsafe { replay::walk(chain, top.frame, cache, buffers, codes) })
     }
 
-    /// As [`Interpreter::walk_source`] in a signal handler, as [`Interpreter::walk_interrupted`] does. Nothing is
-    /// cached, because frames may be incomplete.
+    /// Walks like [`Interpreter::walk_source`] in a signal handler, as [`Interpreter::walk_interrupted`] does. Nothing
+    /// is cached, because frames may be incomplete.
     pub(crate) fn walk_source_interrupted(&self, buffers: FrameBuffers<'_>, codes: &impl CodeIds) -> SourceWalkResult {
         match self.interrupted_top() {
             // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
@@ -190,7 +190,7 @@ impl Interpreter {
         }
     }
 
-    /// As [`Interpreter::walk_source`] for the frames of another thread state.
+    /// Walks like [`Interpreter::walk_source`] for the frames of another thread state.
     ///
     /// # Safety
     /// As for [`Interpreter::walk_thread`].

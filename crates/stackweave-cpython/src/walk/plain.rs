@@ -19,7 +19,7 @@ pub(super) trait FrameOutput {
     /// Sets the activation of all frames since the last call; native code entered the outermost of them.
     fn close_activation(&mut self, shim: u64);
 
-    /// As `close_activation`, but more frames of the activation follow, which are not written.
+    /// Does the same as `close_activation`, but more frames of the activation follow, which are not written.
     fn close_cut_activation(&mut self, shim: u64);
 
     /// Moves each activation one frame further out, up to this one: the innermost eval loop has no frame yet.

@@ -28,7 +28,7 @@ struct Replay<'a, F, C, const CAPACITY: usize> {
     position: usize,
     /// The entry from which on the walk follows the cache, and how many frames were written before.
     on_cache: Option<(usize, usize)>,
-    /// How many frames had an entry that was useless.
+    /// The number of frames that had an entry that was useless.
     useless_entries: usize,
 }
 

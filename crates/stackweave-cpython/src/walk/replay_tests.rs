@@ -152,7 +152,7 @@ fn change(random: &mut Random, stack: &mut Vec<FakeFrame>) {
     }
 }
 
-/// What a walk wrote.
+/// The output of a walk.
 #[derive(Debug, PartialEq)]
 struct WalkOutput(Vec<RawFrame>, Vec<StackPointer>);
 

@@ -35,11 +35,11 @@ pub(super) const CAPACITY: usize = 1 << 14;
 #[derive(Debug)]
 #[repr(C)]
 struct CachedStack<const CAPACITY: usize> {
-    /// How many code objects had died when the stack was walked, plus one; 0 for no stack.
+    /// The number of code objects that had died when the stack was walked, plus one; 0 for no stack.
     generation: u64,
     low: usize,
     start: usize,
-    /// How many frames were ever reused from the cache.
+    /// The number of frames that were ever reused from the cache.
     replayed: u64,
     /// The possible position of an address's entry.
     index: [u16; INDEX_SLOTS],
@@ -53,7 +53,7 @@ struct CachedStack<const CAPACITY: usize> {
 #[derive(Debug)]
 pub(super) struct StackCache<'a, const CAPACITY: usize> {
     cached: &'a mut CachedStack<CAPACITY>,
-    /// How many new frames were added; the ring holds the last of them.
+    /// The number of new frames that were added; the ring holds the last of them.
     new_len: usize,
     generation: u64,
 }

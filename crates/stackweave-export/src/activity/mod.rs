@@ -1,6 +1,6 @@
-//! The events of threads in the order of time, with matched begins and ends, cut to the selected time.
+//! The events of threads in the order of time, with matched starts and ends, cut to the selected time.
 //!
-//! Profiles and all formats of events treat spans in the same way: ends without a begin are left out. A span that is
+//! Profiles and all formats of events treat spans in the same way: ends without a start are left out. A span that is
 //! open where events of its thread were lost ends there, unless a later event states that it is still open. The times
 //! of a thread never decrease.
 
@@ -26,19 +26,19 @@ pub(crate) use visit::{visit, visit_process, visit_thread};
 pub(crate) struct Span {
     /// The number of its frame in the recording.
     pub(crate) frame: u32,
-    /// The number of the stack at its begin; 0 if none was recorded.
+    /// The number of the stack at its start; 0 if none was recorded.
     pub(crate) stack: u32,
     /// The number of the frame that called it; 0 if unknown.
     pub(crate) caller: u32,
     pub(crate) began: u64,
     /// Whether it is a call. A span that was open before the first event of its thread is not.
     pub(crate) is_call: bool,
-    /// The generator or coroutine that it is a part of the run of.
+    /// The generator or coroutine, if the span is a part of its run.
     pub(crate) object: Option<Object>,
     pub(crate) details: Details,
     /// The details of its end.
     pub(crate) at_end: Details,
-    /// Whether its begin was reported.
+    /// Whether its start was reported.
     is_reported: bool,
 }
 
@@ -50,7 +50,7 @@ impl Span {
         }
     }
 
-    /// Returns the details of its begin and its end.
+    /// Returns the details of its start and its end.
     pub(crate) fn all_details(&self) -> Details {
         self.details.and(&self.at_end)
     }
@@ -71,7 +71,7 @@ pub(crate) struct Object {
     pub(crate) is_first: bool,
 }
 
-/// How a span ended.
+/// The way in which a span ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanEnd {
     /// Its end was recorded, or is after the selected time.

@@ -17,9 +17,9 @@ pub(crate) struct NamedProcess<'a> {
     /// Its id in the system, or a greater number if another process of the export has the same id.
     pub(crate) pid: u32,
     pub(crate) title: String,
-    /// What else distinguishes it from other processes: machine, Python.
+    /// The machine and the Python, which distinguish it from other processes.
     pub(crate) labels: String,
-    /// When it began to record.
+    /// The time at which it began to record.
     pub(crate) began: u64,
     /// Sorted by number.
     pub(crate) threads: Vec<NamedThread>,

@@ -29,7 +29,7 @@ pub(crate) struct Size {
 pub(crate) struct Link {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// How important it is that the arrow is short.
+    /// The importance of a short arrow.
     pub(crate) weight: f64,
     pub(crate) label: Size,
 }

@@ -25,7 +25,7 @@ impl Vertex {
 pub(super) struct ArrowSegment {
     pub(super) upper: usize,
     pub(super) lower: usize,
-    /// How important it is that the segment is straight.
+    /// The importance of a straight segment.
     pub(super) weight: f64,
 }
 

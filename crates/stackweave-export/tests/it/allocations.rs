@@ -24,7 +24,7 @@ fn of(measure: Measure) -> AggregateOptions {
     AggregateOptions { measure: Some(measure), ..AggregateOptions::default() }
 }
 
-/// Allocator, number, size, tid, tag, device, function of each row.
+/// Returns allocator, number, size, tid, tag, device and function of each row.
 fn rows(table: &Value) -> Vec<Value> {
     let keys = ["allocator", "num_allocations", "size", "tid", "tag", "device", "function"];
     let rows = table["rows"].as_array().unwrap().iter();

@@ -18,7 +18,7 @@ use crate::common::report::{Page, lines_of};
 /// Bytes and blocks.
 type Amount = (u64, u64);
 
-/// What was live at a moment: the time, the sum, and amounts by path.
+/// The live memory at a moment: the time, the sum, and amounts by path.
 struct Moment {
     time: u64,
     sum: Amount,

@@ -53,7 +53,8 @@ impl Thread {
         self.expected.push(TimelineSpan { began, duration: self.now - began, depth, name, flags, details: None });
     }
 
-    /// Spans that are open at the end of the recording end with the thread's last event, without a recorded end.
+    /// Returns the spans. Those that are open at the end of the recording end with the thread's last event, without a
+    /// recorded end.
     fn finish(mut self) -> Vec<TimelineSpan> {
         while !self.open.is_empty() {
             self.close(1);

@@ -134,7 +134,7 @@ fn random_traces_have_the_times_of_their_profiles() {
     }
 }
 
-/// As deep as interpreters go, with all calls open since the same moment: nothing may be quadratic.
+/// The stack is as deep as interpreters allow, and all calls are open since the same moment: nothing may be quadratic.
 #[test]
 fn very_deep_stacks_are_written_in_linear_time() {
     const DEPTH: u64 = 20_000;

@@ -58,9 +58,9 @@ fn a_file_that_appears_meanwhile_is_kept() {
     let path = folder.file("a.txt");
     let mut output = OutputFile::create(&path, Existing::Keep).unwrap();
     output.write_all(b"ours").unwrap();
-    fs::write(&path, b"theirs").unwrap();
+    fs::write(&path, b"others").unwrap();
     assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-    assert_eq!((fs::read(&path).unwrap(), folder.names()), (b"theirs".to_vec(), vec!["a.txt".to_owned()]));
+    assert_eq!((fs::read(&path).unwrap(), folder.names()), (b"others".to_vec(), vec!["a.txt".to_owned()]));
 }
 
 #[test]
@@ -205,9 +205,9 @@ fn only_created_files_are_discarded() {
     output.write_all(b"ours").unwrap();
     let created = output.finish().unwrap().1.unwrap();
     assert!(created.exists());
-    fs::rename(folder.write("other", b"theirs"), &path).unwrap();
+    fs::rename(folder.write("other", b"others"), &path).unwrap();
     assert!(!created.exists() && !created.discard());
-    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(fs::read(&path).unwrap(), b"others");
     fs::remove_file(&path).unwrap();
     assert!(!created.discard());
     write(&path, Existing::Keep, b"again").unwrap();

@@ -29,7 +29,7 @@ pub use unfinished::discard_unfinished;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What happens to a file that already exists at the output's path.
+/// The treatment of a file that already exists at the output's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// The file is kept, and the output fails with [`AlreadyExists`](std::io::ErrorKind::AlreadyExists).

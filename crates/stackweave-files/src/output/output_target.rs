@@ -17,7 +17,7 @@ use super::temporary::folder_of;
 
 /// The number of links that are followed, as in the kernel.
 const MAX_LINKS: u32 = 40;
-/// How long to wait for the reader of a FIFO, which may be started at the same time as the writer.
+/// The time to wait for the reader of a FIFO, which may be started at the same time as the writer.
 const WAIT_FOR_READER: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 

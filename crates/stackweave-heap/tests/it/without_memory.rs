@@ -1,4 +1,4 @@
-//! A ledger in a process that can't allocate memory: it goes on counting, and reports it.
+//! A ledger in a process that can't allocate memory: it continues to count, and reports the lack.
 
 #![cfg(target_os = "linux")]
 

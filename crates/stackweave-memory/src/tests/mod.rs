@@ -1,4 +1,4 @@
-//! What hooks record, when they are called as modules call them.
+//! Tests the records of hooks that are called as modules call them.
 #![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod block_functions;

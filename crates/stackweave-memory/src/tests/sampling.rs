@@ -156,7 +156,7 @@ fn a_library_that_is_loaded_later_is_hooked_though_no_event_is_recorded() {
     let library = Library::open(KNOWN_AMOUNTS).unwrap();
     // SAFETY: the function has this type.
     let hold = unsafe { transmute::<*mut c_void, Hold>(library.symbol("sw_hold")) };
-    // As the writer does in each of its rounds.
+    // The writer does this in each of its rounds.
     crate::platform::recheck_slots();
     let mut block = ptr::null_mut();
     // SAFETY: there is room for one block.

@@ -104,7 +104,7 @@ fn a_thread_that_jumped_out_of_an_event_is_recorded_again() {
         leave_an_event(50);
         // SAFETY: as these functions are meant to be called.
         unsafe { hooks::free(hooks::malloc(LARGE + 44)) };
-        // A handler on an alternate stack, above or below, can't be distinguished: the event goes on, and the handler's
+        // A handler on an alternate stack, above or below, can't be distinguished: the event continues, and the handler's
         // events are not recorded.
         // SAFETY: as above.
         let handler = &mut |_: *mut c_void| unsafe { hooks::free(hooks::malloc(LARGE + 55)) };

@@ -40,7 +40,7 @@ fn a_free_is_always_recorded_before_its_address_is_allocated_again() {
             }
         });
     });
-    // What the C library allocates for its threads is recorded, too; some of it was allocated before.
+    // Memory that the C library allocates for its threads is recorded, too; some of it was allocated before.
     let mut live: HashMap<u64, bool> = HashMap::new();
     let mut ever: HashSet<u64> = HashSet::new();
     let mut allocated = 0;

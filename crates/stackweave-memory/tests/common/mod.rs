@@ -17,7 +17,7 @@ use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::library::Library;
 
-/// What was allocated: the twin of `struct sw_counts` in `counter.c`.
+/// Counts of allocations: the twin of `struct sw_counts` in `counter.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {

@@ -8,7 +8,7 @@ pub enum Measure {
     /// Time between begin and end of spans, in nanoseconds.
     #[default]
     WallTime,
-    /// How often functions were called, which is the same on every machine, unlike time. Calls of hidden functions do
+    /// The number of calls, which is the same on every machine, unlike time. Calls of hidden functions do
     /// not count.
     Calls,
     /// The weights of samples.

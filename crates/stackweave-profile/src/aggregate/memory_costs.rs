@@ -12,7 +12,7 @@ use crate::aggregate::measure::Measure;
 use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
 use crate::memory::{CallSiteFigures, MemoryHeader, Replay, Snapshot, UsageRow, first_device};
 
-/// How the costs of memory are computed.
+/// The way in which the costs of memory are computed.
 #[derive(Debug)]
 pub(crate) enum MemoryCosts {
     /// They are not requested.

@@ -26,7 +26,7 @@ pub struct AggregateOptions {
     pub grouping: Grouping,
 }
 
-/// What has a separate profile.
+/// The unit that has a separate profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Grouping {
     /// Everything together.

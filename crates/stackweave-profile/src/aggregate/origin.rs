@@ -30,7 +30,7 @@ impl Origin {
     }
 }
 
-/// What determines an origin.
+/// The properties of a frame that determine its origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeIdentity<'a> {
     pub(crate) kind: FrameKind,

@@ -12,7 +12,7 @@ pub struct Counts {
     pub events: u64,
     /// Spans without an end: each is counted up to the last event of its thread, or to where events are missing.
     pub unfinished: u64,
-    /// Ends without a begin.
+    /// Ends without a start.
     pub unmatched_ends: u64,
     /// Allocations at an address of a live block: the older block counts as freed.
     pub replaced_blocks: u64,

@@ -30,7 +30,7 @@ pub struct Aggregated {
     /// One profile, or one for each process or thread, according to the grouping. Empty ones are included, but not
     /// threads without events.
     pub parts: Vec<PartProfile>,
-    /// What could not be read, for each process.
+    /// The data that could not be read, for each process.
     pub missing: Vec<Missing>,
     /// The device of a measure of memory.
     pub device: i64,

@@ -1,4 +1,4 @@
-//! Builds the tree of spans from their begins and ends.
+//! Builds the tree of spans from their starts and ends.
 //!
 //! Hot file: an event reads two or three nodes, and looks up a map only if the program did not repeat its last steps.
 //! Self times are not updated with events: they are total times without those of children.
@@ -29,12 +29,12 @@ pub(crate) struct SpanNode {
     last_child: u32,
     /// The sibling that began after it the last time; 0 for none.
     successor: u32,
-    /// How often it began or was resumed; not how often it was only open.
+    /// The number of times that it began or was resumed, without those at which it was only open.
     pub(crate) calls: u64,
     pub(crate) total: u64,
 }
 
-/// Unbalanced begins and ends.
+/// Unbalanced starts and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SpanCounts {
     pub(crate) unfinished: u64,

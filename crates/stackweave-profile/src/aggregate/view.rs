@@ -53,7 +53,7 @@ impl View {
         self.shows_origin(function.origin, is_library) && self.filter.shows(function)
     }
 
-    /// Like [`View::shows`], for a frame of which only the origin is known.
+    /// Does the same as [`View::shows`] for a frame of which only the origin is known.
     pub fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
         let is_hidden = match origin {
             Origin::Interpreter => true,

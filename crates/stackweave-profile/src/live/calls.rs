@@ -24,7 +24,7 @@ pub struct LiveCalls {
     spans: SpanTree,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
-    /// How many losses of the process have been assigned to threads.
+    /// The number of losses of the process that have been assigned to threads.
     losses_known: usize,
     counted: Counts,
 }

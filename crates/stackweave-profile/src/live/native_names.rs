@@ -1,4 +1,4 @@
-//! Names of native frames, resolved while the recording goes on.
+//! Names of native frames, resolved while the recording continues.
 //!
 //! Resolving takes seconds the first time. Until then, frames are named by their address in the module.
 

@@ -60,7 +60,7 @@ pub(super) struct Drawn {
 }
 
 impl Curve {
-    /// Adds a point. The last one before the range is the state at its begin.
+    /// Adds a point. The last one before the range is the state at its start.
     pub(super) fn put(&mut self, axis: &Axis, now: DevicePoint) {
         if now.time_ns < axis.range.start {
             self.now = DevicePoint { time_ns: axis.range.start, ..now };

@@ -10,7 +10,8 @@ use stackweave_recording::events::{HostState, HostStateRow};
 pub struct DeviceState {
     /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
-    /// Why it was recorded: 0 for the end of the recording, 1 for a failed request, 2 for a request by the program.
+    /// The reason why it was recorded: 0 for the end of the recording, 1 for a failed request, 2 for a request by the
+    /// program.
     pub reason: u64,
     /// The number of segments.
     pub segments: u64,

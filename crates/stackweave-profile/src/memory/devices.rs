@@ -91,7 +91,7 @@ pub fn read_devices(
 
 struct DeviceReader {
     axis: Axis,
-    /// How many bytes one sampled block stands for.
+    /// The number of bytes that one sampled block stands for.
     every: Option<u64>,
     states: OpenStates,
     devices: BTreeMap<i64, Device>,
@@ -194,7 +194,7 @@ impl DeviceReader {
 
 impl Device {
     fn finish(self, number: i64, start: &Start, axis: &Axis) -> DeviceHistory {
-        let said = |what: &str| {
+        let option = |what: &str| {
             let name = format!("device.{number}.{what}");
             start.options.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
         };
@@ -211,8 +211,8 @@ impl Device {
         let drawn = self.account.curve.finish(axis);
         DeviceHistory {
             device: number,
-            name: said("name"),
-            total: said("total").and_then(|text| text.parse().ok()),
+            name: option("name"),
+            total: option("total").and_then(|text| text.parse().ok()),
             points: drawn.points,
             pools,
             peak: drawn.peak,

@@ -26,12 +26,12 @@ impl MemoryMode {
     }
 }
 
-/// How memory was recorded.
+/// The settings of a recorder of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHeader {
     /// The mode.
     pub mode: MemoryMode,
-    /// How many bytes one sampled allocation stands for, on average.
+    /// The number of bytes that one sampled allocation stands for, on average.
     pub sample_every: Option<u64>,
     /// A block is temporary if its thread had allocated at most this many others when it was freed.
     pub temporary: u32,
@@ -59,23 +59,23 @@ impl Default for MemoryHeader {
 impl MemoryHeader {
     /// Returns the header of a recording; `None` if it has no memory recorder.
     pub fn of(start: &Start) -> Option<Self> {
-        let said = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        if said("recorder") != Some("memory") {
+        let option = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        if option("recorder") != Some("memory") {
             return None;
         }
-        let mode = match said("memory.mode") {
+        let mode = match option("memory.mode") {
             Some("aggregate") => MemoryMode::Aggregate,
             Some("sampled") => MemoryMode::Sampled,
             _ => MemoryMode::History,
         };
-        let every = said("memory.sample_every").and_then(|text| text.parse().ok()).filter(|every| *every > 0);
+        let every = option("memory.sample_every").and_then(|text| text.parse().ok()).filter(|every| *every > 0);
         Some(Self {
             mode,
             sample_every: every.filter(|_| mode == MemoryMode::Sampled),
-            temporary: said("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
-            native: said("memory.native") != Some("0"),
-            python_allocators: said("memory.python_allocators") == Some("1"),
-            beside_calls: said("calls") == Some("1"),
+            temporary: option("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
+            native: option("memory.native") != Some("0"),
+            python_allocators: option("memory.python_allocators") == Some("1"),
+            beside_calls: option("calls") == Some("1"),
         })
     }
 

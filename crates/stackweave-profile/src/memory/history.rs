@@ -44,7 +44,7 @@ pub struct AllocationHistory {
     pub allocators: Vec<Arc<str>>,
     /// The names of tags; 0 is none.
     pub tags: Vec<Arc<str>>,
-    /// What could not be read.
+    /// The data that could not be read.
     pub missing: Missing,
 }
 

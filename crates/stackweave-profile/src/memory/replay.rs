@@ -44,7 +44,7 @@ const BEFORE: u32 = 1 << 31;
 pub(crate) struct Replayed {
     pub(crate) device: i64,
     pub(crate) totals: Totals,
-    /// Whether the peak of the range is at its begin.
+    /// Whether the peak of the range is at its start.
     pub(crate) is_peak_at_start: bool,
     pub(crate) sites: Vec<CallSiteFigures>,
     pub(crate) sizes: Vec<(u64, Figures)>,

@@ -75,7 +75,7 @@ pub struct FromBefore {
 pub struct ProcessMemory {
     /// The process.
     pub pid: u32,
-    /// How it was recorded.
+    /// The settings of the recorder.
     pub header: Option<MemoryHeader>,
     /// The source of the figures.
     pub source: UsageSource,

@@ -107,7 +107,7 @@ fn read_counters(process: &ProcessRecording, range: Option<Range<u64>>) -> Resul
             _ => None,
         };
         let Some(is_heap) = *known.entry(counter.frame).or_insert_with(name) else { continue };
-        // The last value before the range is the value at its begin.
+        // The last value before the range is the value at its start.
         noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, counter.unsigned());
     }
     Ok(noted)

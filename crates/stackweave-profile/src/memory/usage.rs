@@ -42,7 +42,8 @@ impl UsageSource {
 pub struct MemoryUsage {
     /// The source of the figures.
     pub source: UsageSource,
-    /// How they were recorded; `None` if there was no memory recorder, and the program recorded its allocations itself.
+    /// The settings of the recorder; `None` if there was no memory recorder, and the program recorded its allocations
+    /// itself.
     pub header: Option<MemoryHeader>,
     /// The heap first, then each device. Devices that are not selected are left out.
     pub devices: Vec<DeviceUsage>,
@@ -52,7 +53,7 @@ pub struct MemoryUsage {
     pub tags: Vec<Arc<str>>,
     /// Remarks about the figures, one sentence each.
     pub remarks: Vec<String>,
-    /// What could not be read.
+    /// The data that could not be read.
     pub missing: Missing,
 }
 
@@ -65,7 +66,7 @@ pub struct DeviceUsage {
     pub totals: Totals,
     /// Whether it has allocations, by any thread and with any tag.
     pub is_used: bool,
-    /// Whether the peak of the time range is at its begin; otherwise the peak's ticks are its time.
+    /// Whether the peak of the time range is at its start; otherwise the peak's ticks are its time.
     pub is_peak_at_start: bool,
     /// The call sites, sorted and without duplicates.
     pub rows: Vec<UsageRow>,

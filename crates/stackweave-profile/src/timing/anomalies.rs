@@ -31,7 +31,7 @@ pub struct UnmatchedPop {
     pub first_ns: u64,
 }
 
-/// How many functions a sentence names.
+/// The number of functions that a sentence names.
 const NAMES: usize = 5;
 
 impl Anomalies {

@@ -1,8 +1,8 @@
-//! The attributes of phases: JSON objects at their begin and at their end.
+//! The attributes of phases: JSON objects at their start and at their end.
 
 use serde_json::{Map, Value};
 
-/// Merges the attributes of a begin and an end; the end takes precedence.
+/// Merges the attributes of a start and an end; the end takes precedence.
 pub(super) fn merged(begin: &[u8], end: &[u8]) -> Map<String, Value> {
     let mut attributes = of(begin);
     attributes.extend(of(end));

@@ -10,10 +10,10 @@ use crate::word_hash::WordMap;
 pub(super) struct OpenRun {
     /// Its index in the rows.
     pub(super) row: usize,
-    /// How many phases are open around its phases.
+    /// The number of phases that are open around its phases.
     pub(super) depth: usize,
     pub(super) sums: RunSums,
-    /// How many phases of each frame are open in it.
+    /// The number of phases of each frame that are open in it.
     open: WordMap<u32, u32>,
 }
 

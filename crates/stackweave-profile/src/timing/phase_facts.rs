@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// How the phases of a function ended, and the figures of its code.
+/// The outcomes of the phases of a function, and the figures of its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PhaseFacts {
     pub(super) failed: u64,

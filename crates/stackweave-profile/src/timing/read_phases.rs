@@ -32,10 +32,10 @@ pub(super) struct RecordedRun {
     pub(super) frame: u32,
     /// The index of the run around it.
     pub(super) parent: Option<usize>,
-    /// The begin, in nanoseconds since the base of the process.
+    /// The start, in nanoseconds since the base of the process.
     pub(super) began: u64,
     pub(super) ns: Option<u64>,
-    /// How it ended; `None` if its end is not in the recording.
+    /// Its outcome; `None` if its end is not in the recording.
     pub(super) ending: Option<Ending>,
     pub(super) begin_details: Box<[u8]>,
     pub(super) end_details: Box<[u8]>,
@@ -209,7 +209,7 @@ impl PhaseReader<'_> {
     /// Ends all open phases, at the time of the thread's last event, or at `until` if that is later.
     fn cut(&mut self, thread: &mut Thread, until: Option<u64>) {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
-        // A phase that goes on after the selected time has not ended in it, but its end is not missing either.
+        // A phase that continues after the selected time has not ended in it, but its end is not missing either.
         let ending = until.map(|_| Ending::Done);
         while let Some(phase) = thread.open.take_innermost() {
             self.close(thread, phase, ended, (ending, &[]));

@@ -26,11 +26,11 @@ pub struct TimingReport {
     pub runs: Vec<RunRow>,
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
-    /// What was counted in reading.
+    /// The counts of the events that were read.
     pub counts: Counts,
     /// Pushes and pops that did not match.
     pub anomalies: Anomalies,
-    /// What could not be read, for each process.
+    /// The data that could not be read, for each process.
     pub missing: Vec<Missing>,
 }
 
@@ -75,7 +75,7 @@ impl PhaseRow {
     }
 }
 
-/// Reads the phases of processes. All begins and ends count, also in recordings of calls.
+/// Reads the phases of processes. All starts and ends count, also in recordings of calls.
 ///
 /// `options` selects threads and range. `progress` is called with the bytes that were read; all bytes are read twice,
 /// once for times and once for everything else.

@@ -24,7 +24,7 @@ pub struct RunRow {
     pub thread_name: String,
     /// The function that ran, in the report's table.
     pub function: FunctionId,
-    /// When it began, in nanoseconds since the first process began to record.
+    /// The time at which it began, in nanoseconds since the first process began to record.
     pub began_ns: u64,
     /// The duration in the selected time.
     pub duration_ns: u64,
@@ -34,7 +34,7 @@ pub struct RunRow {
     pub left_open: bool,
     /// Whether its end is not in the recording.
     pub unfinished: bool,
-    /// Its attributes, from its begin and its end.
+    /// Its attributes, from its start and its end.
     pub attributes: Map<String, Value>,
     /// Its phases without a file: those with the longest total time first.
     pub phases: Vec<RunPhase>,
@@ -98,7 +98,7 @@ pub(super) fn row(
     })
 }
 
-/// Sorts rows by the begin of runs, and numbers them. `parents` has for each row the index of the run around it.
+/// Sorts rows by the start of runs, and numbers them. `parents` has for each row the index of the run around it.
 pub(super) fn numbered(rows: Vec<RunRow>, parents: &[Option<usize>]) -> Vec<RunRow> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     // Of runs that began at the same time the outer one was read first.

@@ -250,7 +250,7 @@ fn frames_of_source_code_are_callers_of_generated_code() {
     assert_eq!(paths(&time), expected);
 }
 
-/// Computes the same tree by recursion over begins, whatever the blocks are.
+/// Computes the same tree by recursion over the starts of spans, for any blocks.
 #[test]
 fn random_spans_add_up_for_any_division_into_blocks() {
     for seed in 0..20 {

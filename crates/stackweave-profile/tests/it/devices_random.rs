@@ -72,7 +72,7 @@ impl Model {
     }
 }
 
-/// Returns the figures after each step in the range, and at its begin.
+/// Returns the figures after each step in the range, and at its start.
 fn moments(steps: &[(u64, i64, DeviceStep)], device: i64, range: &Range<u64>, of: Option<u64>) -> Vec<DevicePoint> {
     let mut model = Model::default();
     let mut points = Vec::new();

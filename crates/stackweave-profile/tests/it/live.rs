@@ -46,7 +46,7 @@ fn table(mut rows: Vec<FunctionRow>) -> Vec<FunctionRow> {
 
 const NAMES: [&str; 6] = ["load", "step", "save", "grow", "parse", "visit"];
 
-/// Records calls on several threads: recursion, generators that are resumed, ends without begins, spans that are only
+/// Records calls on several threads: recursion, generators that are resumed, ends without starts, spans that are only
 /// recorded as open, losses.
 fn calls(seed: u64, has_losses: bool) -> Tape {
     let mut random = Random::new(seed);

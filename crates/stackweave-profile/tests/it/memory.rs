@@ -121,7 +121,7 @@ fn a_range_has_its_own_peak_and_leak_candidates() {
     let late = usage(&process, &query(45..75));
     assert_eq!(late.source, UsageSource::Replayed);
     let own = late.device(OWN).unwrap();
-    // Live at its begin: 100 bytes and two pages.
+    // Live at its start: 100 bytes and two pages.
     assert_eq!((own.totals.figures.peak_bytes, own.totals.figures.allocations, own.totals.frees), (8292, 1, 2));
     let expected = [
         row("a malloc  1", [0, 40, 100, 0, 0]),

@@ -218,7 +218,7 @@ fn generated_code_is_resolved_again() {
         |address| resolver.resolve_addresses(&[CodeAddress::return_address(address)], &made_up)[0][0].name.to_string();
     assert_eq!(name_at(0x7010), "before");
     writeln!(map, "7000 100 after\n9000 100 other").expect("it is open");
-    assert_eq!(name_at(0x9010), "other", "the map is read anew for what is not in it");
+    assert_eq!(name_at(0x9010), "other", "the map is read again for an address that is not in it");
     let again = name_at(0x7010);
     fs::remove_file(&path).expect("it was just written");
     assert_eq!(again, "after");

@@ -72,7 +72,7 @@ fn spans_around_an_incomplete_snapshot_are_not_part_of_it() {
     assert_eq!((profile.counts().unfinished, profile.counts().unmatched_ends), (0, 1));
 }
 
-/// A step of one thread of a made-up program: a begin, a resume, or an end.
+/// A step of one thread of a made-up program: a start, a resume, or an end.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin(usize),

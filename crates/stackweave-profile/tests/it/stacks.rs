@@ -39,7 +39,7 @@ fn equal_frames_and_equal_stacks_are_shared() {
     assert!(Arc::ptr_eq(&batch[0][1], &batch[1][1]));
     let again = resolver.resolve(&stacks, &[one], &made_up);
     for (frame, before) in again[0].iter().zip(batch[0].iter()) {
-        assert!(Arc::ptr_eq(frame, before), "{frame:?} was made anew");
+        assert!(Arc::ptr_eq(frame, before), "{frame:?} was created again");
     }
 }
 

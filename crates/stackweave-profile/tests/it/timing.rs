@@ -149,12 +149,12 @@ fn unfinished_runs_and_runs_left_open_are_marked() {
     tape.push(0, outer).push_run(10, inner, r#"{"id": 1}"#).leave_open(40).pop(40);
     tape.push_run(50, last, r#"{"id": 2}"#).push(60, span("lower")).pop(75);
     let report = tape.report();
-    let said = |place: usize| {
+    let row = |place: usize| {
         let run = &report.runs[place];
         (run.duration_ns, run.left_open, run.unfinished, run.failed, run.attributes["id"].as_u64().unwrap())
     };
-    assert_eq!(said(0), (30, true, false, false, 1));
-    assert_eq!(said(1), (25, false, true, false, 2));
+    assert_eq!(row(0), (30, true, false, false, 1));
+    assert_eq!(row(1), (25, false, true, false, 2));
     assert_eq!(phases(&report, &report.runs[1]), [("lower".to_owned(), 1, 15)]);
 }
 

@@ -12,7 +12,7 @@ use crate::common::timing::{Costs, check_equations, edges, functions, name, phas
 
 const NAMES: [&str; 6] = ["a", "b", "c", "p", "q", "r"];
 
-/// The first half have a file, the others have none.
+/// Returns a frame. The first half of the names have a file, the others have none.
 fn frame(name: usize) -> RawFrame {
     if name < 3 { code(NAMES[name]) } else { span(NAMES[name]) }
 }

@@ -67,7 +67,7 @@ pub(super) fn draw(state: State<'_, '_>, profile: &Path, svg: Option<PathBuf>) -
     }
 }
 
-/// Where a report is written.
+/// The destination of a report.
 enum DumpTarget {
     Nothing,
     Print,
@@ -75,7 +75,8 @@ enum DumpTarget {
 }
 
 impl DumpTarget {
-    /// Torch passes the value of its environment variable unchanged, as if it were a path.
+    /// Returns the target for a path. Torch passes the value of its environment variable unchanged, as if it were a
+    /// path.
     fn of(output_file: Option<PathBuf>) -> Self {
         let Some(path) = output_file else { return Self::Print };
         match path.to_str().map(str::to_ascii_lowercase).as_deref() {

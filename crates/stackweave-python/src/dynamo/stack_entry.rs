@@ -7,7 +7,8 @@ use pyo3::types::PyString;
 
 use super::{reduced, same_fields};
 
-/// How often the program has changed the name, file or line of any entry. Counts by function are invalid after a change.
+/// The number of times that the program has changed the name, file or line of any entry. Counts by function are invalid
+/// after a change.
 static RENAMES: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn renames() -> u64 {

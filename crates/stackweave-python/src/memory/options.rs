@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
 use stackweave_recording::{MakeObserver, Options};
 
-/// How memory is recorded.
+/// The options of a memory recording, and the triggers of snapshots.
 #[derive(Clone, Debug)]
 pub(crate) struct MemorySettings {
     pub(super) options: MemoryOptions,

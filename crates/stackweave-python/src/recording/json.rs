@@ -63,7 +63,7 @@ fn put_int(out: &mut Vec<u8>, value: &Bound<'_, PyInt>) -> Option<()> {
     (overflow == 0).then(|| out.extend_from_slice(number.to_string().as_bytes()))
 }
 
-/// JSON can't represent infinities and NaN.
+/// Writes a number. Returns `None` for infinities and NaN, which JSON can't represent.
 fn put_float(out: &mut Vec<u8>, value: f64) -> Option<()> {
     value.is_finite().then(|| out.extend_from_slice(format!("{value:?}").as_bytes()))
 }

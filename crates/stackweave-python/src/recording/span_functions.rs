@@ -1,4 +1,4 @@
-//! The method `span` of `Feed`, and the begin and end of spans.
+//! The method `span` of `Feed`, and the start and end of spans.
 //!
 //! Hot file: allocates only the returned object, takes no lock. The GIL is held, and released only to wait for a buffer of the
 //! writer.

@@ -22,7 +22,7 @@ pub(super) struct SpanObject {
     pub(super) options: SpanOptions,
 }
 
-/// How a span begins.
+/// The options of a span.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpanOptions {
     /// Whether the stack is captured.

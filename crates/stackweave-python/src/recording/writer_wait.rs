@@ -14,7 +14,7 @@ pub(super) fn release_gil_while_waiting() {
     stackweave_recording::set_waiter(wait);
 }
 
-/// Called by a recording thread that holds nothing of this library except its own buffer.
+/// Waits without the GIL. The caller is a recording thread that holds nothing of this library except its own buffer.
 fn wait(wait: &mut dyn FnMut()) {
     if !holds_gil() {
         return wait();

@@ -14,7 +14,7 @@ use crate::recording::{Detail, Feed, SpanEffect, details_of, open_span_count, tr
 /// The greatest length of an exception's message, in characters.
 const MAX_ERROR_LENGTH: usize = 1000;
 
-/// How a phase is recorded.
+/// The way in which a phase is recorded.
 #[derive(Debug)]
 pub(super) enum PhaseKind {
     Phase(PhaseAttributes),

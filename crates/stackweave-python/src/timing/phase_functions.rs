@@ -51,8 +51,8 @@ fn raise(error: PyErr) -> Object {
     guarded(ptr::null_mut(), |_| Err(error))
 }
 
-/// Returns the recorder of phases, if the begin or end of a phase is recorded now. A recording in the wrong state is not an error,
-/// because phases are recorded in the middle of other work.
+/// Returns the recorder of phases, if the start or end of a phase is recorded now. A recording in the wrong state is
+/// not an error, because phases are recorded in the middle of other work.
 #[inline]
 pub(super) fn admitted(feed: &Feed, effect: SpanEffect) -> PyResult<Option<&TimingState>> {
     let state = feed.timing().ok_or_else(no_timing)?;

@@ -1,6 +1,6 @@
 //! A placeholder counter: the twin of `counter_x86_64.rs` on other processors.
 
-/// Is never called, because the counter is not invariant.
+/// Returns zero. It is never called, because the counter is not invariant.
 pub(super) const fn read() -> u64 {
     0
 }

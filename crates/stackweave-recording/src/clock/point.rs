@@ -37,6 +37,6 @@ pub struct ClockPoint {
     pub monotonic_ns: u64,
     /// Nanoseconds since 1970 by the wall clock.
     pub wall_ns: i64,
-    /// How long the reading took: the bound on the distance between the two clocks.
+    /// The time that the reading took: the bound on the distance between the two clocks.
     pub width_ns: u32,
 }

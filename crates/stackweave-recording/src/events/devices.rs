@@ -10,7 +10,7 @@ use super::layout::{Form, Layout, is_called_as};
 
 /// The bit of a pool number that marks the pool of a captured graph; the other bits are the graph's number.
 pub const POOL_OF_GRAPH: u64 = 1 << 63;
-/// The value of the field `state` at the begin of a state listing.
+/// The value of the field `state` at the start of a state listing.
 pub const STATE_BEGINS: u64 = 1;
 /// The value of the field `state` at the end of a state listing.
 pub const STATE_ENDS: u64 = 2;

@@ -27,7 +27,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// What the event is named after: a function, or a label that the program gave.
+    /// The name of the event: a function, or a label that the program gave.
     FRAME = "frame": Frame;
     /// The call site in the caller that called the frame.
     CALLER = "caller": Frame;

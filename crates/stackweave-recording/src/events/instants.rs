@@ -36,7 +36,7 @@ pub enum InstantSubject {
     Demoted,
     /// A note of the tracer.
     TraceNote {
-        /// How often it applies.
+        /// The number of times that it applies.
         count: u64,
     },
     /// The program requested a snapshot of a host allocator.

@@ -38,7 +38,7 @@ family! { "Phases" {
 pub const TIMING: [EventKind; 7] =
     [BEGIN_CODE, BEGIN_RUN, END_WITH, END_FAILED, END_LEFT_OPEN, STILL_OPEN, UNMATCHED_POP];
 
-/// The begin of a span: a call, a phase, or a part of a generator's run.
+/// The start of a span: a call, a phase, or a part of a generator's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin<'a> {
     /// The number of the frame that begins.
@@ -66,7 +66,7 @@ pub struct OpenSpan {
     pub frame: u32,
     /// The number of the frame that calls it; 0 if unknown.
     pub caller: u32,
-    /// The number of the stack at its begin; 0 if none was recorded.
+    /// The number of the stack at its start; 0 if none was recorded.
     pub stack: u32,
     /// The address of the object that it is a part of the run of; 0 if it is not in parts.
     pub object: u64,
@@ -77,7 +77,7 @@ pub struct OpenSpan {
 /// The end of the innermost span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End<'a> {
-    /// How the span ended.
+    /// The outcome of the span.
     pub ending: Ending,
     /// The details that the program gave: a JSON object, or nothing.
     pub details: &'a [u8],

@@ -1,6 +1,6 @@
 //! The errors of reading a block.
 
-/// Why a block, or its content, can't be read.
+/// The reason why a block, or its content, can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BlockError {
     /// No block begins here.

@@ -9,7 +9,7 @@ use crate::clock::ClockPoint;
 /// Events that were not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Why they were lost.
+    /// The reason why they were lost.
     pub reason: LossReason,
     /// The number of events.
     pub count: u64,
@@ -37,7 +37,7 @@ pub struct End {
     pub lost: u64,
     /// The largest distance of a clock point from the line through its neighbours.
     pub residual_ns: u64,
-    /// Why the section ends.
+    /// The reason why the section ends.
     pub reason: EndReason,
 }
 
@@ -76,7 +76,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why events were lost.
+    /// The reason why events were lost.
     LossReason {
         /// An unknown reason.
         Unknown = 0 "for an unknown reason",
@@ -100,7 +100,7 @@ reasons! {
 }
 
 reasons! {
-    /// Why a section ends.
+    /// The reason why a section ends.
     EndReason {
         /// An unknown reason.
         Unknown = 0 "for an unknown reason",

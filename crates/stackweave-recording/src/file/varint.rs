@@ -55,7 +55,7 @@ const fn spread(value: u64) -> u64 {
     value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1
 }
 
-/// The inverse of [`spread`].
+/// Reverses [`spread`].
 const fn gather(value: u64) -> u64 {
     let value = value & 0x007f_007f_007f_007f | (value & 0x7f00_7f00_7f00_7f00) >> 1;
     let value = value & 0x0000_3fff_0000_3fff | (value & 0x3fff_0000_3fff_0000) >> 2;
@@ -69,7 +69,7 @@ pub(super) const fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-/// The inverse of [`zigzag`].
+/// Reverses [`zigzag`].
 #[inline]
 #[expect(clippy::cast_possible_wrap, reason = "the cast keeps the bits")]
 pub(super) const fn unzigzag(value: u64) -> i64 {

@@ -20,7 +20,7 @@ use crate::file::EndReason;
 
 /// Replaces a session's address while nothing is recorded. No lane has this key.
 const INACTIVE: usize = 1;
-/// How long an exiting process waits for a file that blocks.
+/// The time that an exiting process waits for a file that blocks.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 const EXIT_ATTEMPTS: u32 = 100;
 /// This variable is "off" if recordings must not handle signals.
@@ -36,7 +36,7 @@ pub(super) struct Inner {
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
-    /// Why a forked child could not begin, with its generation.
+    /// The reason why a forked child could not begin, with its generation.
     failure: Mutex<Option<(u64, String)>>,
     pub(super) unrecorded_children: UnrecordedChildren,
     pub(super) config: RecorderConfig,
@@ -140,7 +140,7 @@ impl Inner {
     /// Returns the last session, of any process.
     pub(super) fn last_session(&self) -> Arc<Session> {
         let session = self.session.load(Ordering::Acquire);
-        // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or for ever in a forked child.
+        // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or forever in a forked child.
         unsafe {
             Arc::increment_strong_count(session);
             Arc::from_raw(session)
@@ -277,7 +277,7 @@ impl Drop for Inner {
             // Threads that have recorded keep the session alive, but not the observer.
             let observer = session.kept_observer().0.take();
             drop(observer);
-            // SAFETY: the strong count of the stored session; in a child, the parent's session keeps its own for ever.
+            // SAFETY: the strong count of the stored session; in a child, the parent's session keeps its own forever.
             drop(unsafe { Arc::from_raw(*self.session.get_mut()) });
         }
     }

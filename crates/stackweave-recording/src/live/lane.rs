@@ -338,8 +338,8 @@ impl Lane {
         self.shared.has_ended.load(Ordering::Acquire)
     }
 
-    /// For the writer: returns the chunk that is being filled, and the number of its words. `None` if earlier chunks are still in
-    /// transit, or there is none.
+    /// Returns the chunk that is being filled, and the number of its words. `None` if earlier chunks are still in
+    /// transit, or there is none. Only the writer calls this.
     pub(super) fn partial(&self) -> Option<(&Chunk, usize)> {
         let cursor = self.cursor.load(Ordering::Acquire);
         if cursor == 0 {
@@ -351,25 +351,25 @@ impl Lane {
         (chunk.sequence.get() == self.shared.expected.get()).then(|| (chunk, chunk.words_before(cursor)))
     }
 
-    /// For the writer: returns the index of the chunk that is being filled, or of the next one. Everything that is published is
-    /// in it or in earlier ones.
+    /// Returns the index of the chunk that is being filled, or of the next one. All published words are in it or in
+    /// earlier chunks.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::Acquire)
     }
 
-    /// For the writer: returns whether it has everything that was published when [`Lane::sequence`] was `wanted`, although there
-    /// is no [`Lane::partial`] chunk.
+    /// Returns whether the writer has everything that was published when [`Lane::sequence`] was `wanted`, although
+    /// there is no [`Lane::partial`] chunk.
     pub(super) fn is_taken_up_to(&self, wanted: u64) -> bool {
         let expected = self.shared.expected.get();
         expected > wanted || (!self.has_chunk() && self.sequence() == expected)
     }
 
-    /// For the writer: returns whether a chunk is being filled.
+    /// Returns whether a chunk is being filled.
     pub(super) fn has_chunk(&self) -> bool {
         self.cursor.load(Ordering::Acquire) != 0
     }
 
-    /// Sets the name of the thread, which the writer will take.
+    /// Sets the name of the thread. The writer reads it later.
     pub(super) fn set_name(&self, name: String) {
         let old = self.shared.name.swap(Box::into_raw(Box::new(name)), Ordering::AcqRel);
         if !old.is_null() {

@@ -21,7 +21,7 @@ const NEVER: usize = 2;
 /// Exclusive access to the list of the calling thread.
 pub(super) struct LaneListGuard(usize);
 
-/// Why the list is not accessible.
+/// The reason why the list is not accessible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneListError {
     /// A signal handler has interrupted the thread while that was changing its list.

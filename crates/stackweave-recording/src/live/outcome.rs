@@ -42,7 +42,7 @@ pub struct RecorderStats {
     pub error: Option<String>,
 }
 
-/// Why a recording could not start.
+/// The reason why a recording could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The file could not be created.
@@ -67,7 +67,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Why a flush or a dump failed.
+/// The reason why a flush or a dump failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlushError {
     /// The file could not be written; the text says why.

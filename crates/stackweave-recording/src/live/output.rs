@@ -119,7 +119,7 @@ impl Output {
         }
     }
 
-    /// In ring mode: takes the declarations of kinds from the encoder, because they must not be dropped with other definitions.
+    /// Moves the declarations of kinds from the encoder to the ring, which must not drop them with other definitions.
     pub(super) fn declare(&mut self, encoder: &mut Encoder) {
         if let OutputTarget::Ring(ring) = &mut self.target {
             encoder.definitions(ring.declared());

@@ -16,7 +16,7 @@ const COUNT_MASK: u64 = 0xffff_ffff;
 /// No thread waits longer without another check: the thread that would wake it may have died.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Why there is no chunk.
+/// The reason why there is no chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PoolError {
     /// The limit is reached.

@@ -133,7 +133,7 @@ impl Recorder {
     ///
     /// The events of a thread keep the order in which they were recorded, whatever their times. If one is earlier than its
     /// predecessor, readers of a single thread get it unchanged; readers of all threads in time order get it as early as the
-    /// order of its thread allows; and a span never ends before its begin.
+    /// order of its thread allows; and a span never ends before its start.
     #[inline]
     pub fn record_at(&self, ticks: u64, kind: KindNumber, words: &[u64]) {
         debug_assert!(words.len() == usize::from(kind.words) && !kind.has_bytes, "not the fields of kind {kind:?}");
@@ -225,19 +225,19 @@ impl Recorder {
         self.0.with_lane(&|lane| lane.append_bytes_at(ticks, kind.number, words, bytes));
     }
 
-    /// Records the begin of a span.
+    /// Records the start of a span.
     #[inline]
     pub fn begin(&self, frame: RawFrame) {
         self.record(kinds::BEGIN, &[frame.to_bits()]);
     }
 
-    /// Records the begin of a span, with a stack.
+    /// Records the start of a span, with a stack.
     #[inline]
     pub fn begin_at(&self, frame: RawFrame, stack: Option<StackId>) {
         self.record(kinds::BEGIN_AT, &[frame.to_bits(), word_of(stack)]);
     }
 
-    /// Records the begin of a span, with details as a JSON object.
+    /// Records the start of a span, with details as a JSON object.
     pub fn begin_with(&self, frame: RawFrame, stack: Option<StackId>, json: &[u8]) {
         self.record_bytes(kinds::BEGIN_WITH, &[frame.to_bits(), word_of(stack)], json);
     }
@@ -356,7 +356,7 @@ impl Recorder {
         }
     }
 
-    /// In ring mode: writes the kept events as a complete recording to `path`, or to the path of the options, and continues
+    /// Writes the events of a ring as a complete recording to `path`, or to the path of the options, and continues
     /// recording. Returns the path. A file that this recording wrote before is replaced once the new one is complete, and so is any
     /// file with [`Options::overwrite`]; other files stay, and the name gets a number.
     pub fn dump(&self, path: Option<&Path>) -> Result<PathBuf, FlushError> {

@@ -12,7 +12,7 @@ use super::guarded_observer::ObserverQuery;
 use super::outcome::FlushError;
 use crate::file::{EndReason, PendingNames, ResolvedNames};
 
-/// The writer replies by the sender, or drops it when it has ended, so that no thread waits for ever.
+/// The writer replies by the sender, or drops it when it has ended, so that no thread waits forever.
 pub(super) enum Request {
     /// Write everything that was recorded. The reply has the names that only an interpreter can resolve, for the caller.
     Flush(Sender<(PendingNames, Result<(), FlushError>)>),

@@ -181,7 +181,7 @@ impl Ring {
         self.generations.len() > 1
     }
 
-    /// Returns whether there are so many definitions that later events should have a new generation, so that these can be dropped.
+    /// Returns whether later events should start a new generation, because there are too many definitions to keep.
     pub(super) fn wants_generation(&self) -> bool {
         let limited = self.max_bytes.saturating_add(SLACK) / 2;
         let most = if self.max_bytes == u64::MAX { self.bytes.max(GENERATION) } else { limited };
@@ -265,7 +265,8 @@ impl Ring {
         (self.open.iter().map(of).filter(|before| !before.open.is_empty()).collect(), first)
     }
 
-    /// Removes points before all events, except two: the first is the begin of the recording, and the last fixes the line.
+    /// Removes points before all events, except two: the first is the start of the recording, and the last fixes the
+    /// line.
     fn drop_points(&mut self) {
         let first_event = self.blocks.iter().map(|block| block.of.first_ticks).min().unwrap_or(u64::MAX);
         let before = self.points.partition_point(|point| point.ticks < first_event);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a path could not be opened as a recording.
+/// The reason why a path could not be opened as a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such file or folder.
@@ -88,7 +88,7 @@ fn none_of(files: usize) -> String {
     }
 }
 
-/// Why reading could not continue: the system failed, not the recording.
+/// The reason why reading could not continue: the system failed, not the recording.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: it can't be read any more ({error})")]
 pub struct ReadError {

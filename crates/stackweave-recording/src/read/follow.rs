@@ -1,8 +1,8 @@
 //! Reading of a file while it grows.
 //!
-//! What was read is kept: each update adds the blocks that were written since the last, as [`Index`](super::index) does with all
-//! blocks. Definitions are read, events are not: [`FollowBlocks`](super::FollowBlocks) and
-//! [`FollowOrder`](super::FollowOrder) read them.
+//! Keeps the blocks that it has read: each update adds those that were written since the last, as
+//! [`Index`](super::index) does with all blocks. Definitions are read, events are not:
+//! [`FollowBlocks`](super::FollowBlocks) and [`FollowOrder`](super::FollowOrder) read them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct FollowerUpdate {
     pub changed: Option<FileChange>,
 }
 
-/// How a file has changed.
+/// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChange {
     /// It is shorter than what was read before.

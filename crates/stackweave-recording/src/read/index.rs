@@ -47,7 +47,7 @@ pub(crate) struct Section {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) sections: Vec<Section>,
-    /// What is missing outside of the sections.
+    /// The missing data outside of the sections.
     pub(crate) missing: Missing,
     /// Whether there are any blocks.
     pub(crate) has_blocks: bool,

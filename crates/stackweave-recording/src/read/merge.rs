@@ -28,7 +28,7 @@ pub struct MergeSummary {
     pub damaged_bytes: u64,
 }
 
-/// Why a merge failed.
+/// The reason why a merge failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// A recording can no longer be read.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::damage::Damage;
 use crate::file::LossReason;
 
-/// What is missing, as far as it is known. [`Missing::sentences`] describes it.
+/// The missing data, as far as it is known. [`Missing::sentences`] describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// The recording has no end: its program was killed, or still runs.

@@ -1,4 +1,4 @@
-//! The open spans of a thread, by the rules for begins, ends and opens.
+//! The open spans of a thread, by the rules for starts, ends and opens.
 //!
 //! An *open* states that a span is open, and its depth. It may be repeated: a span that is known to be open stays as it is. In a
 //! run of opens with increasing depths, the last one is the innermost open span: deeper spans have ended, although their ends are

@@ -5,7 +5,7 @@ use super::process::ProcessRecording;
 /// The origin of times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeAxis {
-    /// The begin of the process's recording.
+    /// The start of the process's recording.
     SinceBase,
     /// The boot of the machine, by its monotonic clock, which can't be set and is common to all processes.
     Monotonic,

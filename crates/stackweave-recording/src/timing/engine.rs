@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// Before an event: records the open phases again if the recording may have lost them.
+    /// Prepares an event: records the open phases again if the recording may have lost them.
     #[inline]
     fn prepare(&self, open: &mut OpenPhases, when: impl EventTime) {
         if let Some(given) = when.given() {
@@ -161,7 +161,7 @@ pub(crate) fn end(engine: &Arc<Engine>, when: impl EventTime, outcome: Outcome, 
         }
         is_open
     });
-    // A refused end belongs to a begin that was refused as well, and both were counted.
+    // A refused end belongs to a start that was refused as well, and both were counted.
     ended.unwrap_or(true)
 }
 

@@ -124,7 +124,7 @@ impl Timing {
         self.0.counters.read()
     }
 
-    /// In a forked child: records the open phases of this thread as open. Its next event would do the same.
+    /// Records the open phases of this thread as open in a forked child. The next event would do the same.
     pub fn forked(&self) {
         engine::catch_up(&self.0, Now);
     }

@@ -104,9 +104,9 @@ fn events_have_the_meaning_that_an_independent_reader_finds() {
     for seed in 0..4 {
         for (content, file) in [("declared", every_kind(seed)), ("random", random_section(seed).0)] {
             let name = format!("{content}-{seed}");
-            let theirs = read_by_python(&python, &file, (&name, "--meaning"));
-            assert!(content == "random" || !theirs.is_empty(), "{name}");
-            assert_same(&meanings(&file), &theirs, &name);
+            let by_python = read_by_python(&python, &file, (&name, "--meaning"));
+            assert!(content == "random" || !by_python.is_empty(), "{name}");
+            assert_same(&meanings(&file), &by_python, &name);
         }
     }
 }

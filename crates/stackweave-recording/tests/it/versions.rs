@@ -28,11 +28,11 @@ pub fn read_by_python(python: &Tool, file: &[u8], (name, option): (&str, &str)) 
     printed.expect("the reader succeeds").lines().map(str::to_owned).collect()
 }
 
-pub fn assert_same(ours: &[String], theirs: &[String], name: &str) {
-    for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-        assert_eq!(ours, theirs, "{name}, line {line}");
+pub fn assert_same(ours: &[String], by_python: &[String], name: &str) {
+    for (line, (ours, by_python)) in ours.iter().zip(by_python).enumerate() {
+        assert_eq!(ours, by_python, "{name}, line {line}");
     }
-    assert_eq!(ours.len(), theirs.len(), "{name}");
+    assert_eq!(ours.len(), by_python.len(), "{name}");
 }
 
 #[test]

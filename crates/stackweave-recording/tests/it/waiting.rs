@@ -1,4 +1,4 @@
-//! A thread never waits for a buffer for ever: the writer may need a lock that this very thread holds, and there may be no memory.
+//! A thread never waits for a buffer forever: the writer may need a lock that this very thread holds, and there may be no memory.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

@@ -46,7 +46,7 @@ pub struct PythonProcess {
     runtime: Runtime,
 }
 
-/// Why no Python frames can be read.
+/// The reason why no Python frames can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPython(pub String);
 
@@ -63,7 +63,7 @@ pub struct PythonThread {
     pub has_gil: bool,
     /// Its frames, innermost first, of all interpreters that it has entered.
     pub frames: Vec<PythonFrame>,
-    /// Why outer frames are missing.
+    /// The reason why outer frames are missing.
     pub problem: Option<String>,
 }
 

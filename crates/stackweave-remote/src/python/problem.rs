@@ -1,8 +1,8 @@
-//! Why frames are missing.
+//! The reason why frames are missing.
 
 use core::fmt;
 
-/// Why frames of a thread are missing.
+/// The reason why frames of a thread are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The memory is not mapped, or there is too much of it.

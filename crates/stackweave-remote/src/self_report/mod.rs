@@ -19,7 +19,7 @@ use report_file::ReportFile;
 use reporter::Reporter;
 pub(crate) use stacks::stacks_of;
 
-/// Why a process has not reported its stacks.
+/// The reason why a process has not reported its stacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {

@@ -26,7 +26,7 @@ pub struct ReportedThread {
     pub state: char,
     /// Its frames, innermost first.
     pub frames: Vec<ReportedFrame>,
-    /// Why frames are missing.
+    /// The reason why frames are missing.
     pub problem: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
-/// How long to wait for a process, which waits a second for its threads.
+/// The time to wait for a process, which waits a second for its threads.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the stacks that a process reports itself.

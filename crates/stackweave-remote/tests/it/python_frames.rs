@@ -59,7 +59,7 @@ fn other_processes_have_no_python() {
     assert!(reason.starts_with("the memory map of process"), "{reason}");
 }
 
-/// As after an upgrade of the package, or in a program that embeds the interpreter.
+/// This happens after an upgrade of the package, and in a program that embeds the interpreter.
 #[test]
 fn an_interpreter_with_another_name_that_was_removed_is_found() {
     for python in pythons().iter().filter(|python| python.library.is_none()) {

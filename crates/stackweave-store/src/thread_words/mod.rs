@@ -68,7 +68,7 @@ impl<const INDEX: usize> ThreadWord<INDEX> {
     }
 }
 
-/// Where the words of threads are stored.
+/// The storage of the words of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadWords {
     /// In the thread-local memory of the program itself, which includes this crate.

@@ -11,7 +11,7 @@ use stackweave_testkit::signals::{SignalStack, Ticker, with_handlers};
 
 use crate::interruption::{INTERRUPTIONS, Interrupted, in_forked_child, interrupt_at};
 
-/// Five frames, of which two are unique to this stack.
+/// Returns five frames, of which two are unique to this stack.
 fn stack(number: u64) -> [RawFrame; 5] {
     [number * 2 + 0x10_0000, number + 0x7f00_0000_0000, 0x300, 0x200, 0x100]
         .map(|address| RawFrame::native(CodeAddress::return_address(address)))

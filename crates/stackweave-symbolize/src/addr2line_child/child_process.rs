@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::ChildError;
 
-/// How much of the child's error output is kept.
+/// The number of bytes of the child's error output that are kept.
 const MAX_ERROR_OUTPUT: usize = 512;
 
 /// A child process.
@@ -33,7 +33,7 @@ pub(super) struct ChildProcess {
     error_output: Vec<u8>,
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExchangeEnd {
     /// The handler has received all it needs.
@@ -44,17 +44,17 @@ pub(super) enum ExchangeEnd {
 
 impl ChildProcess {
     pub(super) fn start(program: &Path, arguments: &[&OsStr]) -> Result<Self, ChildError> {
-        let (stream, theirs) = UnixStream::pair()?;
-        let (errors, their_errors) = UnixStream::pair()?;
+        let (stream, child_end) = UnixStream::pair()?;
+        let (errors, child_errors) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
         errors.set_nonblocking(true)?;
         let mut command = Command::new(program);
         command.args(arguments).process_group(0).env("LC_ALL", "C");
         // The child must not query servers without the user's permission.
         command.env_remove("DEBUGINFOD_URLS");
-        command.stdin(Stdio::from(OwnedFd::from(theirs.try_clone()?)));
-        command.stdout(Stdio::from(OwnedFd::from(theirs)));
-        command.stderr(Stdio::from(OwnedFd::from(their_errors)));
+        command.stdin(Stdio::from(OwnedFd::from(child_end.try_clone()?)));
+        command.stdout(Stdio::from(OwnedFd::from(child_end)));
+        command.stderr(Stdio::from(OwnedFd::from(child_errors)));
         let child = command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => ChildError::NoProgram(program.to_owned()),
             kind => ChildError::NotStarted(program.to_owned(), kind),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why an addr2line child returned no result.
+/// The reason why an addr2line child returned no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChildError {
     /// There is no such program.
@@ -19,7 +19,7 @@ pub(crate) enum ChildError {
     /// It ended before its output was complete.
     #[error("addr2line child died ({status}){}{error_output}", if .error_output.is_empty() { "" } else { ": " })]
     Died {
-        /// How it ended, if it is known.
+        /// Its exit status, if it is known.
         status: String,
         /// The beginning of its error output.
         error_output: String,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stackweave_core::BuildId;
 use stackweave_files::output::{Existing, OutputFile};
 
-/// How long a missing file is remembered.
+/// The time that a missing file is remembered.
 const MISSING_FOR: Duration = Duration::from_secs(600);
 
 /// The cache has `FOLDER/BUILD-ID/debuginfo` for each file; it is empty if no server has the file.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-/// Why there is no debug file.
+/// The reason why there is no debug file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DebuginfodError {
     /// No server has the file.

@@ -15,7 +15,7 @@ pub(super) enum Growth {
     /// Data was appended after the consumed part.
     Appended,
     /// It is a different file, or was rewritten: it must be read from its start.
-    Anew,
+    Replaced,
 }
 
 /// The first of some paths at which there is a file, and how much of it was read.
@@ -50,7 +50,7 @@ impl GrowingFile {
             match open(&opened.path, self.pid) {
                 Some(file) if !is_same(&file, &opened.file) => {
                     *opened = Opened { file, path: opened.path.clone(), consumed: 0, last_bytes: Vec::new() };
-                    return Growth::Anew;
+                    return Growth::Replaced;
                 }
                 _ => return opened.growth(),
             }
@@ -58,7 +58,7 @@ impl GrowingFile {
         let found = self.candidates.iter().find_map(|path| Some((open(path, self.pid)?, path.clone())));
         let Some((file, path)) = found else { return Growth::Same };
         self.opened = Some(Opened { file, path, consumed: 0, last_bytes: Vec::new() });
-        Growth::Anew
+        Growth::Replaced
     }
 
     /// Returns whether a file was found.
@@ -102,7 +102,7 @@ impl Opened {
         if metadata.len() < self.consumed || last_bytes[..length] != self.last_bytes {
             self.consumed = 0;
             self.last_bytes.clear();
-            return Growth::Anew;
+            return Growth::Replaced;
         }
         if metadata.len() > self.consumed { Growth::Appended } else { Growth::Same }
     }
@@ -153,20 +153,20 @@ mod tests {
         let mut file = GrowingFile::new(vec![folder.path().join("nothing"), path.clone()], std::process::id());
         assert_eq!((file.check(), file.is_open()), (Growth::Same, false));
         folder.file("growing", "one\n");
-        assert_eq!((file.check(), file.is_open()), (Growth::Anew, true));
+        assert_eq!((file.check(), file.is_open()), (Growth::Replaced, true));
         file.consume_to(4);
         assert_eq!(file.check(), Growth::Same);
         std::fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!((file.check(), file.consumed()), (Growth::Appended, 4));
         file.consume_to(8);
         std::fs::write(&path, "new\nand longer\n").unwrap();
-        assert_eq!((file.check(), file.consumed()), (Growth::Anew, 0));
+        assert_eq!((file.check(), file.consumed()), (Growth::Replaced, 0));
         file.consume_to(15);
         std::fs::write(&path, "short\n").unwrap();
-        assert_eq!(file.check(), Growth::Anew);
+        assert_eq!(file.check(), Growth::Replaced);
         file.consume_to(6);
         std::fs::rename(folder.file("other", "other\nfile\n"), &path).unwrap();
-        assert_eq!((file.check(), file.length()), (Growth::Anew, 11));
+        assert_eq!((file.check(), file.length()), (Growth::Replaced, 11));
         file.consume_to(11);
         std::fs::remove_file(&path).unwrap();
         assert_eq!((file.check(), file.length()), (Growth::Same, 11));

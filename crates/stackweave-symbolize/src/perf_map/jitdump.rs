@@ -20,7 +20,7 @@ const MAX_LINES: usize = 8 << 20;
 const MAX_NAME_BYTES: usize = 256 << 20;
 /// The maximum size of a debug information record.
 const MAX_DEBUG_INFO: usize = 16 << 20;
-/// How much of a load record is read: its fields and its name. The code after them is not needed.
+/// The part of a load record that is read: its fields and its name. The code after them is not needed.
 const MAX_LOAD: usize = 64 << 10;
 
 /// The current code, according to a jitdump.
@@ -134,7 +134,7 @@ impl JitDump {
         match self.file.check() {
             Growth::Same => return,
             Growth::Appended => {}
-            Growth::Anew => {
+            Growth::Replaced => {
                 let file = std::mem::replace(&mut self.file, GrowingFile::new(Vec::new(), self.pid));
                 *self = Self::empty(file, self.pid);
             }

@@ -10,7 +10,7 @@ const VERSION: u32 = 1;
 /// Represents the file name of the previous entry.
 const SAME_FILE: &[u8] = b"\xff";
 
-/// Why a jitdump is not read, or not to its end.
+/// The reason why a jitdump is not read, or not to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum JitDumpFault {
     /// It does not begin with a jitdump's magic number.

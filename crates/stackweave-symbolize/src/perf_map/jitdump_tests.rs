@@ -122,9 +122,9 @@ fn appended_records_are_read() {
     }
     assert_eq!((dump.fault(), dump.skipped_records()), (None, 0));
     assert_eq!(location(&dump, 0x3007).as_deref(), Some("first a.py:7"));
-    std::fs::write(&path, Dump::new().load(0x1000, "anew", &[0; 4]).0).unwrap();
+    std::fs::write(&path, Dump::new().load(0x1000, "newest", &[0; 4]).0).unwrap();
     dump.refresh();
-    assert_eq!((location(&dump, 0x1000).as_deref(), location(&dump, 0x3007)), (Some("anew ?:?"), None));
+    assert_eq!((location(&dump, 0x1000).as_deref(), location(&dump, 0x3007)), (Some("newest ?:?"), None));
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl PerfMap {
         match self.file.check() {
             Growth::Same => {}
             Growth::Appended => self.read_appended(),
-            Growth::Anew => {
+            Growth::Replaced => {
                 self.ranges.clear();
                 (self.is_in_long_line, self.skipped_lines, self.is_cut) = (false, 0, false);
                 self.read_appended();

@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 const LARGE: usize = 64 << 10;
 const ADDRESSES: usize = 24;
 
-/// Where this process panicked. The symbolizer catches its own panics, but they are still faults.
+/// The position where this process panicked. The symbolizer catches its own panics, but they are still faults.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Files that belong together, one of which is damaged.

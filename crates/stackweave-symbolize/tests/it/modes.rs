@@ -27,14 +27,14 @@ fn the_results_of_a_child_agree_with_this_crates() {
     let addresses: Vec<_> = ModuleFile::read(&file).sample(50).into_iter().map(exact).collect();
     let child = with_options(|options| options.mode = Mode::Addr2line);
     let ours = Symbolizer::new(Options::default()).resolve(&addresses, &modules);
-    let theirs = child.resolve(&addresses, &modules);
-    let answered = theirs.iter().filter(|resolved| resolved.source() == Some(SymbolSource::Addr2line)).count();
+    let expected = child.resolve(&addresses, &modules);
+    let answered = expected.iter().filter(|resolved| resolved.source() == Some(SymbolSource::Addr2line)).count();
     assert!(answered * 10 >= addresses.len() * 9, "{answered} of {}", addresses.len());
-    for (ours, theirs) in ours.iter().zip(&theirs) {
+    for (ours, expected) in ours.iter().zip(&expected) {
         let names = |resolved: &stackweave_symbolize::Resolved| {
             resolved.frames().iter().map(|frame| (frame.function.to_string(), frame.line)).collect::<Vec<_>>()
         };
-        assert_eq!(names(ours), names(theirs), "{:#x}", ours.offset);
+        assert_eq!(names(ours), names(expected), "{:#x}", ours.offset);
     }
     assert_eq!((child.stats().child_failures, child.child_error()), (0, None));
 }

@@ -1,4 +1,4 @@
-//! How far the symbolizer and an oracle agree.
+//! The extent to which the symbolizer and an oracle agree.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,10 +34,10 @@ impl Agreement {
         assert_eq!(ours.len(), truth.addresses.len(), "one answer for each address");
         let mut agreement = Self { name: name.to_owned(), total: ours.len(), ..Self::default() };
         let mut comparison = Comparison::new(lines);
-        for ((address, ours), theirs) in truth.addresses.iter().zip(ours).zip(&truth.answers) {
-            let found = comparison.first_difference(ours, theirs).filter(|_| {
-                let renamed = truth.other_names.renamed(*address, ours, theirs);
-                let is_same = renamed.is_some_and(|ours| comparison.first_difference(&ours, theirs).is_none());
+        for ((address, ours), expected) in truth.addresses.iter().zip(ours).zip(&truth.answers) {
+            let found = comparison.first_difference(ours, expected).filter(|_| {
+                let renamed = truth.other_names.renamed(*address, ours, expected);
+                let is_same = renamed.is_some_and(|ours| comparison.first_difference(&ours, expected).is_none());
                 agreement.under_another_name += usize::from(is_same);
                 !is_same
             });
@@ -45,14 +45,14 @@ impl Agreement {
                 agreement.agreed += 1;
                 agreement.left_mangled += usize::from(ours.iter().any(is_mangled));
                 let columns = |places: &[ResolvedFrame]| places.iter().map(|place| place.column).collect::<Vec<_>>();
-                agreement.with_column += usize::from(columns(ours) == columns(theirs));
+                agreement.with_column += usize::from(columns(ours) == columns(expected));
                 continue;
             };
             let (count, examples) = agreement.kinds.entry(difference).or_default();
             *count += 1;
             // Spread the examples over the file: neighbours often differ for the same reason.
             if count.is_power_of_two() {
-                examples.push(example(*address, frame, ours, theirs));
+                examples.push(example(*address, frame, ours, expected));
             }
         }
         agreement
@@ -78,7 +78,7 @@ fn is_mangled(place: &ResolvedFrame) -> bool {
     place.function.as_ref().is_some_and(|name| name.starts_with("_Z") || name.starts_with("_R"))
 }
 
-fn example(address: u64, frame: usize, ours: &[ResolvedFrame], theirs: &[ResolvedFrame]) -> String {
+fn example(address: u64, frame: usize, ours: &[ResolvedFrame], expected: &[ResolvedFrame]) -> String {
     let show = |places: &[ResolvedFrame]| {
         let place = places.get(frame).map_or_else(|| "nothing".to_owned(), ResolvedFrame::to_string);
         let (length, depth) = (place.chars().count(), places.len());
@@ -87,7 +87,7 @@ fn example(address: u64, frame: usize, ours: &[ResolvedFrame], theirs: &[Resolve
         let place = if length > 2 * SHOWN { format!("{start} ... {end}") } else { place };
         format!("{place} (frame {frame} of {depth})")
     };
-    format!("{address:#x}\n      ours   {}\n      theirs {}", show(ours), show(theirs))
+    format!("{address:#x}\n      ours   {}\n      expected {}", show(ours), show(expected))
 }
 
 impl fmt::Display for Agreement {

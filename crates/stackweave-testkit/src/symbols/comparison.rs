@@ -43,31 +43,31 @@ impl Comparison {
     pub fn first_difference(
         &mut self,
         ours: &[ResolvedFrame],
-        theirs: &[ResolvedFrame],
+        expected: &[ResolvedFrame],
     ) -> Option<(Difference, usize)> {
         let function = |place: Option<&ResolvedFrame>| place.and_then(|place| place.function.clone());
-        if ours.is_empty() || (function(ours.last()).is_none() && function(theirs.last()).is_some()) {
+        if ours.is_empty() || (function(ours.last()).is_none() && function(expected.last()).is_some()) {
             return Some((Difference::Nothing, 0));
         }
         if !self.lines {
-            let names = (function(ours.last())?, function(theirs.last())?);
+            let names = (function(ours.last())?, function(expected.last())?);
             return self.between_names(names).map(|difference| (difference, ours.len() - 1));
         }
-        if ours.len() != theirs.len() {
+        if ours.len() != expected.len() {
             return Some((Difference::Depth, 0));
         }
-        let pairs = || ours.iter().zip(theirs).enumerate();
-        for (frame, (ours, theirs)) in pairs() {
-            let difference = match (function(Some(ours)), function(Some(theirs))) {
-                (Some(ours), Some(theirs)) => self.between_names((ours, theirs)),
-                (ours, theirs) => (ours != theirs).then_some(Difference::Function),
+        let pairs = || ours.iter().zip(expected).enumerate();
+        for (frame, (ours, expected)) in pairs() {
+            let difference = match (function(Some(ours)), function(Some(expected))) {
+                (Some(ours), Some(expected)) => self.between_names((ours, expected)),
+                (ours, expected) => (ours != expected).then_some(Difference::Function),
             };
             if let Some(difference) = difference {
                 return Some((difference, frame));
             }
         }
-        let file = pairs().find(|(_, (ours, theirs))| !is_same_file(ours, theirs));
-        let line = || pairs().find(|(_, (ours, theirs))| ours.line != theirs.line);
+        let file = pairs().find(|(_, (ours, expected))| !is_same_file(ours, expected));
+        let line = || pairs().find(|(_, (ours, expected))| ours.line != expected.line);
         file.map(|(frame, _)| (Difference::File, frame)).or_else(|| line().map(|(frame, _)| (Difference::Line, frame)))
     }
 
@@ -78,25 +78,26 @@ impl Comparison {
         *self
             .names
             .entry(names)
-            .or_insert_with_key(|(ours, theirs)| between_canonical(&canonical(ours), &canonical_of_oracle(theirs)))
+            .or_insert_with_key(|(ours, expected)| between_canonical(&canonical(ours), &canonical_of_oracle(expected)))
     }
 }
 
-/// Older LLVMs do not demangle names that contain expressions. A demangled name is not wrong there.
+/// Returns the canonical form of a name of the oracle. Older LLVMs do not demangle names that contain expressions, so a
+/// demangled name is not wrong there.
 fn canonical_of_oracle(name: &str) -> String {
     let plain = name.starts_with("_Z").then(|| cxxfilt::demangle([name].into_iter()).concat());
     canonical(plain.as_deref().unwrap_or(name))
 }
 
-fn between_canonical(ours: &str, theirs: &str) -> Option<Difference> {
+fn between_canonical(ours: &str, expected: &str) -> Option<Difference> {
     let last = |name: &str| without_arguments(name).rsplit("::").next().map(str::to_owned);
-    if ours == theirs {
+    if ours == expected {
         None
     } else if ours.starts_with("_Z") || ours.starts_with("_R") {
         Some(Difference::Mangled)
-    } else if without_arguments(ours) == without_arguments(theirs) {
+    } else if without_arguments(ours) == without_arguments(expected) {
         Some(Difference::TemplateArguments)
-    } else if last(ours) == last(theirs) {
+    } else if last(ours) == last(expected) {
         Some(Difference::Scope)
     } else {
         Some(Difference::Function)
@@ -117,12 +118,12 @@ fn without_arguments(name: &str) -> String {
     result
 }
 
-fn is_same_file(ours: &ResolvedFrame, theirs: &ResolvedFrame) -> bool {
-    match (&ours.file, &theirs.file) {
-        (Some(ours), Some(theirs)) => plain(ours) == plain(theirs),
+fn is_same_file(ours: &ResolvedFrame, expected: &ResolvedFrame) -> bool {
+    match (&ours.file, &expected.file) {
+        (Some(ours), Some(expected)) => plain(ours) == plain(expected),
         // Where there is only a symbol, newer LLVMs return the file's name without its folder.
-        (None, Some(file)) => theirs.line == 0 && !file.contains('/'),
-        (ours, theirs) => ours == theirs,
+        (None, Some(file)) => expected.line == 0 && !file.contains('/'),
+        (ours, expected) => ours == expected,
     }
 }
 

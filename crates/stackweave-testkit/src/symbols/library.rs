@@ -19,7 +19,7 @@ pub enum Language {
     RustV0,
 }
 
-/// Where the compiler puts the debug information.
+/// The place where the compiler puts the debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Into the library.
@@ -114,7 +114,7 @@ fn compile(language: Language, dwarf: u8, split: Split, folder: &Path, file: &st
     Ok(())
 }
 
-/// Binutils' packer does not know DWARF 5, and may crash on it.
+/// Packs the split debug information. Binutils' packer does not know DWARF 5, and may crash on it.
 fn pack(folder: &Path, file: &str) -> Result<(), Skipped> {
     let output = format!("{file}.dwp");
     let pack = |name: &str| Tool::find(&[name])?.run(folder, ["-e", file, "-o", &output]);

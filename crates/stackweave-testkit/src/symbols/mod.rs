@@ -42,7 +42,7 @@ impl fmt::Display for ResolvedFrame {
     }
 }
 
-/// Why a test cannot run here.
+/// The reason why a test cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped(pub String);
 

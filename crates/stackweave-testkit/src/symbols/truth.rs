@@ -54,22 +54,22 @@ impl OtherNames {
         Self { by_start }
     }
 
-    /// Returns `ours` with the outermost function named as in `theirs`, if both are names of the function at
+    /// Returns `ours` with the outermost function named as in `expected`, if both are names of the function at
     /// `address`.
     pub fn renamed(
         &self,
         address: u64,
         ours: &[ResolvedFrame],
-        theirs: &[ResolvedFrame],
+        expected: &[ResolvedFrame],
     ) -> Option<Vec<ResolvedFrame>> {
         let (_, (range, names)) = self.by_start.range(..=address).next_back()?;
         let is_name =
             |place: &ResolvedFrame| place.function.as_ref().is_some_and(|name| names.contains(&canonical(name)));
-        if !range.contains(&address) || !is_name(ours.last()?) || !is_name(theirs.last()?) {
+        if !range.contains(&address) || !is_name(ours.last()?) || !is_name(expected.last()?) {
             return None;
         }
         let mut renamed = ours.to_vec();
-        renamed.last_mut()?.function.clone_from(&theirs.last()?.function);
+        renamed.last_mut()?.function.clone_from(&expected.last()?.function);
         Some(renamed)
     }
 }

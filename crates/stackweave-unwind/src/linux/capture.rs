@@ -75,7 +75,7 @@ pub(crate) fn unpack(word: u64) -> Captured {
     Captured { len, stop: StopReason::ALL[(word >> STOP_SHIFT) as usize % StopReason::ALL.len()] }
 }
 
-/// The function that the entry stub calls.
+/// Captures the stack for the entry stub, which calls it.
 pub(crate) unsafe extern "sysv64" fn enter(
     frames: *mut u64,
     limit: usize,

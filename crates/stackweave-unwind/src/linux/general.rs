@@ -13,7 +13,7 @@ use crate::platform::arch::{Registers, dwarf, is_user_address};
 use crate::platform::cfi::Section;
 use crate::platform::stepping::{ReadMemory, Stepped};
 
-/// Why a general step failed.
+/// The reason why a general step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The row needs a register that is unknown: a walk with all registers may know it.

@@ -70,7 +70,7 @@ pub(crate) struct LastStack {
     pending: usize,
     /// The end of the frames that `record_pending` recorded last; 0: their usefulness has been rated.
     trial: usize,
-    /// How often in a row they were not useful, and how many batches have been skipped since.
+    /// The number of consecutive times that they were not useful, and of batches that were skipped since.
     doubt: u32,
     skipped: u32,
     addresses: [u64; CAPACITY],
@@ -89,7 +89,7 @@ const FEW: usize = 8;
 /// The maximum doubt: then one batch in 2 to this power is recorded.
 const MAX_DOUBT: u32 = 5;
 
-/// How much of the record is still valid.
+/// The part of the record that is still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     /// Up to and including this frame, which is the outermost one.
@@ -366,7 +366,7 @@ impl LastStack {
         self.details[index] = FrameDetail { fp: frame.fp, saved, barrier };
     }
 
-    /// A frame has at most two saved words, so there is always enough space.
+    /// Saves a word. A frame has at most two saved words, so there is always enough space.
     #[inline(always)]
     fn save(&mut self, address: u64, value: u64) {
         self.saved_top -= 1;

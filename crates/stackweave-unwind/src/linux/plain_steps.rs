@@ -26,7 +26,7 @@ pub(crate) struct Position {
     pub(crate) count: usize,
 }
 
-/// Why the loop returned.
+/// The reason why the loop returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// The last stack has a frame at the current stack pointer, which may be the same.

@@ -4,7 +4,7 @@
 //! below it, and whether the frame pointer was saved. That fits in a word, so a cache entry is two words and a
 //! step is a handful of instructions. Other rows are [`RuleKind::General`] and need the general evaluator.
 
-/// How the caller of a frame is found.
+/// The rule for the caller of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RuleKind {

@@ -12,10 +12,11 @@ use crate::platform::stepping::ReadMemory;
 
 const PAGE: u64 = 4096;
 
-/// How far above the stack pointer a thread's own stack may end: beyond that, it is treated as a foreign stack.
+/// The distance above the stack pointer at which a thread's own stack may end: beyond that, it is treated as a foreign
+/// stack.
 const OWN_STACK_LIMIT: u64 = 1 << 30;
 
-/// How much of a foreign stack one capture may read.
+/// The number of bytes of a foreign stack that one capture may read.
 const FOREIGN_STACK_LIMIT: u64 = 1 << 26;
 
 /// A thread's stacks, as far as they are known between captures.

@@ -52,28 +52,29 @@ fn stack_pointers_increase_and_return_addresses_are_below_them() {
 #[test]
 fn stack_pointers_equal_libgccs() {
     at_depth(30, &mut || {
-        let (mut ours, mut theirs) = ([StackPointer::default(); LIMIT], [StackPointer::default(); LIMIT]);
+        let (mut ours, mut expected_pointers) = ([StackPointer::default(); LIMIT], [StackPointer::default(); LIMIT]);
         let (mut frames, mut expected) = ([CodeAddress::default(); LIMIT], [CodeAddress::default(); LIMIT]);
         let captured = subject::capture_with_stack_pointers(&mut frames, &mut ours, 0);
-        let known = libgcc::capture(&mut expected, &mut theirs, 0);
+        let known = libgcc::capture(&mut expected, &mut expected_pointers, 0);
         let same = same_root_side(&frames[..captured.len], &expected[..known.len]);
         assert!(same.is_ok(), "{}", same.unwrap_err());
-        assert_eq!(ours[..captured.len], theirs[..known.len]);
+        assert_eq!(ours[..captured.len], expected_pointers[..known.len]);
     });
 }
 
 #[test]
 fn stack_pointers_through_a_signal_handler_equal_libgccs() {
-    let (mut ours, mut theirs) = (vec![StackPointer::default(); LIMIT], vec![StackPointer::default(); LIMIT]);
+    let (mut ours, mut expected_pointers) =
+        (vec![StackPointer::default(); LIMIT], vec![StackPointer::default(); LIMIT]);
     let (mut frames, mut expected) = (vec![CodeAddress::default(); LIMIT], vec![CodeAddress::default(); LIMIT]);
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
         let mut counts = (0, 0);
         in_handler(stack, &mut |_| {
             counts.0 = subject::capture_with_stack_pointers(&mut frames, &mut ours, 0).len;
-            counts.1 = libgcc::capture(&mut expected, &mut theirs, 0).len;
+            counts.1 = libgcc::capture(&mut expected, &mut expected_pointers, 0).len;
         });
         assert_eq!(frames[1..counts.0], expected[1..counts.1]);
-        assert_eq!(ours[..counts.0], theirs[..counts.1]);
+        assert_eq!(ours[..counts.0], expected_pointers[..counts.1]);
     }
 }
 

@@ -72,19 +72,19 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
     let mut checker = StackChecker::new(LIMIT);
     let mut samples = Samples::default();
     let samples_at = &raw mut samples;
-    let (mut ours, mut theirs) = ([CodeAddress::default(); LIMIT], [CodeAddress::default(); LIMIT]);
+    let (mut ours, mut expected) = ([CodeAddress::default(); LIMIT], [CodeAddress::default(); LIMIT]);
     let mut on_tick = |context: *mut c_void| {
         // SAFETY: the context is that of the handler that runs; the chain was written before the timer started.
         let (captured, chain, samples) =
             unsafe { (subject::capture_from_context(context, &mut ours, 0), &*chain_at, &mut *samples_at) };
         let ours = &ours[..captured.len];
-        let count = libgcc::capture_interrupted(&mut theirs, 0).len;
-        let theirs = &theirs[..count];
+        let count = libgcc::capture_interrupted(&mut expected, 0).len;
+        let expected = &expected[..count];
         samples.in_openblas += usize::from(ours.first().is_some_and(|frame| openblas.contains(frame.address())));
-        if theirs.ends_with(chain) {
-            let wrong = first_unequal(ours, theirs, Compare::AddressesAndKinds);
+        if expected.ends_with(chain) {
+            let wrong = first_unequal(ours, expected, Compare::AddressesAndKinds);
             let wrong = wrong.or((captured.stop != StopReason::EndOfStack).then_some(ours.len()));
-            checker.record_comparison("OpenBLAS", (ours, captured.stop), theirs, wrong);
+            checker.record_comparison("OpenBLAS", (ours, captured.stop), expected, wrong);
             samples.compared += 1;
         } else {
             let mut rest = chain.iter();
@@ -98,7 +98,7 @@ fn sample<F: Copy + From<f32>>(library: &Library, name: &str, stack: SignalStack
             checker.record_comparison(
                 "OpenBLAS without tables",
                 (ours, captured.stop),
-                theirs,
+                expected,
                 wrong.map(|at| inner + at),
             );
             samples.without_tables += 1;

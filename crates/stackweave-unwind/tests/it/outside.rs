@@ -15,7 +15,7 @@ use stackweave_unwind::CodeAddress;
 
 const LIMIT: usize = 512;
 
-/// The function at which gdb stops.
+/// Does nothing. gdb stops here.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn stackweave_marker() {
@@ -71,12 +71,12 @@ fn gdb_finds_the_same_stacks() {
     let captured: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("captured ")).collect();
     assert!(captured.len() >= 12, "{text}");
     assert_eq!(captured.len(), stacks.len(), "{text}");
-    for (line, theirs) in captured.iter().zip(&stacks) {
+    for (line, expected) in captured.iter().zip(&stacks) {
         let mut words = line.split(' ');
         assert_eq!(words.next(), Some("EndOfStack"), "{text}");
         let ours: Vec<_> = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
         // gdb's first frame is the marker, its second the capturing function, at a different instruction.
-        assert_eq!(format!("{:x?}", &ours[1..]), format!("{:x?}", &theirs[2..]), "{text}");
+        assert_eq!(format!("{:x?}", &ours[1..]), format!("{:x?}", &expected[2..]), "{text}");
     }
 }
 

@@ -116,7 +116,7 @@ class Magic:
         """Runs `%trace statement`. Returns the value of an expression."""
         options = self._parse(line)
         if not options.rest:
-            raise _wrong(f"%{self._name} records the statement behind it, and %%{self._name} the cell below it")
+            raise _wrong(f"%{self._name} records the statement after it, and %%{self._name} the cell below it")
         return self._run(options, Cell(self._shell, options.rest), lambda value: value)
 
     def cell(self, line: str, cell: str) -> Any:

@@ -1,1 +1,1 @@
-"""What `stackweave.pytest_plugin` imports when an option or a mark needs it."""
+"""The modules that `stackweave.pytest_plugin` imports when an option or a mark needs them."""

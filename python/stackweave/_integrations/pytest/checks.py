@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..._native import Frame
     from ..._reading.memory_usage import Usage
 
-#: How many stacks a failure shows, and how many frames of each.
+#: The number of stacks that a failure shows, and of frames of each.
 STACKS = 5
 DEPTH = 8
 #: The functions here that call the function of a test.

@@ -30,7 +30,7 @@ class RecordedTest(NamedTuple):
     seconds: float
     #: The peak of memory, where that is recorded.
     bytes: int | None
-    #: Why there is none.
+    #: The reason why there is none.
     aside: str | None
     failed: bool
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..._recorders.sources import SourcedRecorder
 
-#: How many tests are listed.
+#: The number of tests that are listed.
 LISTED = 5
 
 

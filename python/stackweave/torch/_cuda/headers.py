@@ -61,7 +61,7 @@ def _of_toolkit(root: str) -> Iterator[str]:
 def _major(folder: str) -> int | None:
     try:
         with open(os.path.join(folder, _HEADER), errors="replace") as file:
-            said = re.search(r"#define\s+CUDART_VERSION\s+(\d+)", file.read())
+            match = re.search(r"#define\s+CUDART_VERSION\s+(\d+)", file.read())
     except OSError:
         return None
-    return int(said[1]) // 1000 if said else None
+    return int(match[1]) // 1000 if match else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..._recorders.sources import SourcedRecorder
     from .memory import CudaMemoryRecorder
 
-#: Why the state of the allocator is recorded, if not at the end of the recording.
+#: The reasons why the state of the allocator is recorded, if not at the end of the recording.
 OUT_OF_MEMORY, DUMP = 1, 2
 
 
@@ -132,7 +132,7 @@ class CudaSource:
     def resume(self) -> None: ...
 
     def forked(self) -> None:
-        """A child never records CUDA's memory."""
+        """Drops the hook: a child never records CUDA's memory."""
         self._has_begun = False
         self.hook = None
 
@@ -195,7 +195,7 @@ def _observe_out_of_memory(torch: Any) -> None:
 
 
 def _out_of_memory(device: int, requested: int, total: int, free: int) -> None:
-    """Called by torch, without a lock, before it raises. The program must not notice failures here."""
+    """Dumps a ring. Torch calls it without a lock before it raises. The program must not notice failures here."""
     with contextlib.suppress(Exception):
         source = _current()
         if source is not None:

@@ -23,7 +23,7 @@ def usable_torch() -> Any:
     except ImportError as error:
         raise StartError(f"recording CUDA's memory needs torch, which can't be imported: {error}") from None
     if not hasattr(torch, "version"):
-        raise StartError(f"recording CUDA's memory needs torch, and what is imported by that name is none: {torch}")
+        raise StartError(f"recording CUDA's memory needs torch, but the imported module torch is another one: {torch}")
     if getattr(torch.version, "hip", None):
         raise StartError(
             f"this torch ({torch.__version__}) is one for ROCm: only memory of CUDA devices can be recorded"
@@ -67,8 +67,8 @@ def _name_of_all() -> str | None:
     for path in glob.glob(os.path.join(glob.escape(DRIVER), "*", "information")):
         try:
             with open(path, errors="replace") as file:
-                said = re.search(r"^Model:\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
+                match = re.search(r"^Model:\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
         except OSError:
             return None
-        names.add(said[1] if said else None)
+        names.add(match[1] if match else None)
     return names.pop() if len(names) == 1 else None

@@ -96,7 +96,7 @@ def metrics_of(begun: Open) -> dict[str, Any]:
         if row is begun.last_metrics:
             break
         if getattr(row, "compile_id", None) == begun.key:
-            known = ((ours, getattr(row, theirs, None)) for theirs, ours in METRICS.items())
+            known = ((ours, getattr(row, of_torch, None)) for of_torch, ours in METRICS.items())
             return {name: _plain(name, value) for name, value in known if _is_recorded(name, value)}
     return {}
 

@@ -20,7 +20,7 @@ class Compile(NamedTuple):
     []
     """
 
-    #: Counted from 1, in the order of their begins.
+    #: Counted from 1, in the order of their starts.
     number: int
     #: The ID of torch: "0/1" is the second compilation of the first frame.
     compile_id: str | None
@@ -31,7 +31,7 @@ class Compile(NamedTuple):
     direction: str
     backend: str | None
     duration: float
-    #: How often tracing has begun: it begins again after a graph break.
+    #: The number of starts of tracing: it starts again after a graph break.
     attempts: int
     restart_reasons: tuple[str, ...]
     #: The guard that failed, if it was compiled before.
@@ -42,7 +42,7 @@ class Compile(NamedTuple):
     guards: int | None
     graph_breaks: int | None
     failed: bool
-    #: Why it failed, or why torch did not compile the frame.
+    #: The reason why it failed, or why torch did not compile the frame.
     fail_reason: str | None
     #: The time of each of torch's phases in it.
     phases: dict[str, float]

@@ -114,7 +114,7 @@ export function diffLayoutOf(
   };
 }
 
-/** The functions of two trees with `count` functions. */
+/** Returns the functions of two trees with `count` functions. */
 export function diffTableOf(before: CallTree, after: CallTree, functions: number): DiffTable {
   const there = new Uint8Array(functions);
   for (const of of before.item.subarray(1)) there[of]! |= BEFORE;

@@ -24,14 +24,14 @@ export function diffTreeOf(before: CallTree, after: CallTree): DiffTree {
   return { before: spread(union, before, places[0]), after: spread(union, after, places[1]), sides };
 }
 
-/** For each node of a tree, the node of the same path. */
+/** Returns the node of the same path for each node of a tree. */
 function placesIn(builder: TreeBuilder, { parent, item, length }: CallTree): Uint32Array {
   const places = new Uint32Array(length);
   for (let node = 1; node < length; node++) places[node] = builder.child(places[parent[node]!]!, item[node]!);
   return places;
 }
 
-/** The costs of a tree on the nodes of another. */
+/** Returns the costs of a tree on the nodes of another. */
 function spread({ parent, item, length }: CallTree, tree: CallTree, places: Uint32Array): CallTree {
   const calls = new Float64Array(length);
   const self = new Float64Array(length);
@@ -42,13 +42,13 @@ function spread({ parent, item, length }: CallTree, tree: CallTree, places: Uint
   return CallTree.of({ parent, item, calls, self, lines: false });
 }
 
-/** The factors for the costs of each side: 1, or those that make them shares of the total. */
+/** Returns the factors for the costs of each side: 1, or those that make them shares of the total. */
 export function scalesOf(before: number, after: number, isShares: boolean): [number, number] {
   const scale = (total: number) => (isShares ? (total === 0 ? 0 : 1 / total) : 1);
   return [scale(before), scale(after)];
 }
 
-/** The greatest change of a node's cost, up or down, without the root. */
+/** Returns the greatest change of a node's cost, up or down, without the root. */
 export function greatestChange(before: Float64Array, after: Float64Array, scales: [number, number]): number {
   let greatest = 0;
   for (let node = 1; node < before.length; node++) {

@@ -7,7 +7,7 @@ export const ALL = 0xffffffff;
 export const MANY = 0xfffffffe;
 
 const MOST_BOXES = 20_000;
-/** How much more is laid out on each side, as a part of the visible window, so that small moves need no new layout. */
+/** The extra width that is laid out on each side, as a part of the visible window, so that small moves need no new layout. */
 const MARGIN = 0.5;
 
 export interface LayoutRequest {

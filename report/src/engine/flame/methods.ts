@@ -28,7 +28,7 @@ export function flameMethods({ trees }: Context) {
       return layoutOf(tree, request);
     },
 
-    /** The path to the most expensive node of a function; `null` if there is none. */
+    /** Returns the path to the most expensive node of a function; `null` if there is none. */
     async flamePath(selection: Selection, mode: FlameMode, of: FunctionIndex): Promise<FunctionIndex[] | null> {
       const path = costliestPath(await trees.get(selection), of);
       return path && mode === "callers" ? [of] : path;
@@ -54,7 +54,7 @@ export function flameTreeOf(tree: CallTree, { mode, fold }: FlameOptions): Flame
   return new FlameTree(topDown(tree), order) as FlameTree;
 }
 
-/** The functions from the root to the most expensive node of a function. */
+/** Returns the functions from the root to the most expensive node of a function. */
 export function costliestPath({ parent, item, total, length }: CallTree, of: FunctionIndex): FunctionIndex[] | null {
   let best = 0;
   for (let node = 1; node < length; node++) {

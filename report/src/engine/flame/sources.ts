@@ -3,14 +3,14 @@
 import { type CallTree, childrenOf } from "../tree";
 import type { Group, Source } from "./tree";
 
-/** The width of each node: its cost, or 0 if it freed more memory than it allocated. */
+/** Returns the width of each node: its cost, or 0 if it freed more memory than it allocated. */
 export function weightsOf(parent: Uint32Array, self: Float64Array): Float64Array {
   const weights = self.map((cost) => Math.max(cost, 0));
   for (let node = weights.length - 1; node > 0; node--) weights[parent[node]!]! += weights[node]!;
   return weights;
 }
 
-/** A tree as it is. Members are nodes. */
+/** Returns a tree as it is. Members are nodes. */
 export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.self)): Source<number> {
   const { starts, ids } = childrenOf(tree);
   const group = (node: number): Group<number> => ({
@@ -32,7 +32,7 @@ export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.se
   };
 }
 
-/** A tree in which recursive calls of a function are one box. Members are the nodes in it. */
+/** Returns a tree in which recursive calls of a function are one box. Members are the nodes in it. */
 export function foldedTopDown(tree: CallTree): Source<number[]> {
   const { item, self, total, calls } = tree;
   const weights = weightsOf(tree.parent, self);
@@ -89,14 +89,14 @@ interface Callers {
 }
 
 /**
- * A tree from the functions with self cost up to their callers. The cost and the calls of a box are those of the function at
- * the root on this path; its self cost is the part without a further caller.
+ * Returns a tree from the functions with self cost up to their callers. The cost and the calls of a box are those of the
+ * function at the root on this path; its self cost is the part without a further caller.
  */
 export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | null> {
   const { parent, item, self, calls } = tree;
   const grouping = new Grouping(tree, above);
 
-  /** The next caller; 0 if there is none. */
+  /** Returns the next caller; 0 if there is none. */
   function above(node: number): number {
     let caller = parent[node]!;
     if (isFolded) while (caller !== 0 && item[caller] === item[node]) caller = parent[caller]!;
@@ -165,7 +165,7 @@ class Grouping {
     return groups;
   }
 
-  /** The groups, with their numbers of pairs. */
+  /** Returns the groups, with their numbers of pairs. */
   private counted(callers: Uint32Array): Group<Callers>[] {
     const groups: Group<Callers>[] = [];
     for (const caller of callers) {

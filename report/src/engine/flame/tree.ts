@@ -46,19 +46,19 @@ export class FlameTree<Members = unknown> {
     this.push(0, 0, source.root());
   }
 
-  /** The children of a node: from the first number up to the second. */
+  /** Returns the children of a node: from the first number up to the second. */
   children(node: number): [number, number] {
     if (this.first[node]! < 0) this.expand(node);
     const first = this.first[node]!;
     return [first, first + this.count[node]!];
   }
 
-  /** The key by which the source finds a node. */
+  /** Returns the key by which the source finds a node. */
   membersOf(node: number): Members {
     return this.members[node]!;
   }
 
-  /** The nodes along a path of items, the root first. Missing items are skipped: another filter may hide them. */
+  /** Returns the nodes along a path of items, the root first. Missing items are skipped: another filter may hide them. */
   along(path: number[]): number[] {
     const found = [0];
     for (const item of path) {

@@ -29,7 +29,7 @@ export interface Layout extends Size {
 }
 
 const MARGIN = 24;
-/** How far the arrow of a recursive function extends beyond its box. */
+/** The distance that the arrow of a recursive function extends beyond its box. */
 const LOOP = 34;
 /** Arrows end on the flat part of a box's edge. */
 const FLAT = 0.42;
@@ -88,7 +88,7 @@ export function layOut(
   };
 }
 
-/** The space that a loop needs beside or below its box, away from other arrows. */
+/** Returns the space that a loop needs beside or below its box, away from other arrows. */
 function loopRoom(label: Size | undefined, direction: Direction): Size {
   if (label === undefined) return { width: 0, height: 0 };
   return direction === "down" ? { width: LOOP + label.width, height: 0 } : { width: 0, height: LOOP + label.height };
@@ -121,7 +121,7 @@ interface DagreEdge extends Partial<Point> {
   points?: Point[];
 }
 
-/** From the far side of the caller to the near side of the callee; reversed if the callee comes first. */
+/** Returns the points from the far side of the caller to the near side of the callee; reversed if the callee comes first. */
 function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | null, direction: Direction): Way {
   const { points = [], x, y } = edge;
   const inner = points.slice(1, -1);

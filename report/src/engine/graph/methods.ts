@@ -105,7 +105,7 @@ export function graphMethods({ report, trees }: Context) {
     };
   }
 
-  /** The last part of the path, and the line. */
+  /** Returns the last part of the path, and the line. */
   function shortPlace(of: number): string {
     const path = fileOf(names, of) ?? moduleOf(names, of) ?? "";
     const line = fileOf(names, of) === undefined ? 0 : names.functions.line[of]!;

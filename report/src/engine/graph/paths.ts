@@ -8,8 +8,8 @@ const ABOVE = 1;
 const INSIDE = 2;
 
 /**
- * The paths of a tree through a function: its callees and its callers. A caller's self cost is not included, so its total is
- * the cost of the function for that caller.
+ * Returns the paths of a tree through a function: its callees and its callers. A caller's self cost is not included, so its
+ * total is the cost of the function for that caller.
  */
 export function pathsThrough(tree: CallTree, of: FunctionIndex): CallTree {
   const { parent, item, length } = tree;

@@ -10,7 +10,7 @@ export const LINE_HEIGHT = 14;
 const LETTER_WIDTH = 7.3;
 const SMALL_LETTER_WIDTH = 6.1;
 
-/** A text in the font size of an arrow's label. */
+/** Returns the size of a text in the font of an arrow's label. */
 export function labelSize(text: string): Size {
   return { width: (text.length + 1) * SMALL_LETTER_WIDTH, height: LABEL_HEIGHT };
 }
@@ -22,7 +22,7 @@ export function shortened(text: string): string {
   return `${text.slice(0, MOST_LETTERS - end - 1)}…${text.slice(-end)}`;
 }
 
-/** A box with a title, a location if there is one, and lines below it. */
+/** Returns the size of a box with a title, a location if there is one, and lines below it. */
 export function boxSize({ title, place, lines }: { title: string; place: string; lines: string[] }): Size {
   const below = place === "" ? lines : [place, ...lines];
   const widest = Math.max(title.length * LETTER_WIDTH, ...below.map((line) => line.length * SMALL_LETTER_WIDTH));

@@ -12,21 +12,21 @@ export interface CurveColumns {
   host: { pending: Float64Array; reserved: Float64Array } | null;
 }
 
-/** The curve of the process's own memory. */
+/** Returns the curve of the process's own memory. */
 export function processCurve(columns: Columns): CurveColumns {
   const [time, taken] = [columns.rising(), columns.plain()];
   const inMemory = columns.plain().map((bytes) => (bytes === 0 ? Number.NaN : bytes - 1));
   return { time, taken, inMemory, host: null };
 }
 
-/** The curve of a device, or of one of its pools. */
+/** Returns the curve of a device, or of one of its pools. */
 export function hostCurve(columns: Columns): CurveColumns {
   const [time, taken] = [columns.rising(), columns.plain()];
   const host = { pending: columns.plain(), reserved: columns.plain() };
   return { time, taken, inMemory: new Float64Array(time.length).fill(Number.NaN), host };
 }
 
-/** A curve with the moments inserted; where both have a point at the same time, that of the curve is kept. */
+/** Returns a curve with the moments inserted; where both have a point at the same time, that of the curve is kept. */
 export function withMoments(curve: CurveColumns, times: number[], bytes: Float64Array): CurveColumns {
   const known = new Set(curve.time);
   const points: [number, number, number][] = [];

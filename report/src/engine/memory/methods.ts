@@ -83,7 +83,7 @@ export function memoryMethods({ report, trees }: Context) {
   }
 
   return {
-    /** The curve of a device, or of one of its pools. */
+    /** Returns the curve of a device, or of one of its pools. */
     async memoryCurve(device: number, pool: number | null = null): Promise<MemoryCurve | null> {
       const info = deviceOf(device);
       const block = pool === null ? info?.curve : info?.host?.pools[pool]?.curve;
@@ -98,12 +98,12 @@ export function memoryMethods({ report, trees }: Context) {
       return { curveColumns: curve, momentsColumns: totals };
     },
 
-    /** The visible frames of a stack of a host's allocator, outermost first. */
+    /** Returns the visible frames of a stack of a host's allocator, outermost first. */
     async memoryStack(device: number, node: number, filter: Filter): Promise<FrameIndex[]> {
       return shownFrames(report.names, (await stacksOf(device)).frames(node), filter);
     },
 
-    /** The segments of an allocator state, by its index in `HostMemory.states`; `null` if it has none. */
+    /** Returns the segments of an allocator state, by its index in `HostMemory.states`; `null` if it has none. */
     async memorySegments(device: number, state: number): Promise<SegmentColumns | null> {
       const rows = deviceOf(device)?.host?.states[state]?.rows ?? null;
       return rows === null ? null : segmentsOf(await report.columns(rows));
@@ -114,7 +114,7 @@ export function memoryMethods({ report, trees }: Context) {
       return (await memoryTree(question)).rows(open, order);
     },
 
-    /** Self cost by function or by line. */
+    /** Returns self cost by function or by line. */
     async memoryFlat(question: MemoryQuestion, by: "functions" | "lines"): Promise<FlatMemory> {
       const isByLine = by === "lines";
       const tree = isByLine ? await treeOf(question, true) : (await memoryTree(question)).tree;

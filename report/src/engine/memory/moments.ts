@@ -35,12 +35,12 @@ export class Moments {
     return new Moments(parent, item, columns, info.times.length);
   }
 
-  /** Live memory at a moment, by call path; items are frames, calls are blocks. */
+  /** Returns live memory at a moment, by call path; items are frames, calls are blocks. */
   at(moment: number): CallTree {
     return this.sum([[moment, 1]]);
   }
 
-  /** The change from one moment to another; below 0 for less. */
+  /** Returns the change from one moment to another; below 0 for less. */
   growth(from: number, to: number): CallTree {
     return this.sum([
       [from, -1],

@@ -59,7 +59,7 @@ export class MemoryTree {
     }
   }
 
-  /** The rows below the open nodes; `null` opens the most expensive path. */
+  /** Returns the rows below the open nodes; `null` opens the most expensive path. */
   rows(requested: number[] | null, order: MemoryOrder): PathRows {
     const open = new Set(requested ?? this.heavyWay(order));
     const rows: PathRow[] = [];
@@ -83,7 +83,7 @@ export class MemoryTree {
     };
   }
 
-  /** The weight of a node in the order: growth and decrease do not cancel out. */
+  /** Returns the weight of a node in the order: growth and decrease do not cancel out. */
   private weight(node: number, order: MemoryOrder): number {
     return order === "bytes" ? this.added[node]! + this.freed[node]! : Math.abs(this.blocks[node]!);
   }
@@ -153,7 +153,7 @@ export interface FlatColumns {
   blocks: Float64Array;
 }
 
-/** The statistics of a tree by item, of items with self cost. */
+/** Returns the statistics of a tree by item, of items with self cost. */
 export function flatRows(
   tree: CallTree,
   sums: { self: Float64Array; total: Float64Array; calls: Float64Array },

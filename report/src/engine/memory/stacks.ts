@@ -16,7 +16,7 @@ export class Stacks {
     this.frame = columns.small();
   }
 
-  /** The frames of a node, outermost first. */
+  /** Returns the frames of a node, outermost first. */
   frames(node: number): FrameIndex[] {
     const frames: FrameIndex[] = [];
     for (let at = node; at > 0 && this.back[at]! > 0; at -= this.back[at]!) frames.push(this.frame[at]!);
@@ -24,7 +24,7 @@ export class Stacks {
   }
 }
 
-/** The frames that a filter shows; all if it shows none. */
+/** Returns the frames that a filter shows; all if it shows none. */
 export function shownFrames(names: Names, frames: FrameIndex[], filter: Filter): FrameIndex[] {
   const seen = visibleFunctions(names, filter);
   const { origin } = names.functions;

@@ -52,14 +52,14 @@ export function timelineMethods({ report }: Context) {
       return { level, sightColumns, instantsColumns };
     },
 
-    /** The details of a span: attributes, and the reason of a failure. */
+    /** Returns the details of a span: attributes, and the reason of a failure. */
     async timelineDetail(block: Block, row: number): Promise<Record<string, unknown>> {
       placeByBlock ??= new Map(allPlaces(info).map((place) => [place.block, place]));
       const place = placeByBlock.get(block);
       return place ? detailOf(await tiles.get(place), row) : {};
     },
 
-    /** The number of open spans at each moment of the recording. */
+    /** Returns the number of open spans at each moment of the recording. */
     async timelineActivity(tracks: number[], pieces: number): Promise<{ activityColumns: { open: Float64Array } }> {
       const open = new Float64Array(pieces);
       const to = Math.max(report.head.durationNs, 1);
@@ -68,7 +68,10 @@ export function timelineMethods({ report }: Context) {
       return { activityColumns: { open } };
     },
 
-    /** The next or previous span of a function on these tracks. A newer search cancels this one, which then returns `null`. */
+    /**
+     * Returns the next or previous span of a function on these tracks. A newer search cancels this one, which then returns
+     * `null`.
+     */
     async timelineNext(
       tracks: number[],
       of: FunctionIndex,
@@ -94,7 +97,7 @@ export function timelineMethods({ report }: Context) {
       return longestIn(searched, span, LONGEST, isShown);
     },
 
-    /** The frames that are open on a track during the whole time. */
+    /** Returns the frames that are open on a track during the whole time. */
     timelineAround(track: number, span: Span): Promise<number[]> {
       return aroundOf(tiles, info, info.tracks[track]!, span);
     },

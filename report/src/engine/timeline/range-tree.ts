@@ -28,7 +28,7 @@ export class RangeTrees {
     private readonly tiles: TileStore,
   ) {}
 
-  /** The trees of these threads (`null`: all) in that time, one for each track. */
+  /** Returns the trees of these threads (`null`: all) in that time, one for each track. */
   get(range: Range, threads: ThreadIndex[] | null): Promise<CallTree[]> {
     if (String(range) !== this.range) {
       this.work.abort();
@@ -82,7 +82,7 @@ class TileCursor {
   }
 }
 
-/** How long the engine works before it checks for other queries. */
+/** The time that the engine works before it checks for other queries. */
 const TURN_MS = 25;
 
 async function rangeTree(
@@ -115,7 +115,7 @@ async function rangeTree(
   return tree.finish();
 }
 
-/** A tree to which spans are added in the order of their begins. */
+/** A tree to which spans are added in the order of their starts. */
 class SpanTree {
   private readonly builder = new TreeBuilder(true);
   private readonly path: number[] = [];
@@ -162,7 +162,7 @@ class SpanTree {
   }
 }
 
-/** Callers come before callees; of spans with the same begin and depth, the shorter ones come first. */
+/** Callers come before callees; of spans with the same start and depth, the shorter ones come first. */
 function isEarlier(a: TileCursor, b: TileCursor): boolean {
   if (a.begin !== b.begin) return a.begin < b.begin;
   return a.depth !== b.depth ? a.depth < b.depth : a.tile.extent[a.row]! < b.tile.extent[b.row]!;

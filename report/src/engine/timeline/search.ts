@@ -39,20 +39,20 @@ function found(track: number, { block }: TilePlace, tile: Tile, row: number): Fo
   };
 }
 
-/** Where a search continues: after (or before) a begin, and at that begin after a depth and a track. */
+/** Where a search continues: after (or before) a start, and at that start after a depth and a track. */
 export interface Cursor {
   time: number;
   track: number;
   depth: number;
 }
 
-/** Whether a is before b: by begin, then by track, then by depth. */
+/** Returns whether a is before b: by begin, then by track, then by depth. */
 function isBefore(a: Cursor, b: Cursor): boolean {
   if (a.time !== b.time) return a.time < b.time;
   return a.track !== b.track ? a.track < b.track : a.depth < b.depth;
 }
 
-/** The next or previous span of a function; `null` if there is none. */
+/** Returns the next or previous span of a function; `null` if there is none. */
 export async function nextOf(
   { tiles, info, tracks, isWanted }: Searched,
   isOf: (frame: number) => boolean,
@@ -77,7 +77,7 @@ export async function nextOf(
   return best;
 }
 
-/** The tiles that may contain it, the nearest first. */
+/** Returns the tiles that may contain it, the nearest first. */
 function inOrder(info: TimelineInfo, tracks: number[], time: number, direction: 1 | -1) {
   const places: { track: number; place: TilePlace }[] = [];
   for (const track of tracks) {
@@ -90,7 +90,7 @@ function inOrder(info: TimelineInfo, tracks: number[], time: number, direction: 
   return places.sort((a, b) => (direction > 0 ? a.place.earliest - b.place.earliest : b.place.latest - a.place.latest));
 }
 
-/** The longest spans that begin or end in a time. */
+/** Returns the longest spans that begin or end in a time. */
 export async function longestIn(
   searched: Searched,
   span: Span,
@@ -124,14 +124,14 @@ export async function longestIn(
   return best.map((of) => of.span);
 }
 
-/** The visible duration of a span; 0 if it covers the whole time. */
+/** Returns the visible duration of a span; 0 if it covers the whole time. */
 function seenOf(tile: Tile, row: number, { from, to }: Span): number {
   const begin = tile.begin[row]!;
   const end = begin + tile.extent[row]!;
   return begin < from && end > to ? 0 : Math.min(end, to) - Math.max(begin, from);
 }
 
-/** The spans of one track that are open during the whole time, the outermost first. */
+/** Returns the spans of one track that are open during the whole time, the outermost first. */
 export async function aroundOf(tiles: TileStore, info: TimelineInfo, track: TrackInfo, span: Span): Promise<number[]> {
   const frames: number[] = [];
   for (let level = info.levels.length - 1; level >= 0; level--) {

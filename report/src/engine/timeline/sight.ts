@@ -40,8 +40,8 @@ export interface Window extends Span {
 const LEAST_PIXELS = 0.5;
 
 /**
- * The level to draw: the coarsest whose pieces look the same as their spans. If that would be far too many rows, as on a very
- * deep track, the next coarser level.
+ * Returns the level to draw: the coarsest whose pieces look the same as their spans. If that would be far too many rows, as on
+ * a very deep track, the next coarser level.
  */
 export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): number {
   const { levels } = info;
@@ -62,7 +62,7 @@ function expected(info: TimelineInfo, track: TrackInfo, level: number, { from, t
   return count;
 }
 
-/** The tiles that overlap a time, of a level and of all above it. */
+/** Returns the tiles that overlap a time, of a level and of all above it. */
 export function placesInSight(
   info: TimelineInfo,
   track: TrackInfo,
@@ -104,7 +104,7 @@ export async function sightOf(
   return { level, sightColumns: rows.sorted() };
 }
 
-/** Whether a row ends in another pixel than the previous one at its depth. `pixels` has the last pixel of each depth. */
+/** Returns whether a row ends in another pixel than the previous one at its depth. `pixels` has the last pixel of each depth. */
 function isSeen(tile: Tile, row: number, pixelNs: number, pixels: Map<number, number>): boolean {
   const extent = tile.extent[row]!;
   const depth = tile.depth[row]!;

@@ -37,12 +37,12 @@ export interface TilePlace {
   longest: number;
 }
 
-/** The tiles with the spans of a level, in the order of time. */
+/** Returns the tiles with the spans of a level, in the order of time. */
 export function spanPlaces(info: TimelineInfo, track: TrackInfo, level: number): TilePlace[] {
   return placesOf(track.levels[level], false, info.levels[level + 1] ?? Infinity);
 }
 
-/** The tiles with everything shorter than a level. */
+/** Returns the tiles with everything shorter than a level. */
 export function densePlaces(track: TrackInfo, level: number): TilePlace[] {
   return placesOf(track.dense[level], true, Infinity);
 }
@@ -71,7 +71,7 @@ export function decodeTile(bytes: Uint8Array, { earliest, isDense }: TilePlace):
   return { begin, extent, depth, frame, flags, value, busy: null, details: columns.rest() };
 }
 
-/** The first row that begins at `time` or later. */
+/** Returns the first row that begins at `time` or later. */
 export function firstRow(tile: Tile, time: number): number {
   const { begin } = tile;
   let low = 0;
@@ -84,7 +84,7 @@ export function firstRow(tile: Tile, time: number): number {
   return low;
 }
 
-/** The details of a row. */
+/** Returns the details of a row. */
 export function detailOf(tile: Tile, row: number): Record<string, unknown> {
   const place = tile.value[row]!;
   if (!tile.details || place === 0) return {};
@@ -121,7 +121,7 @@ export class TileStore {
     return tile;
   }
 
-  /** The size of the cached tiles, in bytes. */
+  /** Returns the size of the cached tiles, in bytes. */
   get size(): number {
     return this.bytes;
   }

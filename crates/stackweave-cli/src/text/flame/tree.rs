@@ -31,7 +31,7 @@ pub struct FlameBox {
     pub depth: usize,
     /// The indexes of the callees in [`FlameTree::boxes`], those with the highest cost first.
     pub children: Vec<usize>,
-    /// How many callees are too small for a box, and their cost together.
+    /// The number of callees that are too small for a box, and their cost together.
     pub small: (usize, i64),
 }
 

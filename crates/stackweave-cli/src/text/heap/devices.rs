@@ -14,7 +14,7 @@ use crate::text::rows::{Row, write_rows};
 use crate::text::style::{Style, printable};
 use crate::text::values::percentage;
 
-/// How many frames of a failed request are named.
+/// The number of frames of a failed request that are named.
 const FRAMES: usize = 5;
 
 impl HeapText<'_> {

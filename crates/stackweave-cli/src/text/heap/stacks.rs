@@ -12,7 +12,7 @@ use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
 
-/// How many callers are named below a stack.
+/// The number of callers that are named below a stack.
 const CALLERS: usize = 4;
 const BAR: usize = 12;
 

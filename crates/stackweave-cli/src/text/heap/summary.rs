@@ -10,7 +10,7 @@ use super::groups::{bytes, number, ratio};
 use super::{BlockSet, HeapText, chart};
 use crate::text::values::percentage;
 
-/// How many processes are listed.
+/// The number of processes that are listed.
 const PROCESSES: usize = 8;
 
 impl HeapText<'_> {

@@ -54,13 +54,13 @@ impl Phases<'_> {
             [(Measure::WallTime.text(float(ns)), style), (percentage(share), style)]
         };
         let each = |sum: i64, calls: u64| plain(per_call(sum, calls));
-        let ([own, own_share], [total, total_share]) = (shared(cost.self_cost), shared(cost.total));
+        let ([self_cost, self_share], [total, total_share]) = (shared(cost.self_cost), shared(cost.total));
         let (name, location) = name_and_path(self.report.functions.function(row.function), None);
         Row {
             numbers: [
                 plain(calls(cost)),
-                own,
-                own_share,
+                self_cost,
+                self_share,
                 total,
                 total_share,
                 each(cost.self_cost, cost.calls),

@@ -10,7 +10,7 @@ use crate::text::location::name_and_path;
 use crate::text::style::{Style, cut, cut_start, printable, width};
 use crate::text::values::{percentage, share};
 
-/// How many phases of a run are named.
+/// The number of phases of a run that are named.
 const PHASES: usize = 5;
 /// The maximum number of lines for one attribute.
 const LINES: usize = 6;

@@ -7,7 +7,8 @@ use stackweave_tapes::{Tape, span};
 
 use super::profile_of;
 
-/// Of 100, main has 15 self, train 20, its step 50; load has 5, of which read has 5, parse 3 and step 2.
+/// Returns a profile: of 100, main has 15 self, train 20, its step 50; load has 5, of which read has 5, parse 3 and
+/// step 2.
 fn profile() -> Profile {
     let mut tape = Tape::new();
     let [main, train, step, load, read, parse] = ["main", "Trainer.train", "step", "load", "read", "parse"].map(span);

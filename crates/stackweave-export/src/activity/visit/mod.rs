@@ -1,4 +1,4 @@
-//! Turns events into matched begins and ends of spans.
+//! Turns events into matched starts and ends of spans.
 //!
 //! Only the open spans are kept in memory.
 

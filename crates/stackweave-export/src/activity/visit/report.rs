@@ -1,4 +1,4 @@
-//! Reports begins, ends and other events to the visitor.
+//! Reports starts, ends and other events to the visitor.
 
 use std::ops::Range;
 

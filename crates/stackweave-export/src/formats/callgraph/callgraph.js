@@ -16,7 +16,7 @@ function show() {
   world.setAttribute("transform", "translate(" + view.x + " " + view.y + ") scale(" + view.scale + ")");
 }
 
-/* The head keeps its place and its size. It covers the part of the world that is left free for it. */
+/* The head does not move or scale. It covers the part of the world that is left free for it. */
 var head = root.querySelector("#head"), HEAD = +head.dataset.height;
 
 function fit() {
@@ -27,7 +27,7 @@ function fit() {
   show();
 }
 
-/* The whole if it can be read, else what costs most, at a size that can. */
+/* Shows the whole graph if it is legible; otherwise the box with the highest cost, at a legible size. */
 function begin() {
   fit();
   if (view.scale >= LEGIBLE || !boxes.length) return;
@@ -60,7 +60,7 @@ root.addEventListener("wheel", function (event) {
   zoom(Math.exp(-Math.max(-200, Math.min(200, step)) * 0.002), event.clientX - size.left, event.clientY - size.top);
 }, { passive: false });
 
-/* One finger or the mouse moves, two fingers zoom. */
+/* One finger or the mouse moves the graph, two fingers zoom. */
 var fingers = new Map();
 root.addEventListener("pointerdown", function (event) {
   if (event.button || event.target.closest(".bar")) return;

@@ -60,7 +60,7 @@ struct FirefoxWriter<'a> {
 struct OpenStacks {
     /// The stacks of the open spans.
     open: Vec<Option<usize>>,
-    /// When the innermost span began to run.
+    /// The time at which the innermost span began to run.
     since: u64,
 }
 

@@ -11,7 +11,7 @@ use super::{BoxLabel, FlameBox, Flames, Legend};
 use crate::error::ExportError;
 use crate::svg::{FunctionLabel, cost, percentage, plural, share};
 
-/// How many of the functions that are gone are listed.
+/// The number of vanished functions that are listed.
 const LISTED: usize = 12;
 
 /// The number of shades of red and of blue.

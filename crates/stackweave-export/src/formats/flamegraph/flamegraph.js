@@ -6,7 +6,7 @@ var group = root.querySelector("#boxes");
 var TOP = +group.dataset.top, ROW = +group.dataset.row, ROWS = +group.dataset.rows;
 var TINY = 2e-5, SIDE = 3;
 
-/* What stands in the file: name, place and row of each box, callers first. */
+/* The boxes of the file: name, position and row of each, callers first. */
 var last = [];
 var boxes = Array.from(group.children).map(function (element, index) {
   var rect = element.querySelector("rect"), title = element.querySelector("title").textContent, lines = title.split("\n");
@@ -74,7 +74,7 @@ function show() {
   fitHead(pixels);
 }
 
-/* The title in the width that there is. */
+/* Cuts the title and the notes to the width of the picture. */
 var heads = Array.from(root.querySelectorAll(".title,.note")).map(function (element) {
   return { element: element, text: element.textContent, letter: element.id === "title" ? 9.8 : 6.75, x: +element.getAttribute("x") };
 });
@@ -86,7 +86,7 @@ function fitHead(pixels) {
   });
 }
 
-/* Marks what matches, and says how much of the whole that is: what stands in another match is not counted again. */
+/* Marks the boxes that match, and shows their share of the total. A match inside another match does not count again. */
 function find() {
   var wanted = state.search.toLowerCase(), found = 0, all = 0, count = 0;
   boxes.forEach(function (box) {
@@ -96,7 +96,7 @@ function find() {
     if (box.isMatch) count++;
     if (box.isMatch && !box.isInMatch) found += box.width;
   });
-  said.textContent = wanted === "" ? "" : count + " found, " + (all ? found / all * 100 : 0).toFixed(1) + "%";
+  output.textContent = wanted === "" ? "" : count + " found, " + (all ? found / all * 100 : 0).toFixed(1) + "%";
 }
 
 function remember() {
@@ -132,7 +132,7 @@ function change(by) {
   remember();
 }
 
-/* Turns the picture over, and shows where it begins. */
+/* Flips the picture, and scrolls to the outermost callers. */
 function turn() {
   change({ isFlame: !state.isFlame });
   scrollTo(0, state.isFlame ? document.documentElement.scrollHeight : 0);
@@ -218,8 +218,8 @@ input.setAttribute("type", "search");
 input.setAttribute("placeholder", "Search");
 var reset = html("button", "Reset", "Show all (Escape)");
 var flip = html("button", "Flip", "Callers at the bottom (f)");
-var said = html("output");
-said.setAttribute("aria-live", "polite");
+var output = html("output");
+output.setAttribute("aria-live", "polite");
 input.addEventListener("input", function () { change({ search: input.value }); });
 reset.addEventListener("click", function () { input.value = ""; change({ zoom: null, search: "" }); });
 flip.addEventListener("click", turn);

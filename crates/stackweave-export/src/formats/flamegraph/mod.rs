@@ -55,7 +55,7 @@ struct Flames {
     notes: Vec<String>,
     /// Callers come before callees.
     boxes: Vec<FlameBox>,
-    /// How many boxes are too narrow to be visible.
+    /// The number of boxes that are too narrow to be visible.
     narrow: u64,
 }
 

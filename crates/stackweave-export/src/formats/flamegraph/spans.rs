@@ -14,7 +14,7 @@ pub(super) struct SpanBox {
     /// The time of its calls, without gaps.
     pub(super) busy: u64,
     pub(super) calls: u64,
-    /// How many calls failed, and the index of the first reason that was recorded.
+    /// The number of calls that failed, and the index of the first reason that was recorded.
     pub(super) failed: u64,
     pub(super) reason: Option<u32>,
     pub(super) item: u32,
@@ -30,7 +30,7 @@ pub(super) struct ThreadBoxes {
     pub(super) boxes: Vec<SpanBox>,
     /// The newest box of each depth.
     newest: Vec<Option<SpanBox>>,
-    /// When each open box last began, and how many boxes each open span has.
+    /// The last start of each open box, and the number of boxes of each open span.
     open: Vec<u64>,
     spans: Vec<usize>,
     next_id: u64,

@@ -124,7 +124,7 @@ impl Items {
     }
 }
 
-/// What a box of the picture shows, before its width is known.
+/// The content of a box in the picture, before its width is known.
 enum BoxContent {
     Thread { name: String, began: u64, ended: u64 },
     Span(SpanBox),

@@ -27,7 +27,7 @@ pub(super) struct EventRows<'a> {
 #[derive(Debug, Default)]
 struct OpenRows {
     rows: Vec<OpenRow>,
-    /// How many of them each function has.
+    /// Their number for each function.
     functions: HashMap<u32, usize>,
 }
 

@@ -211,7 +211,7 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// What is known about all locations in a mapping: readers may look up the rest.
+/// The details that all locations in a mapping have. Readers may look up the rest.
 #[derive(Clone, Copy, Debug)]
 struct MappingFlags {
     functions: bool,

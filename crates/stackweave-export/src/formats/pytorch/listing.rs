@@ -23,7 +23,7 @@ pub(super) enum ListingEvent {
 #[derive(Debug, Default)]
 pub(super) struct OpenListing {
     segments: Vec<Segment>,
-    /// Events since its begin, with the tags of their threads. They may not be included in it.
+    /// Events since its start, with the tags of their threads. They may not be included in it.
     later: Vec<(HostEvent, u32)>,
 }
 

@@ -13,7 +13,7 @@ use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::StackWriter;
 use stackweave_recording::events::{self, HostAction, MemoryEvent, Region};
 
-/// How live memory was allocated.
+/// The allocation of a live block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AllocationInfo {
     pub(super) stack: u32,

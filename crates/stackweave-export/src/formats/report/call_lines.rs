@@ -25,7 +25,7 @@ pub(super) struct CallLines {
 #[derive(Debug, Default)]
 struct ThreadLines {
     pairs: Vec<LineCallee>,
-    /// How many calls of each line are open.
+    /// The number of calls of each line that are open.
     lines: Vec<u32>,
     /// The pairs of open calls, by depth; `None` if the line is unknown.
     open: Vec<Option<usize>>,

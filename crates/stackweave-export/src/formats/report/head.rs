@@ -67,7 +67,7 @@ pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>,
     Ok(remarks)
 }
 
-/// Returns the notes of tracers about their own work, such as functions that they stopped to record.
+/// Returns the notes of tracers about their own work, such as functions that they stopped recording.
 fn tracers_notes(source: &Source<'_>) -> Result<Vec<String>, ExportError> {
     let (mut sentences, processes) = (Vec::new(), source.processes());
     for process in processes {

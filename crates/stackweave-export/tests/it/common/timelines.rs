@@ -82,7 +82,7 @@ pub fn tracks(page: &Page) -> Vec<Track> {
     array(&timeline["tracks"]).iter().map(track).collect()
 }
 
-/// A row of a tile, with its begin and end.
+/// A row of a tile, with its start and end.
 type Row<T> = ((u64, u64), T);
 
 /// Returns the rows of all tiles of a level. Asserts that the directory describes each tile correctly.

@@ -13,7 +13,7 @@ pub(super) struct HookedFunction {
     /// Includes the zero at its end.
     pub(super) name: &'static [u8],
     pub(super) hook: u64,
-    /// What the loader puts into a slot.
+    /// The address that the loader writes to a slot.
     pub(super) definition: u64,
     /// The address that a program which is not position-independent lends to the function: a stub that calls through
     /// the program's slot. 0: there is none.
@@ -177,7 +177,7 @@ fn loader_by_kernel() -> u64 {
     unsafe { libc::getauxval(libc::AT_BASE) }
 }
 
-/// Keeps this module loaded for ever: programs may have copied hooks.
+/// Keeps this module loaded forever: programs may have copied hooks.
 pub(super) fn pin_this_module() {
     let Some(path) = path_of(find as *const c_void) else { return };
     // SAFETY: this module, by the loader's own name for it, is loaded already.

@@ -12,7 +12,7 @@ use crate::platform::interpose::definitions::module_path;
 use crate::platform::interpose::module_table::ModuleVisit;
 use crate::platform::interpose::refresh::LOADER;
 
-/// How long [`foreign_module`] tries to get the loader's locks.
+/// The time that [`foreign_module`] tries to get the loader's locks.
 const LONGEST_WALK: Duration = Duration::from_millis(100);
 
 // One thread at a time writes these: the one that holds the walk lock.

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::platform::interpose::Function;
 use crate::platform::interpose::refresh::restore_slots;
 
-/// How many guards want hooks to stay.
+/// The number of guards that keep hooks.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 /// The first of the functions whose hooks were left in their slots, and their number; null: there are none.
 static FIRST: AtomicPtr<Function> = AtomicPtr::new(ptr::null_mut());

@@ -46,13 +46,13 @@ pub(crate) use refresh::{install, recheck, refresh_if_needed, remove, stats, upd
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static CStr,
-    /// The address of a function with the same type. It is called for ever: the program may have copied it.
+    /// The address of a function with the same type. It is called forever: the program may have copied it.
     pub(crate) hook: usize,
     /// The address of the original, 0 if there is none. Known before the hook is first called.
     pub(crate) original: &'static AtomicUsize,
 }
 
-/// Why no function was hooked.
+/// The reason why no function was hooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterposeError {
     /// The program has no dynamic loader, or has no slots.

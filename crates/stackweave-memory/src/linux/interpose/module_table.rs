@@ -8,11 +8,11 @@ use crate::platform::interpose::definitions::HookedFunction;
 use crate::platform::interpose::module::Module;
 use crate::platform::interpose::relocations::{Binding, Slot};
 
-/// How often a module is checked again after an unbound slot in it was hooked: a thread that is calling through it at
-/// that moment has the loader bind it, which overwrites our hook.
+/// The number of times that a module is checked again after an unbound slot in it was hooked: a thread that is calling
+/// through it at that moment has the loader bind it, which overwrites our hook.
 const RECHECKS: u8 = 3;
 
-/// What a walk found in a module.
+/// The result of a walk for one module.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub(super) struct ModuleVisit {
@@ -27,7 +27,7 @@ pub(super) struct ModuleVisit {
     /// Those of `slots` and `foreign` that are of functions which allocate or free blocks.
     pub(super) block_slots: u32,
     pub(super) foreign_block_slots: u32,
-    /// What the first of `foreign_block_slots` held; 0: there is none.
+    /// The content of the first of `foreign_block_slots`; 0: there is none.
     pub(super) foreign_function: u64,
     has_block_witness: bool,
     rechecks: u8,

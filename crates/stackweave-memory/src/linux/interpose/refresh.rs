@@ -70,7 +70,7 @@ fn try_refresh(purpose: Purpose) {
     refresh(&mut modules, purpose, guard.is_loading());
 }
 
-/// As [`refresh_if_needed`], but waits for threads that are loading, as `dlsym` does.
+/// Refreshes like [`refresh_if_needed`], but waits for threads that are loading, as `dlsym` does.
 pub(super) fn refresh_now() {
     let Some(loader) = LOADER.get() else { return };
     let is_known = !loader.loads.is_null();

@@ -12,7 +12,7 @@ pub(super) struct Relocation {
     addend: i64,
 }
 
-/// How the loader fills a slot.
+/// The time at which the loader fills a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
     /// When the module is loaded, or at the first call through the slot.

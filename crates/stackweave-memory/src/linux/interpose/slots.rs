@@ -42,7 +42,7 @@ fn content(module: &Module<'_>, slot: Slot, function: &HookedFunction, value: u6
         let prefers_its_own = slot.own_definition.is_some_and(|own| own != function.definition);
         if prefers_its_own || any_deep_binding() { SlotContent::Uncertain } else { SlotContent::Unbound }
     } else if slot.binding == Binding::ByCall && module.is_code(module.loaded.base.wrapping_add(value)) {
-        // As in the file: the loader has mapped the module, but not relocated it yet.
+        // The slot has its value from the file: the loader has mapped the module, but not relocated it yet.
         SlotContent::Uncertain
     } else if slot.binding == Binding::InVariable {
         SlotContent::Changed

@@ -7,7 +7,7 @@ use crate::platform::interpose::module::Module;
 use crate::platform::interpose::module_table::{ModuleTable, ModuleVisit};
 use crate::platform::interpose::slots;
 
-/// What is known of the modules while functions are hooked.
+/// The known modules while functions are hooked.
 #[derive(Debug)]
 pub(super) struct HookedModules {
     pub(super) definitions: Definitions,
@@ -16,7 +16,7 @@ pub(super) struct HookedModules {
     spare: ModuleTable,
     /// The loader's count of unloaded modules.
     unloads: u64,
-    /// How many slots of functions that allocate another tool overwrote between the last two walks.
+    /// The number of slots of allocating functions that another tool overwrote between the last two walks.
     pub(super) overwritten: u64,
 }
 
@@ -27,14 +27,14 @@ impl HookedModules {
     }
 }
 
-/// What a walk does.
+/// The purpose of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Hooks new modules.
     HookNew,
     /// Hooks new modules, and those that need to be checked again.
     Recheck,
-    /// As `Recheck`, and visits modules with foreign slots, which another tool may have released.
+    /// Does the same as `Recheck`, and visits modules with foreign slots, which another tool may have released.
     FindForeign,
     /// Restores all slots.
     Restore,

@@ -8,7 +8,7 @@ use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a lock that is only ever held for a moment, by a thread that may not run for a while.
+/// The time to wait for a lock that is only ever held for a moment, by a thread that may not run for a while.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Repeats `attempt` until it succeeds, or for so long that it never will.

@@ -107,7 +107,7 @@ fn changes_during_a_pause_are_known_after_it() {
     assert!(timing.at(71).pop());
     let summary = timing.recorder().stop();
     let table = super::table_of(&super::profile_of(super::read(&summary.path).processes()));
-    // A phase without a recorded end ends with its thread's last event; one without a recorded begin is no call.
+    // A phase without a recorded end ends with its thread's last event; one without a recorded start is no call.
     let functions = [
         ("outer", [1, 1, 40, 50]),
         ("ends unrecorded", [1, 1, 0, 0]),

@@ -7,7 +7,7 @@ use stackweave_testkit::folder::Folder;
 
 use super::{Table, event, events, frame, options, stop_and_read, timing, timing_with};
 
-/// Records begins of these names, and ends where there is none, at these times.
+/// Records starts of these names, and ends where there is none, at these times.
 fn record(timing: &Timing, steps: &[(u64, Option<&str>)]) {
     for (at, begins) in steps {
         match begins {

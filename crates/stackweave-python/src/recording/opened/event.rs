@@ -109,7 +109,7 @@ impl Event {
     }
 
     /// The role of the event: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open", "name", "map",
-    /// "unmap", "keep", "tag" or "usage". None if the file has lost it.
+    /// "unmap", "keep", "tag", "usage", "complete" or "state". None if the kind is missing from the file.
     #[getter]
     fn role(&self) -> Option<&'static str> {
         self.event_kind().map(|kind| kind.role.as_str())

@@ -43,7 +43,7 @@ pub(crate) struct OpenedRecording {
     recording: Recording,
     processes: Vec<Arc<NamedProcess>>,
     axis: TimeAxis,
-    /// When the first process began to record, on the axis.
+    /// The time at which the first process began to record, on the axis.
     base: i64,
 }
 

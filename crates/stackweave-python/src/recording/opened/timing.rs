@@ -107,7 +107,7 @@ fn location(report: &TimingReport, id: FunctionId) -> (&str, Option<&str>, Optio
     (function.full_name(), function.filename.as_deref(), function.first_line)
 }
 
-/// Calls, primitive calls, own, total and total of all.
+/// Returns calls, primitive calls, self time, total time and the total of all calls.
 fn costs(of: CallStatistics) -> (u64, u64, f64, f64, f64) {
     (of.calls, of.primitive_calls, seconds(of.self_cost), seconds(of.total), seconds(of.total_of_all))
 }

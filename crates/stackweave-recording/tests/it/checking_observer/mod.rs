@@ -28,7 +28,7 @@ pub(crate) struct Received {
     dumps: u64,
     /// A kind with two words, which is ignored.
     pub(crate) mark: Option<KindNumber>,
-    /// How long the observer takes for each batch of events.
+    /// The time that the observer takes for each batch of events.
     pub(crate) delay: Duration,
 }
 

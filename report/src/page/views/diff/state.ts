@@ -26,7 +26,7 @@ export interface Change {
   after: number;
 }
 
-/** Two costs as shown: absolute, or as shares of the totals. */
+/** Returns two costs as shown: absolute, or as shares of the totals. */
 export function shownChange(change: Change, totals: [number, number]): Change {
   const [first, second] = scalesOf(...totals, isShares());
   return { before: change.before * first, after: change.after * second };
@@ -46,13 +46,13 @@ export function differenceText(change: Change): string {
   return by > 0 ? `+${exactShareText(by)}` : exactShareText(by);
 }
 
-/** "new", "gone", or the growth. */
+/** Returns "new", "gone", or the growth. */
 export function growthOf(change: Change, sides: number): string {
   const only = onlyText(sides);
   return only === "" ? growthText(change.before, change.after) : only;
 }
 
-/** The text for an item that only one side has. */
+/** Returns the text for an item that only one side has. */
 export function onlyText(sides: number): string {
   if (sides === 3 || sides === 0) return "";
   return sides === BEFORE ? "gone" : "new";
@@ -65,7 +65,7 @@ const RAMPS = {
 } as const;
 
 /**
- * The colour of a change relative to the greatest one, from -1 (less) to 1 (more). Everyone can distinguish red and
+ * Returns the colour of a change relative to the greatest one, from -1 (less) to 1 (more). Everyone can distinguish red and
  * blue-green, and small changes from none.
  */
 export function changeColour(part: number, dark = isDark()): string {

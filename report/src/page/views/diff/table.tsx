@@ -65,7 +65,7 @@ function nothing(): string {
   return "No function changed by that much. Choose a smaller change, or show more kinds of functions.";
 }
 
-/** By row, as shown. */
+/** Returns the changes by row, as shown. */
 function changesOf({ functionsColumns: columns, totals }: DiffTable): Change[] {
   const [before, after] = isTotal()
     ? [columns.beforeTotal, columns.afterTotal]
@@ -73,7 +73,7 @@ function changesOf({ functionsColumns: columns, totals }: DiffTable): Change[] {
   return Array.from(before, (cost, row) => shownChange({ before: cost, after: after[row]! }, totals));
 }
 
-/** The rows with enough change, sorted. */
+/** Returns the rows with enough change, sorted. */
 function rowsOf(table: DiffTable, changes: Change[], found: Uint8Array | null): Uint32Array {
   const whole = shownChange({ before: table.totals[0], after: table.totals[1] }, table.totals);
   const enough = (Number(least.value) / 100) * Math.max(Math.abs(whole.before), Math.abs(whole.after));

@@ -117,7 +117,7 @@ function Legend() {
   );
 }
 
-/** The totals of both recordings. */
+/** Shows the totals of both recordings. */
 function Summary({ table }: { table: DiffTable }) {
   const [before, after] = table.totals;
   const all = { before, after };

@@ -6,7 +6,7 @@ export type Direction = "caller" | "callee" | "left" | "right";
 
 export const ROW = 20;
 
-/** The box at a position of a row. */
+/** Returns the box at a position of a row. */
 export function boxAt(layout: Layout, x: number, row: number, slack: number): number | null {
   const { x0, x1, depth } = layout.boxesColumns;
   let [from, to] = rowOf(layout, row);
@@ -19,7 +19,7 @@ export function boxAt(layout: Layout, x: number, row: number, slack: number): nu
   return isHit ? from : null;
 }
 
-/** The boxes of a row: from the first number up to the second. */
+/** Returns the boxes of a row: from the first number up to the second. */
 export function rowOf({ boxesColumns: { depth } }: Layout, row: number): [number, number] {
   return [firstOf(depth, row), firstOf(depth, row + 1)];
 }
@@ -35,21 +35,21 @@ function firstOf(depth: Uint32Array, row: number): number {
   return from;
 }
 
-/** The functions from the root to a box, for the address. Merged boxes have the path of their parent. */
+/** Returns the functions from the root to a box, for the address. Merged boxes have the path of their parent. */
 export function pathTo({ boxesColumns: { above, function: functions } }: Layout, box: number): number[] {
   const path: number[] = [];
   for (let at = box; at !== above[at]; at = above[at]!) if (functions[at] !== MANY) path.push(functions[at]!);
   return path.reverse();
 }
 
-/** All boxes from the root to a box. */
+/** Returns all boxes from the root to a box. */
 export function wayTo({ boxesColumns: { above } }: Layout, box: number): number[] {
   const way = [box];
   for (let at = box; at !== above[at]; at = above[at]!) way.push(above[at]!);
   return way.reverse();
 }
 
-/** The neighbour of a box in the direction of a key. Of its callees: the widest. */
+/** Returns the neighbour of a box in the direction of a key. Of its callees: the widest. */
 export function neighbour(layout: Layout, box: number, direction: Direction): number {
   const { above, depth, x0, x1 } = layout.boxesColumns;
   if (direction === "caller") return above[box]!;
@@ -67,7 +67,7 @@ export function neighbour(layout: Layout, box: number, direction: Direction): nu
   return widest;
 }
 
-/** Whether a box stands for a function. */
+/** Returns whether a box stands for a function. */
 export function isFunction(of: number): boolean {
   return of !== ALL && of !== MANY;
 }

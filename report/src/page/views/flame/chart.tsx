@@ -145,7 +145,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
         )}
         {layout && layout.whole <= 0 && <p class="flame-empty">{properties.empty}</p>}
       </div>
-      <p class="flame-said" role="status">
+      <p class="flame-status" role="status">
         {layout && focusedBox !== null && skin.describe(layout, focusedBox)}
       </p>
       {layout && hovered && hoveredBox !== null && (
@@ -179,7 +179,7 @@ function pointerOf(stage: Stage, handlers: { current: Handlers }): FlamePointer 
   });
 }
 
-/** The element that scrolls, and its size. If the root is at the bottom, the bottom stays in place. */
+/** Returns the element that scrolls, and its size. If the root is at the bottom, the bottom stays in place. */
 function useScroller(stage: Stage, setSize: (size: { width: number; height: number }) => void, redraw: () => void) {
   const element = useRef<HTMLDivElement>(null);
   const fromBottom = useRef(0);

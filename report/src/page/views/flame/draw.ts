@@ -38,12 +38,12 @@ const MARK = 3;
 const LEAST_TEXT = 28;
 const LEAST_COST = 60;
 
-/** The position of a row on the canvas. */
+/** Returns the position of a row on the canvas. */
 export function rowTop(scene: Pick<Scene, "top" | "sheet" | "isUpward">, row: number): number {
   return (scene.isUpward ? scene.sheet - (row + 1) * ROW : row * ROW) - scene.top;
 }
 
-/** The row at a height of the canvas. */
+/** Returns the row at a height of the canvas. */
 export function rowAt(scene: Pick<Scene, "top" | "sheet" | "isUpward">, y: number): number {
   const inSheet = y + scene.top;
   return Math.floor((scene.isUpward ? scene.sheet - inSheet : inSheet) / ROW);
@@ -142,7 +142,7 @@ class Painter {
     if (text === whole) this.writeCost(box, place, context.measureText(text).width);
   }
 
-  /** The cost, on the right, if there is room after the name. */
+  /** Draws the cost, on the right, if there is room after the name. */
   private writeCost(box: number, place: Place, taken: number): void {
     if (place.width < taken + LEAST_COST) return;
     const { context } = this.surface;
@@ -153,7 +153,7 @@ class Painter {
     context.fillText(text, left, place.top + ROW / 2);
   }
 
-  /** The part of a box on the canvas. */
+  /** Returns the part of a box on the canvas. */
   private place(box: number): Place | null {
     const { layout, window } = this.scene;
     const { x0, x1, depth } = layout.boxesColumns;

@@ -9,7 +9,7 @@ export interface KeyTarget {
   open(box: number): void;
 }
 
-/** Whether the key was handled here. */
+/** Returns whether the key was handled here. */
 export function onFlameKey(event: KeyboardEvent, stage: Stage, target: KeyTarget): boolean {
   const { layout } = stage;
   if (!layout || event.ctrlKey || event.metaKey || event.altKey) return false;

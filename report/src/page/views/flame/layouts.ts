@@ -17,7 +17,7 @@ interface PendingLayout<L> {
   query(): Promise<L>;
 }
 
-/** The newest layout. Until there is a newer one, the previous one stays. */
+/** Returns the newest layout. Until there is a newer one, the previous one stays. */
 export function useLayout<L extends Layout>(
   treeKey: string,
   request: LayoutRequest,

@@ -41,7 +41,7 @@ export class Stage {
     return this.scroller?.scrollTop ?? 0;
   }
 
-  /** The height of all rows; at least that of the element. */
+  /** Returns the height of all rows; at least that of the element. */
   get sheet(): number {
     return Math.max((this.layout?.rows ?? 0) * ROW, this.height);
   }
@@ -58,7 +58,7 @@ export class Stage {
     if (isOther && isNewest) requestAnimationFrame(() => this.revealRow(layout.path.length));
   }
 
-  /** The position in the layout at a distance from the left edge. */
+  /** Returns the position in the layout at a distance from the left edge. */
   placeAt(x: number): number {
     return this.window[0] + (x / Math.max(this.width, 1)) * (this.window[1] - this.window[0]);
   }

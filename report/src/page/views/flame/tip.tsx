@@ -6,7 +6,7 @@ import { functionName, placeOf } from "../../../shared/names";
 import { costText, countedText, countText, shareText } from "../../../shared/units";
 import { names } from "../../state";
 
-/** A part of a whole; empty if the whole is 0. */
+/** Returns a part of a whole; empty if the whole is 0. */
 export function share(part: number, whole: number): string {
   return whole > 0 ? shareText(part / whole) : "";
 }

@@ -134,7 +134,7 @@ function ZoomToSelected() {
   );
 }
 
-/** The cost of the functions that the search found. */
+/** Shows the cost of the functions that the search found. */
 function FoundText() {
   const text = search.value.trim();
   const key = JSON.stringify([selection.value, text]);

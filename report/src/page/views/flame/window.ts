@@ -27,7 +27,7 @@ export function between(from: Span, to: Span, part: number): Span {
   return [from[0] + (to[0] - from[0]) * eased, from[1] + (to[1] - from[1]) * eased];
 }
 
-/** The text in the address for a part of a box, from 0 to 1; empty for the whole box. */
+/** Returns the text in the address for a part of a box, from 0 to 1; empty for the whole box. */
 export function spanText([from, to]: Span): string {
   return from < ROUNDING && to > 1 - ROUNDING
     ? ""

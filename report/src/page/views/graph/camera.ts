@@ -18,7 +18,7 @@ export interface Extent {
 const SMALLEST = 0.05;
 const LARGEST = 4;
 
-/** The camera that shows the whole drawing; small drawings are not enlarged. */
+/** Returns the camera that shows the whole drawing; small drawings are not enlarged. */
 export function fitting(drawing: Extent, window: Extent): Camera {
   const scale = Math.max(
     SMALLEST,
@@ -27,14 +27,14 @@ export function fitting(drawing: Extent, window: Extent): Camera {
   return { scale, x: (window.width - drawing.width * scale) / 2, y: (window.height - drawing.height * scale) / 2 };
 }
 
-/** The camera with another scale; a point of the window keeps its position. */
+/** Returns the camera with another scale; a point of the window keeps its position. */
 export function zoomed(camera: Camera, factor: number, x: number, y: number): Camera {
   const scale = Math.min(LARGEST, Math.max(SMALLEST, camera.scale * factor));
   const by = scale / camera.scale;
   return { scale, x: x - (x - camera.x) * by, y: y - (y - camera.y) * by };
 }
 
-/** The camera, moved as little as possible to show a box. */
+/** Returns the camera, moved as little as possible to show a box. */
 export function showing(
   camera: Camera,
   box: { x: number; y: number; width: number; height: number },
@@ -66,7 +66,7 @@ export interface CameraControl {
 
 const WHEEL_LINE = 16;
 
-/** A camera for the drawing in an element. */
+/** Returns a camera for the drawing in an element. */
 export function useCamera(element: RefObject<Element | null>): CameraControl {
   const [camera, setCamera] = useState<Camera>({ x: 0, y: 0, scale: 1 });
   const pointers = useRef(new Map<number, { x: number; y: number }>());

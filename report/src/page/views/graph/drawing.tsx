@@ -28,7 +28,7 @@ interface Properties {
   onFocus(place: number): void;
 }
 
-/** The content of the svg, in the coordinates of the drawing. */
+/** Shows the content of the svg, in the coordinates of the drawing. */
 export function GraphDrawing(properties: Properties) {
   const { graph, looks } = properties;
   const lit = looks.hovered ?? looks.chosen;
@@ -56,7 +56,7 @@ function shareOf(graph: CallGraph, cost: number): number {
   return graph.total === 0 ? 0 : cost / graph.total;
 }
 
-/** The label of a box for screen readers: its text, with the full name if that was cut. */
+/** Returns the label of a box for screen readers: its text, with the full name if that was cut. */
 export function boxLabel(box: GraphBox, names: Names): string {
   const name = functionName(names, box.of);
   const shown = [box.title, box.place, ...box.lines].filter((line) => line !== "");

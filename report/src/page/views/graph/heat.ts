@@ -31,13 +31,13 @@ function between(stops: [number, number, number, number][], share: number): [num
   return [mixed(0), mixed(1), mixed(2)];
 }
 
-/** The fill colour of a box; the theme's text is readable on it. */
+/** Returns the fill colour of a box; the theme's text is readable on it. */
 export function heatFill(share: number, dark: boolean): string {
   const [hue, saturation, light] = between(dark ? DARK : LIGHT, Math.abs(share));
   return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${light.toFixed(0)}%)`;
 }
 
-/** The colour of such a box's edge and of arrows: the same hue, with contrast to the page. */
+/** Returns the colour of such a box's edge and of arrows: the same hue, with contrast to the page. */
 export function heatLine(share: number, dark: boolean): string {
   const [hue, saturation] = between(dark ? DARK : LIGHT, Math.abs(share));
   return `hsl(${hue.toFixed(0)} ${Math.min(75, saturation + 10).toFixed(0)}% ${dark ? 56 : 46}%)`;

@@ -163,7 +163,10 @@ function useSteadyCamera(
   }, [graph, subject]);
 }
 
-/** The whole graph; if that is not readable, the selected function, or the most expensive function without a caller. */
+/**
+ * Returns the camera for the whole graph; if that is not readable, for the selected function, or the most expensive
+ * function without a caller.
+ */
 function beginning(graph: CallGraph, window: DOMRect): Camera {
   const all = fitting(graph, window);
   const isDown = graph.direction === "down";

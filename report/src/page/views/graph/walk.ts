@@ -9,12 +9,12 @@ const STEPS: Record<CallGraph["direction"], Record<string, Step>> = {
   right: { ArrowLeft: "caller", ArrowRight: "callee", ArrowUp: "before", ArrowDown: "after" },
 };
 
-/** The meaning of a key, in a graph that goes down or to the right. */
+/** Returns the meaning of a key, in a graph that goes down or to the right. */
 export function stepOf(graph: CallGraph, key: string): Step | undefined {
   return STEPS[graph.direction][key];
 }
 
-/** The index of the box that a step leads to. */
+/** Returns the index of the box that a step leads to. */
 export function neighbour(graph: CallGraph, from: number, step: Step): number | undefined {
   if (step === "before" || step === "after") return beside(graph, from, step === "before" ? -1 : 1);
   const ends = graph.arrows
@@ -24,7 +24,7 @@ export function neighbour(graph: CallGraph, from: number, step: Step): number | 
   return heaviest && (step === "caller" ? heaviest.from : heaviest.to);
 }
 
-/** The next box in the same row, or in the same column if the graph goes to the right. */
+/** Returns the next box in the same row, or in the same column if the graph goes to the right. */
 function beside(graph: CallGraph, from: number, side: -1 | 1): number | undefined {
   const isDown = graph.direction === "down";
   const along = (box: { x: number; y: number }) => (isDown ? box.x : box.y) * side;

@@ -16,12 +16,12 @@ export function Bytes({ bytes, all }: { bytes: number; all: number }) {
   );
 }
 
-/** A change in bytes. */
+/** Shows a change in bytes. */
 export function Growth({ bytes }: { bytes: number }) {
   return <span class={bytes > 0 ? "more" : bytes < 0 ? "less" : ""}>{signedCostText("peak", bytes)}</span>;
 }
 
-/** A number of blocks; with a sign if it is a change. */
+/** Shows a number of blocks; with a sign if it is a change. */
 export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean }) {
   return (
     <>
@@ -31,7 +31,7 @@ export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean
   );
 }
 
-/** The location of a line in a function. */
+/** Returns the location of a line in a function. */
 export function linePlace(of: number, line: number): string {
   const place = placeOf(names(), of);
   return line > 0 ? place.replace(/(:\d+)?$/, `:${line}`) : place;

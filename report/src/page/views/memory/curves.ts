@@ -23,7 +23,7 @@ export interface OtherCurve {
   toggle(): void;
 }
 
-/** The curves with data. */
+/** Returns the curves with data. */
 export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve[] {
   const curves: OtherCurve[] = [];
   const add = (text: Signal<string>, of: Omit<OtherCurve, "isShown" | "toggle">, drawn = of.bytes) => {

@@ -89,7 +89,7 @@ function Figure({ name, value, about }: { name: string; value: string; about: st
   );
 }
 
-/** Reserved memory as one bar. */
+/** Shows reserved memory as one bar. */
 function Parts({ state }: { state: SegmentState }) {
   const parts = [
     ["taken", state.requested],

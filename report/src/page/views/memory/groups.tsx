@@ -14,7 +14,7 @@ const WORDS: Record<Which, string> = {
 };
 const MOST_ROWS = 12;
 
-/** The groups. Memory from before the recording is live, but no leak candidate. */
+/** Returns the texts of the groups. Memory from before the recording is live, but no leak candidate. */
 function wordsOf({ fromBefore }: DeviceMemory, which: Which): string {
   return which === "live" && fromBefore.blocks > 0 ? "live at the end" : WORDS[which];
 }

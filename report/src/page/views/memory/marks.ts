@@ -3,7 +3,7 @@
 /** The maximum distance of a click from a mark, in pixels. */
 const NEAR_MARK = 6;
 
-/** The mark that is nearest to a position; `null` if none is near. */
+/** Returns the mark that is nearest to a position; `null` if none is near. */
 export function nearestMark(places: number[], x: number): number | null {
   let nearest: number | null = null;
   for (const [mark, place] of places.entries()) {

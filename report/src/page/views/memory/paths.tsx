@@ -118,7 +118,7 @@ function PathTable({ label, paths, isGrowth, toggle }: TableProperties) {
   );
 }
 
-/** The row of the caller. */
+/** Returns the row of the caller. */
 function aboveOf(rows: PathRow[], place: number): number {
   let above = place;
   while (above > 0 && rows[above]!.depth >= rows[place]!.depth) above--;

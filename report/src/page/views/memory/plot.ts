@@ -79,7 +79,7 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
   return new uPlot(options, all as unknown as uPlot.AlignedData, place);
 }
 
-/** The curve of pending frees, on top of live memory. */
+/** Returns the curve of pending frees, on top of live memory. */
 export function withPending(taken: Float64Array, pending: Float64Array): Float64Array {
   return pending.map((bytes, at) => bytes + taken[at]!);
 }
@@ -99,7 +99,7 @@ export const RESERVED = 4;
 /** Live memory is still visible if resident memory is at most this many times as much. */
 const AS_LARGE = 8;
 
-/** Whether a curve has data, and leaves enough height for that of live memory. */
+/** Returns whether a curve has data, and leaves enough height for that of live memory. */
 export function curveFits(taken: Float64Array, other: Float64Array): { isThere: boolean; fits: boolean } {
   const most = (column: Float64Array) =>
     column.reduce((high, bytes) => (isKnown(bytes) ? Math.max(high, bytes) : high), 0);
@@ -154,7 +154,7 @@ function drawTotal(made: uPlot, total: number, ratio: number): void {
   ctx.fillText(`The device has ${bytesText(total)}`, bbox.left + 6 * ratio, y - 8 * ratio);
 }
 
-/** The marks of failed requests. */
+/** Draws the marks of failed requests. */
 function drawFailures(made: uPlot, { failures, failure }: Marks, ratio: number): void {
   const { ctx, bbox } = made;
   ctx.strokeStyle = ctx.fillStyle = themed("more");

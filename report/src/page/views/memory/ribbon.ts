@@ -58,7 +58,7 @@ export function layOut({ segmentsColumns }: SegmentColumns, width: number, rows:
   return ribbon;
 }
 
-/** The block at a position; `null` if there is none. */
+/** Returns the block at a position; `null` if there is none. */
 export function blockAt(columns: SegmentColumns, { pieces }: Ribbon, x: number, y: number): number | null {
   const piece = pieces.find(
     ({ left, top, width }) => y >= top && y < top + ROW && x >= left && x < left + Math.max(width, SHORTEST),
@@ -79,7 +79,7 @@ export interface Box {
   width: number;
 }
 
-/** The boxes of a range of bytes of a segment, one for each row; `pieces` are those of the segment. */
+/** Returns the boxes of a range of bytes of a segment, one for each row; `pieces` are those of the segment. */
 export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
   const boxes: Box[] = [];
   for (let at = firstPiece(pieces, from); at < pieces.length && pieces[at]!.from < to; at++) {
@@ -92,7 +92,7 @@ export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
   return boxes;
 }
 
-/** The index of the first piece that ends after a byte: a segment may have many pieces, and many blocks. */
+/** Returns the index of the first piece that ends after a byte: a segment may have many pieces, and many blocks. */
 function firstPiece(pieces: Piece[], byte: number): number {
   let [low, high] = [0, pieces.length];
   while (low < high) {

@@ -93,7 +93,7 @@ export function Segments({ device, state, columns }: Properties) {
           {chosen !== null && <Mark name="chosen" boxes={boxesOfBlock(columns, ribbon, chosen)} />}
         </div>
       </div>
-      <p class="flame-said" role="status">
+      <p class="flame-status" role="status">
         {chosen !== null && describeBlock(columns, chosen)}
       </p>
       {chosen !== null && (
@@ -153,7 +153,7 @@ function boxesOfBlock({ blocksColumns }: SegmentColumns, { pieces }: Ribbon, blo
   return boxesOf(ofSegment, offset[block]!, offset[block]! + size[block]!);
 }
 
-/** The outline of a block, on a layer above the picture, which need not be drawn again. */
+/** Shows the outline of a block, on a layer above the picture, which need not be drawn again. */
 function Mark({ boxes, name }: { boxes: Box[]; name: string }) {
   return (
     <>
@@ -218,7 +218,7 @@ function fillBoxes(context: CanvasRenderingContext2D, boxes: Box[]): void {
   for (const { left, top, width } of boxes) context.fillRect(left, top, width, ROW);
 }
 
-/** A line after a block, if it can be distinguished from the next one. */
+/** Draws a line after a block, if it can be distinguished from the next one. */
 function separate(context: CanvasRenderingContext2D, box: Box | undefined, colour: string): void {
   if (!box || box.width < 2) return;
   context.fillStyle = colour;

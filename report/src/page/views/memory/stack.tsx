@@ -7,7 +7,7 @@ import { filter, names, select, selected } from "../../state";
 import { FunctionName, PathText } from "../table/cells";
 import { linePlace } from "./cells";
 
-/** The frames of a stack, the most recent call last; with buttons that select functions. */
+/** Shows the frames of a stack, the most recent call last; with buttons that select functions. */
 export function StackList({ device, node }: { device: number; node: number }) {
   const key = JSON.stringify([device, node, filter.value]);
   const { value, error } = useAnswer(key, async () => ({

@@ -16,18 +16,18 @@ const atText = addressed("memory.at", "");
 const otherText = addressed("memory.other", "");
 /** Whether the next click selects the moment to compare with, for devices without a Shift key. */
 export const isComparing = signal(false);
-/** The selected memory. */
+/** Returns the selected memory. */
 export function device(): DeviceMemory {
   const { devices } = head().memory!;
   return devices.find((of) => of.device === chosenDevice.value) ?? devices[0]!;
 }
 
-/** The pool whose curve is shown; `null` for all of them. */
+/** Returns the pool whose curve is shown; `null` for all of them. */
 export function pool(of: DeviceMemory): number | null {
   return poolText.value === "" || !of.host?.pools[Number(poolText.value)] ? null : Number(poolText.value);
 }
 
-/** The open request; `null` for none. */
+/** Returns the open request; `null` for none. */
 export function failure(of: DeviceMemory): number | null {
   return failureText.value === "" || !of.host?.failures[Number(failureText.value)] ? null : Number(failureText.value);
 }
@@ -42,7 +42,7 @@ function placeIn(text: string): number | null {
   return text !== "" && Number.isInteger(place) && place >= 0 && place < moments ? place : null;
 }
 
-/** The selected moments: none, one, or two. */
+/** Returns the selected moments: none, one, or two. */
 export function chosenMoments(): { at: number | null; other: number | null } {
   if (partText.value !== "moment") return { at: null, other: null };
   const at = placeIn(atText.value);
@@ -80,7 +80,7 @@ export function compareWith(other: number): void {
   else otherText.value = String(other);
 }
 
-/** The moment nearest to a time. */
+/** Returns the moment nearest to a time. */
 export function nearestMoment(times: number[], time: number): number {
   let nearest = 0;
   for (const [place, at] of times.entries()) {
@@ -89,12 +89,12 @@ export function nearestMoment(times: number[], time: number): number {
   return nearest;
 }
 
-/** The moment of the peak; the first one if that is unknown. */
+/** Returns the moment of the peak; the first one if that is unknown. */
 export function peakMoment(of: DeviceMemory): number {
   return nearestMoment(of.moments?.times ?? [], of.peakNs ?? 0);
 }
 
-/** A description of the selection, for headings. */
+/** Returns a description of the selection, for headings. */
 export function partWords(of: MemoryPart, times: number[]): string {
   if (of.kind === "moment") return `Live memory at ${timeText(times[of.at]!)}`;
   if (of.kind === "growth") return `Growth from ${timeText(times[of.from]!)} to ${timeText(times[of.to]!)}`;

@@ -65,7 +65,7 @@ export function MemoryView() {
   );
 }
 
-/** The choice of the pool of the curve. */
+/** Shows the choice of the pool of the curve. */
 function Pools({ of }: { of: DeviceMemory }) {
   const pools = of.host?.pools ?? [];
   if (pools.length < 2) return null;

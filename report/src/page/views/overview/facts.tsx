@@ -76,7 +76,7 @@ export function MemoryFacts() {
   );
 }
 
-/** A link to the memory of a device. */
+/** Returns a link to the memory of a device. */
 function placeOf({ device }: DeviceMemory): Record<string, string> {
   return { view: "memory", device: String(device), "memory.pool": "", "memory.failure": "" };
 }
@@ -111,7 +111,7 @@ function DeviceFacts({ device, isOnly }: { device: DeviceMemory; isOnly: boolean
   );
 }
 
-/** The figures of the host's allocator. */
+/** Shows the figures of the host's allocator. */
 function HostFacts({ device }: { device: DeviceMemory }) {
   const { host } = device;
   if (!host) return null;

@@ -6,7 +6,7 @@ import { addressWith } from "../../address";
 import { names, select, show } from "../../state";
 import { FunctionName } from "../table/cells";
 
-/** The name and the location of a function; a click selects it, a double click shows its callers and callees. */
+/** Shows the name and the location of a function; a click selects it, a double click shows its callers and callees. */
 export function FunctionLink({ of }: { of: FunctionIndex }) {
   const place = placeOf(names(), of);
   return (

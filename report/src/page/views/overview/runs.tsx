@@ -40,7 +40,7 @@ export function Runs() {
           label="Order of runs"
           value={isLongest ? "long" : "time"}
           options={[
-            { value: "time", label: "In order of begin" },
+            { value: "time", label: "In order of start" },
             { value: "long", label: "Longest first" },
           ]}
           choose={(next) => {
@@ -131,7 +131,7 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
   );
 }
 
-/** The begin of a run; if there is a timeline, a click selects the time of the run. */
+/** Shows the start of a run; if there is a timeline, a click selects the time of the run. */
 function Began({ run }: { run: RunInfo }) {
   if (head().timeline === null || run.durationNs === 0) return <>{timeText(run.beganNs)}</>;
   const [from, to] = [run.beganNs, run.beganNs + run.durationNs];
@@ -149,7 +149,7 @@ function Began({ run }: { run: RunInfo }) {
   );
 }
 
-/** The reason of a failure is always visible. */
+/** Returns whether an attribute is shown as a sentence: the reason of a failure is always visible. */
 function isSentence(name: string): boolean {
   return /reason|error/.test(name);
 }
@@ -164,7 +164,7 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The phases with the highest self time. */
+/** Returns the phases with the highest self time. */
 function phasesText({ phases, durationNs }: RunInfo): string {
   const sorted = [...phases].sort((a, b) => b.selfNs - a.selfNs);
   const few = sorted.slice(0, 3).map(({ function: of, selfNs }) => {
@@ -175,7 +175,7 @@ function phasesText({ phases, durationNs }: RunInfo): string {
   return [...few, ...(more > 0 ? [`${countText(more)} more`] : [])].join(", ");
 }
 
-/** The most important details in one line, without zeros and without those that are shown above. */
+/** Returns the most important details in one line, without zeros and without those that are shown above. */
 function attributesText(attributes: [string, unknown][]): string {
   return attributes
     .filter(([name, value]) => value !== 0 && value !== null && !["function", "file", "line"].includes(name))

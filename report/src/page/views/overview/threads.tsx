@@ -8,7 +8,7 @@ import { chooseThreads, threads as chosen, head, measure, selection } from "../.
 /** The number of threads that are shown at first. */
 const FEW = 12;
 
-/** The cost of each thread, in the whole recording. */
+/** Returns the cost of each thread, in the whole recording. */
 function costs(): Float64Array {
   const { trees, threads } = head();
   const sums = new Float64Array(threads.length);

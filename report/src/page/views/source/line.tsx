@@ -58,7 +58,7 @@ function partOf({ text, kind }: Token, at: number) {
   );
 }
 
-/** The heat is the share of the total, not of the file: a cheap file stays cool. */
+/** Shows a cost. The heat is the share of the total, not of the file, so a cheap file stays cool. */
 function Amount({ cost, all }: { cost: number | undefined; all: number }) {
   if (!cost) return <td class="heat" />;
   const share = all > 0 ? Math.max(0, Math.min(1, cost / all)) : 0;

@@ -1,6 +1,7 @@
 // Comments, strings, keywords and numbers of Python, line by line.
 //
-// The state at the begin of a line comes from the line before. Format strings may contain code, and that may contain strings.
+// The state at the start of a line comes from the line before. Format strings may contain code, and that may contain
+// strings.
 
 export interface Token {
   text: string;
@@ -28,7 +29,7 @@ const WORD = /[\p{L}_][\p{L}\p{N}_]*/uy;
 const NUMBER = /\d[\w.]*/y;
 const PLAIN = /[^\p{L}\p{N}_'"#()[\]{}:]+/uy;
 
-/** The open strings and brackets before each line of a text. */
+/** Returns the open strings and brackets before each line of a text. */
 export function opensOf(lines: string[]): Open[] {
   const opens: Open[] = [];
   let open: Open = [];
@@ -39,7 +40,7 @@ export function opensOf(lines: string[]): Open[] {
   return opens;
 }
 
-/** The tokens of a line that begins inside `open`. */
+/** Returns the tokens of a line that begins inside `open`. */
 export function tokensOf(line: string, open: Open): Token[] {
   return new Line(line, open).read().tokens;
 }
@@ -105,7 +106,7 @@ class Line {
     }
   }
 
-  /** Whether the previous word is `def` or `class`. */
+  /** Returns whether the previous word is `def` or `class`. */
   private isDefined(): boolean {
     return /\b(?:def|class)\s+$/.test(this.line.slice(Math.max(0, this.at - 12), this.at));
   }

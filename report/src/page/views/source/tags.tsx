@@ -9,13 +9,13 @@ import { useFound } from "../../found";
 import { measure, names, select, selected } from "../../state";
 import { Chip } from "../table/cells";
 
-/** A function that begins in the line. */
+/** Shows a function that begins in the line. */
 export function FunctionTag({ of, all }: { of: FunctionCost; all: number }) {
   const costs = `self ${costText(measure.value, of.self)}, total ${costText(measure.value, of.total)}`;
   return <Tag of={of.function} kind="function-tag" share={all > 0 ? of.total / all : null} costs={costs} />;
 }
 
-/** The functions that were called from the line, those with the highest cost first. */
+/** Shows the functions that were called from the line, those with the highest cost first. */
 export function CalledTags({ calls, all }: { calls: LineCalls; all: number }) {
   return (
     <>

@@ -52,7 +52,7 @@ function functionsByLine(functions: FunctionCost[]): Map<number, FunctionCost[]>
   return byLine;
 }
 
-/** `null` if the calls of lines are unknown. */
+/** Returns the calls by line; `null` if they are unknown. */
 function callsByLine({ totals, calls }: SourceText): Map<number, LineCalls> | null {
   return totals === "calls" ? new Map(calls.map((of) => [of.line, of])) : null;
 }
@@ -166,7 +166,7 @@ function Gap({ rows }: { rows: number }) {
   );
 }
 
-/** A file without its text: the functions in it. */
+/** Shows a file without its text: the functions in it. */
 function WithoutText({ source, path }: { source: SourceText; path: string }) {
   return (
     <>

@@ -12,7 +12,7 @@ import { FileText } from "./text";
 
 const fileText = addressed("source.file", "", { isStep: true });
 
-/** The file of the selected function, or the selected file, or the most expensive one. */
+/** Returns the file of the selected function, or the selected file, or the most expensive one. */
 function currentFile({ files }: SourceFiles): StringIndex | null {
   const of = selected.value;
   const ofFunction = of === null ? 0 : (names().functions.file[of] ?? 0);

@@ -6,7 +6,7 @@ import { costText, countText, shareText } from "../../../shared/units";
 import { functionColours, isDark } from "../../colours";
 import { measure, names } from "../../state";
 
-/** A cost with its share of `all`, as a number and as a bar. */
+/** Shows a cost with its share of `all`, as a number and as a bar. */
 export function Cost({ cost, all }: { cost: number; all: number }) {
   const share = all > 0 ? cost / all : 0;
   return (
@@ -18,12 +18,12 @@ export function Cost({ cost, all }: { cost: number; all: number }) {
   );
 }
 
-/** The number of calls; `10/2` if two of the ten calls were in no other call of the function, as in cProfile. */
+/** Returns the number of calls; `10/2` if two of the ten calls were in no other call of the function, as in cProfile. */
 export function callsText(calls: number, primitiveCalls: number): string {
   return calls === primitiveCalls ? countText(calls) : `${countText(calls)}/${countText(primitiveCalls)}`;
 }
 
-/** The colour of a function in all views. */
+/** Shows the colour of a function in all views. */
 export function Chip({ of }: { of: FunctionIndex }) {
   const { kind, origin } = names().functions;
   return (
@@ -45,7 +45,7 @@ export function FunctionName({ of }: { of: FunctionIndex }) {
   );
 }
 
-/** The location of a function, shortened in the middle: the file stays visible. */
+/** Shows the location of a function, shortened in the middle: the file stays visible. */
 export function Place({ of }: { of: FunctionIndex }) {
   return <PathText path={placeOf(names(), of)} />;
 }

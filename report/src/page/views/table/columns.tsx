@@ -16,14 +16,14 @@ export interface Costs {
   total: Float64Array;
 }
 
-/** The total per call; for memory, the size of a block. `undefined` if that has no meaning. */
+/** Returns the total per call; for memory, the size of a block. `undefined` if that has no meaning. */
 export function perCall(of: MeasureName, costs: Costs, row: number): number | undefined {
   const [cost, calls] =
     of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.self[row]!, costs.calls[row]!];
   return calls > 0 ? cost / calls : undefined;
 }
 
-/** Whether calls matter more than costs. */
+/** Returns whether calls matter more than costs. */
 export function hasCalls(of: MeasureName): boolean {
   return of !== "samples" && of !== "allocations";
 }
@@ -32,7 +32,7 @@ function titleCase(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** The bars and shares of self and total costs refer to `ownAll` and `totalAll`. */
+/** Returns the columns. Bars and shares of self and total costs refer to `ownAll` and `totalAll`. */
 export function columnsOf(costs: Costs, selfAll: number, totalAll: number): GridColumn[] {
   const { function: functions, calls, primitiveCalls, self, total } = costs;
   const of = measure.value;
@@ -89,7 +89,7 @@ export const placeColumn = (costs: Costs): GridColumn => ({
   cell: (row) => <Place of={costs.function[row]!} />,
 });
 
-/** The rows for which `takes` is true, sorted. Equal rows are in the order of their total, then of the function. */
+/** Returns the rows for which `takes` is true, sorted. Equal rows are in the order of their total, then of the function. */
 export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
   const { function: functions, total } = costs;
   const rows: number[] = [];
@@ -118,7 +118,7 @@ function sortKeys(costs: Costs, column: string): Float64Array {
 
 const ranksOf = new WeakMap<Names, Uint32Array>();
 
-/** The rank of each text, so that rows are sorted by comparing numbers. */
+/** Returns the rank of each text, so that rows are sorted by comparing numbers. */
 function textRanks(known: Names): Uint32Array {
   let ranks = ranksOf.get(known);
   if (!ranks) {

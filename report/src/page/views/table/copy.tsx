@@ -7,7 +7,7 @@ import { countText } from "../../../shared/units";
 import { measure, names } from "../../state";
 import type { Costs } from "./columns";
 
-/** The rows of the page, with plain numbers: nanoseconds, bytes or counts. */
+/** Returns the rows of the page, with plain numbers: nanoseconds, bytes or counts. */
 export function tableText(costs: Costs, rows: Uint32Array): string {
   const known = names();
   const unit = measure.value === "time" ? "ns" : ["samples", "allocations"].includes(measure.value) ? "count" : "bytes";
@@ -62,7 +62,7 @@ export function CopyButton({ text }: { text(): string }) {
 /** The maximum number of lines; a field with more takes seconds to appear. */
 const MOST_LINES = 5000;
 
-/** For browsers that allow no page to write to the clipboard. */
+/** Shows a field to copy from, for browsers that allow no page to write to the clipboard. */
 function CopyFrom({ text, close }: { text: string; close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);

@@ -22,7 +22,7 @@ export interface Order {
   isRising: boolean;
 }
 
-/** The order after a click on a header: numbers descend first, texts ascend. */
+/** Returns the order after a click on a header: numbers descend first, texts ascend. */
 export function orderedBy(order: Order, column: GridColumn): Order {
   if (order.column === column.name) return { ...order, isRising: !order.isRising };
   return { column: column.name, isRising: column.isText === true };

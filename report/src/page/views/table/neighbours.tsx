@@ -54,7 +54,7 @@ export function Neighbours({ of }: { of: FunctionIndex }) {
   );
 }
 
-/** The selected function is not visible. */
+/** Explains that the selected function is not visible. */
 function Hidden({ of }: { of: FunctionIndex }) {
   return (
     <aside class="neighbours" aria-label="Callers and callees">

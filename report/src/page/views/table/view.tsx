@@ -120,7 +120,7 @@ function Nothing({ isSearch }: { isSearch: boolean }) {
   );
 }
 
-/** The number of functions, all or found, and their cost. */
+/** Shows the number of functions, all or found, and their cost. */
 function Totals({ table, found }: { table: Table; found: Uint8Array | null }) {
   const functions = table.functionsColumns.function;
   const text = (cost: number) => costText(measure.value, cost);

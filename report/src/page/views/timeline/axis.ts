@@ -11,7 +11,7 @@ const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 720
   (seconds) => seconds * 1e9,
 );
 
-/** The smallest usual step that is not shorter than this. */
+/** Returns the smallest usual step that is not shorter than this. */
 export function niceStep(least: number): number {
   if (least > 1e9)
     return LONG_STEPS.find((step) => step >= least) ?? Math.ceil(least / (1440 * MINUTE)) * 1440 * MINUTE;
@@ -19,7 +19,7 @@ export function niceStep(least: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least - 1e-9)!;
 }
 
-/** The ticks of a time, at most `most`. */
+/** Returns the ticks of a time, at most `most`. */
 export function ticksOf(from: number, to: number, most: number): Ticks {
   const step = niceStep((to - from) / Math.max(most, 1));
   const times: number[] = [];

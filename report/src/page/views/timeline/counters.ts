@@ -6,7 +6,7 @@ import { FONT, type Scene } from "./draw";
 import type { CounterPlace } from "./layout";
 import { counterText } from "./words";
 
-/** The step at a moment; -1 before the first. */
+/** Returns the step at a moment; -1 before the first. */
 export function stepAt(times: Float64Array, time: number): number {
   let low = 0;
   let high = times.length;
@@ -40,7 +40,7 @@ export function drawCounter(scene: Scene, head: Head, place: CounterPlace, y: nu
   context.fillRect(0, y + place.height - 1, width, 1);
 }
 
-/** One column for each pixel, with the maximum in it. */
+/** Draws one column for each pixel, with the maximum in it. */
 function fillSteps(
   scene: Scene,
   { time, value }: { time: Float64Array; value: Float64Array },

@@ -87,7 +87,7 @@ interface Activity {
 let activity: Activity = { key: "", open: null };
 const PIECES = 600;
 
-/** The number of open spans of these tracks at each moment of the recording; `null` until it is known. */
+/** Returns the number of open spans of these tracks at each moment of the recording; `null` until it is known. */
 export function activityOf(of: number[]): Float64Array | null {
   const key = of.join(" ");
   if (activity.key !== key) {

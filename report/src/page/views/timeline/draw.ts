@@ -25,7 +25,7 @@ export interface Scene {
   focus: Picked | null;
 }
 
-/** A track with its top edge at `y` of the surface. */
+/** Draws a track with its top edge at `y` of the surface. */
 export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
   const known = knownOf(place.track);
   if (!known) return;
@@ -35,7 +35,7 @@ export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
   markInstants(scene, known, place, y);
 }
 
-/** The visible rows of a track: no others are drawn. */
+/** Returns the visible rows of a track: no others are drawn. */
 function depthsInSight({ surface, top }: Scene, place: TrackPlace, y: number): [number, number] {
   const first = Math.max(0, Math.floor((top - y) / place.rowHeight));
   const last = Math.min(place.rows, Math.ceil((surface.height - y) / place.rowHeight));
@@ -234,7 +234,7 @@ function markInstants({ surface, visible, left, pixelNs }: Scene, known: Known, 
   }
 }
 
-/** The rectangle at a moment and a depth, or the nearest one within a distance. */
+/** Returns the rectangle at a moment and a depth, or the nearest one within a distance. */
 export function pickAt(track: number, time: number, depth: number, slack: number): Picked | null {
   const known = knownOf(track);
   if (!known) return null;

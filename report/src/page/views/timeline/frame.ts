@@ -8,13 +8,13 @@ import { FONT, type Scene } from "./draw";
 import { ABOVE, AXIS, OVERVIEW, type ProcessPlace, type TrackPlace } from "./layout";
 import { type Span, wholeTime } from "./state";
 
-/** The strip, from its left to its right edge. */
+/** Returns the scale of the strip, from its left to its right edge. */
 export function overviewScale(width: number, gutter: number): { left: number; pixelNs: number } {
   const left = Math.max(gutter, 8);
   return { left, pixelNs: wholeTime().to / Math.max(width - left - 8, 1) };
 }
 
-/** The whole time with its activity, and the visible part of it. */
+/** Draws the whole time with its activity, and the visible part of it. */
 export function drawOverview({ surface, visible, left: gutter }: Scene, open: Float64Array | null, range: Span | null) {
   const { context, width, colour } = surface;
   const { left, pixelNs } = overviewScale(width, gutter);
@@ -81,7 +81,7 @@ export function drawAxis({ surface, visible, left, pixelNs }: Scene): void {
   context.fillRect(0, ABOVE - 1, width, 1);
 }
 
-/** The length of the window, at the left of the axis. */
+/** Draws the length of the window, at the left of the axis. */
 export function drawScale({ surface, visible, left }: Scene): void {
   if (left === 0) return;
   const { context, colour } = surface;
@@ -98,7 +98,7 @@ export function threadName(head: Head, thread: ThreadIndex): string {
   return name ? `${name} (${tid})` : `thread ${tid}`;
 }
 
-/** The name of a track, on its left or above it. */
+/** Draws the name of a track, on its left or above it. */
 export function drawName(surface: Surface, head: Head, place: TrackPlace, y: number, gutter: number): void {
   const { context, width, colour } = surface;
   const info = head.timeline!.tracks[place.track]!;

@@ -36,7 +36,7 @@ function panBy(share: number): void {
   pan((to - from) * share);
 }
 
-/** The time at which keys move. */
+/** Returns the time at which keys move. */
 function momentNow(): number {
   const { from, to } = visible.value;
   const at = focus.value;
@@ -100,7 +100,7 @@ export function moveTo(picked: Picked): void {
   scrollInto(layoutNow(), picked);
 }
 
-/** A span that the engine found, as the focus. */
+/** Returns a span that the engine found, as the focus. */
 export function pickedOf(found: FoundSpan): Picked {
   return { ...found, frame: found.frame + 1, calls: 1, busy: found.extent };
 }

@@ -53,7 +53,10 @@ export interface Layout {
   gutter: number;
 }
 
-/** What the user opened or closed, as words: `p1` (process 1 is closed), `c2` (track 2 is closed), `e3` (has all rows). */
+/**
+ * The processes and tracks that the user opened or closed, as words: `p1` (process 1 is closed), `c2` (track 2 is
+ * closed), `e3` (has all rows).
+ */
 export type Opened = ReadonlySet<string>;
 
 export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): Layout {
@@ -98,7 +101,7 @@ function trackPlace(
   return { kind: "track", track, top, height, rowsTop, rowHeight, rows, isClosed, more };
 }
 
-/** The item at a height. */
+/** Returns the item at a height. */
 export function placeAt(layout: Layout, y: number): Placed | undefined {
   return layout.places.find((place) => y >= place.top && y < place.top + place.height);
 }

@@ -11,7 +11,7 @@ import { fitFocus, moveTo, pickedOf, tracksShown } from "./keys";
 import { focus, type Span, visible } from "./state";
 import { endText, nameOf } from "./words";
 
-/** The window, once it has not moved for a moment. */
+/** Returns the window, once it has not moved for a moment. */
 function useSettled(): Span {
   const now = visible.value;
   const [settled, setSettled] = useState(now);

@@ -95,7 +95,10 @@ function seenOnce(names: Names, filter: Filter): Uint8Array {
   return seen;
 }
 
-/** By row: 1 for what the filter hides or the search does not find. Callers stand before what they call, and say whose code it is. */
+/**
+ * Returns by row: 1 for spans that the filter hides or the search does not find. Callers come before their callees, and
+ * determine whose code a callee is.
+ */
 function leftOut(columns: SightColumns, { names, filter, found }: Look): Uint8Array {
   const seen = seenOnce(names, filter);
   const { origin } = names.functions;

@@ -26,7 +26,7 @@ import {
 } from "./state";
 import { sentenceOf } from "./words";
 
-/** What a drag does. */
+/** The effect of a drag. */
 type Drag =
   | { kind: "pan" }
   | { kind: "range"; from: number }
@@ -91,7 +91,7 @@ function follow(drag: Drag, x: number, dx: number, dy: number): void {
   }
 }
 
-/** Two fingers: what is below them stays below them. */
+/** Zooms and pans with two fingers. The content below them stays below them. */
 function pinch(event: PointerEvent): void {
   const others = [...pointers].filter(([id]) => id !== event.pointerId);
   const other = others[0]?.[1];
@@ -103,7 +103,7 @@ function pinch(event: PointerEvent): void {
   pan(-((now.x - before.x) / 2) * pixelNsNow(layoutNow().gutter));
 }
 
-/** What stands at a place of the picture. */
+/** Returns the track or counter at a position of the picture, and the span if there is one. */
 function hitAt(x: number, y: number): Hovered | null {
   const layout = layoutNow();
   if (y < ABOVE || x < layout.gutter) return null;
@@ -160,7 +160,7 @@ function click(x: number, y: number): void {
   if (place) clickName(place, x < layout.gutter, inTracks);
 }
 
-/** A name opens and closes; so does what is written below the rows. */
+/** Opens or closes a track by a click on its name, or on the text below its rows. */
 function clickName(place: Placed, isLeft: boolean, y: number): void {
   if (place.kind === "process") switchOpened(`p${place.process}`);
   if (place.kind !== "track") return;

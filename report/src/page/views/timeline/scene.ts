@@ -124,7 +124,7 @@ function shade({ surface, visible: seen, left, pixelNs }: Scene, { range }: Show
   if (to < width) context.fillRect(to, ABOVE, 1, height);
 }
 
-/** The range while the user drags it, with its length. */
+/** Draws the range while the user drags it, with its length. */
 function drawBand({ surface, visible: seen, left, pixelNs }: Scene, band: Span | null): void {
   if (!band) return;
   const { context, height, colour } = surface;

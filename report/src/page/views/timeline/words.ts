@@ -14,20 +14,20 @@ export function nameOf(names: Names, frame: number): string {
   return frame === 0 ? "several functions" : functionName(names, names.frames.function[frame - 1]!);
 }
 
-/** `N calls, busy x of y, mostly f`. */
+/** Returns a text like `N calls, busy x of y, mostly f`. */
 export function denseText(names: Names, picked: Picked): string {
   const mostly = picked.frame === 0 ? "no dominant function" : `mostly ${nameOf(names, picked.frame)}`;
   const calls = `${countText(picked.calls)} ${picked.calls === 1 ? "call" : "calls"}`;
   return `${calls}, busy ${timeText(picked.busy)} of ${timeText(picked.extent)}, ${mostly}`;
 }
 
-/** The outcome of a span, unless it is the usual one. */
+/** Returns the outcome of a span, unless it is the usual one. */
 export function endText(flags: number): string {
   if (flags & DENSE) return "";
   return [flags & FAILED ? "failed" : "", flags & UNFINISHED ? "has no end" : ""].filter(Boolean).join(", ");
 }
 
-/** A span in one sentence. */
+/** Returns a span in one sentence. */
 export function sentenceOf(names: Names, picked: Picked, thread: string): string {
   if (isDense(picked)) return `${denseText(names, picked)}. Depth ${picked.depth}, ${thread}.`;
   const end = endText(picked.flags);
@@ -35,7 +35,7 @@ export function sentenceOf(names: Names, picked: Picked, thread: string): string
   return `${what}, depth ${picked.depth}, ${thread}${end ? `, ${end}` : ""}.`;
 }
 
-/** The value of a counter: in bytes if its name says so. */
+/** Returns the value of a counter: in bytes if its name says so. */
 export function counterText(name: string, value: number): string {
   if (/byte|memory|heap|rss/i.test(name)) return bytesText(value);
   return Number.isInteger(value) ? countText(value) : value.toPrecision(4);

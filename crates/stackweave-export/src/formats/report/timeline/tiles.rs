@@ -35,7 +35,7 @@ impl Tiles {
         Ok(())
     }
 
-    /// Returns the head entries: block, earliest begin, latest end and rows of each tile in turn.
+    /// Returns the head entries: block, earliest start, latest end and rows of each tile in turn.
     pub(super) fn into_entries(mut self) -> Vec<u64> {
         self.written.sort_by_key(|tile| (tile.from, tile.block));
         self.written.iter().flat_map(|tile| [tile.block.into(), tile.from, tile.to, tile.rows as u64]).collect()
