@@ -124,9 +124,10 @@ pub(crate) struct Tree {
     /// Show at most this many levels
     #[arg(long, value_name = "LEVELS")]
     pub(crate) depth: Option<usize>,
-    /// Leave out paths with less than this share of the total, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    pub(crate) min: f64,
+    /// Leave out paths with less than this share of the total, in percent [default: 1, and at least some functions of
+    /// the program are shown]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) min: Option<f64>,
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,

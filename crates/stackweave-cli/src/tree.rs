@@ -7,12 +7,16 @@ use crate::table_notes::write_table_notes;
 use crate::text::{TreeOptions, write_tree};
 use crate::tree_json;
 
+/// Paths with a smaller share of the total have no line.
+const MIN_PERCENT: f64 = 1.0;
+
 pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
     let options = TreeOptions {
         max_depth: arguments.depth,
-        min_share: arguments.min / 100.0,
+        min_share: arguments.min.unwrap_or(MIN_PERCENT) / 100.0,
+        keeps_program: arguments.min.is_none(),
         width,
         view: arguments.selection.filters.view(),
         colour,

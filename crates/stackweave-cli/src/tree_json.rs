@@ -1,6 +1,7 @@
 //! The call tree as JSON.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use stackweave_profile::{NodeId, Profile};
 use crate::flame_json::MOST_LEVELS;
 use crate::json_tree::{Nested, write_nested};
 use crate::json_values::{cost, function, share, unit};
-use crate::text::TreeOptions;
+use crate::text::{TreeOptions, program_paths};
 
 /// Writes the paths that the text shows, nested, those with the highest cost first.
 pub(crate) fn write(
@@ -41,6 +42,7 @@ impl<'a> VisibleTree<'a> {
         let mut depths = vec![0_usize; count];
         let most = options.max_depth.unwrap_or(MOST_LEVELS);
         let whole = profile.total();
+        let kept = if options.keeps_program { program_paths(profile, options.min_share) } else { HashSet::new() };
         let mut costliest: Vec<(NodeId, i64)> = tree.iter().map(|(id, node)| (id, node.cost.total)).collect();
         for (id, node) in tree.iter() {
             depths[id.index()] = depths[node.parent.index()] + 1;
@@ -49,7 +51,7 @@ impl<'a> VisibleTree<'a> {
         for (id, total) in costliest {
             let parent = tree.node(id).parent.index();
             let is_great = whole == 0 || share(total, whole).as_f64().unwrap_or(0.0).abs() >= options.min_share;
-            if is_great && depths[id.index()] <= most {
+            if (is_great || kept.contains(&id)) && depths[id.index()] <= most {
                 shown.children[parent].push(id.index());
             } else {
                 let left_out = &mut shown.left_out[parent];

@@ -1,11 +1,13 @@
 //! The call tree, indented.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use stackweave_profile::{Children, Measure, NodeId, Profile, View};
 
 use crate::text::location::name_and_location;
+use crate::text::program_paths::program_paths;
 use crate::text::rows::{Layout, Row, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::values::{count, percentage, share};
@@ -17,6 +19,8 @@ pub struct TreeOptions {
     pub max_depth: Option<usize>,
     /// Paths with a smaller share of the total, from 0 to 1, have no line of their own.
     pub min_share: f64,
+    /// Whether some functions of the program have a line in any case, if few of them have that share.
+    pub keeps_program: bool,
     /// The maximum number of columns of a line.
     pub width: Option<usize>,
     /// The visible frames.
@@ -27,14 +31,22 @@ pub struct TreeOptions {
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        Self { max_depth: None, min_share: 0.005, width: None, view: View::default(), colour: false }
+        Self {
+            max_depth: None,
+            min_share: 0.005,
+            keeps_program: true,
+            width: None,
+            view: View::default(),
+            colour: false,
+        }
     }
 }
 
 /// Writes each path with its total and self cost, share and calls; those with the highest cost first.
 pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
     let profile = profile.view(&options.view);
-    let mut lines = Lines { profile: &profile, children: profile.tree().children(), options, rows: Vec::new() };
+    let kept = if options.keeps_program { program_paths(&profile, options.min_share) } else { HashSet::new() };
+    let mut lines = Lines { profile: &profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
     lines.collect();
     let rows = lines.rows;
     let layout = Layout { width: options.width, colour: options.colour, are_paths: false };
@@ -47,6 +59,8 @@ const DEEPEST: usize = 100;
 struct Lines<'a> {
     profile: &'a Profile,
     children: Children,
+    /// Nodes that have a line whatever their share is.
+    kept: HashSet<NodeId>,
     options: &'a TreeOptions,
     rows: Vec<Row<4>>,
 }
@@ -91,7 +105,7 @@ impl Lines<'_> {
         let is_deep = self.options.max_depth.is_some_and(|most| depth >= most);
         let whole = self.profile.total();
         let is_great = |id: &NodeId| whole == 0 || share(total(id), whole).abs() >= self.options.min_share;
-        let is_shown = |id: &&NodeId| !is_deep && is_great(id);
+        let is_shown = |id: &&NodeId| !is_deep && (is_great(id) || self.kept.contains(id));
         let (mut shown, small): (Vec<NodeId>, Vec<NodeId>) = self.children.get(id).iter().partition(is_shown);
         if !small.is_empty() {
             let total = small.iter().map(total).fold(0, i64::saturating_add);

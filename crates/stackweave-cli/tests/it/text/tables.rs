@@ -134,10 +134,10 @@ fn a_table_is_sorted_and_limited() {
 
 #[test]
 fn depth_and_share_limit_the_tree() {
-    let shallow = tree(&TreeOptions { max_depth: Some(1), ..TreeOptions::default() });
+    let shallow = tree(&TreeOptions { max_depth: Some(1), keeps_program: false, ..TreeOptions::default() });
     assert_eq!(shallow.lines().count(), 3, "{shallow}");
     assert!(shallow.contains("(3 more)"), "{shallow}");
-    let great = tree(&TreeOptions { min_share: 0.3, ..TreeOptions::default() });
+    let great = tree(&TreeOptions { min_share: 0.3, keeps_program: false, ..TreeOptions::default() });
     assert!(!great.contains("fib") && great.contains("Trainer.step"), "{great}");
 }
 
@@ -187,4 +187,49 @@ total  share  self  samples  function
     7  58.3%     7           (outside the visible frames)
 ";
     assert_eq!(String::from_utf8(text).unwrap(), expected);
+}
+
+/// Records a web server: an event loop that waits, worker threads that are idle, and the functions that answer requests.
+fn mostly_idle_server(handlers: u64) -> Profile {
+    let mut tape = Tape::new();
+    let library = |name: &str| format!("/venv/lib/python3.11/site-packages/{name}.py");
+    let script = Tape::at(tape.python("<module>", "/srv/shop/main.py", 1), 20);
+    let run = Tape::at(tape.python("run", &library("uvicorn/main"), 500), 510);
+    let select = Tape::at(tape.python("EpollSelector.select", "/usr/lib/python3.11/selectors.py", 451), 468);
+    let wait = Tape::at(tape.python("WorkerThread.run", &library("anyio/_backends/_asyncio"), 900), 940);
+    let handle = Tape::at(tape.python("run_asgi", &library("uvicorn/protocols"), 400), 404);
+    tape.sample((1, 1), &[select, run, script], 60_000);
+    for thread in 2..40 {
+        tape.sample((thread, 1), &[wait], 60_000);
+    }
+    for number in 0..handlers {
+        let code = tape.python(&format!("handler_{number:02}"), "/srv/shop/orders.py", 10);
+        tape.sample((1, 2 + number), &[Tape::at(code, 11), handle, run, script], 10 + i64::try_from(number).unwrap());
+    }
+    profile_of(tape)
+}
+
+fn tree_of(profile: &Profile, options: &TreeOptions) -> String {
+    let mut text = Vec::new();
+    write_tree(&mut text, profile, options).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn functions_of_the_program_have_lines_in_a_server_that_is_idle() {
+    let profile = mostly_idle_server(12);
+    let options = TreeOptions { min_share: 0.01, ..TreeOptions::default() };
+    let text = tree_of(&profile, &options);
+    let shown: Vec<&str> = text.lines().filter(|line| line.contains("handler_")).collect();
+    assert_eq!(shown.len(), 8, "those with the highest total: {text}");
+    assert!(shown[0].contains("handler_11  orders.py:10") && shown[7].contains("handler_04"), "{text}");
+    assert!(text.contains("(4 more)"), "{text}");
+    let strict = tree_of(&profile, &TreeOptions { keeps_program: false, ..options });
+    assert!(!strict.contains("handler_"), "{strict}");
+}
+
+#[test]
+fn enough_functions_of_the_program_above_the_limit_need_no_others() {
+    let text = tree_of(&profile(), &TreeOptions { min_share: 0.04, ..TreeOptions::default() });
+    assert!(text.contains("Trainer.step") && !text.contains("load"), "{text}");
 }
