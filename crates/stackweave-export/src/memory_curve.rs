@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use stackweave_core::EventKind;
-use stackweave_heap::{Scale, Weight};
-use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange, MemoryHeader};
+use stackweave_heap::{CallSite, Ledger, LedgerOptions};
+use stackweave_profile::memory::MemoryHeader;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Region;
 
@@ -16,18 +16,15 @@ const MAX_POINTS: u64 = 50_000;
 /// The live memory of a process, with a curve for each device. Events must be added in the order of time.
 #[derive(Debug)]
 pub(crate) struct MemoryCurves {
-    live: LiveDevices<()>,
-    changes: LiveChanges<()>,
-    scale: Scale,
+    options: LedgerOptions,
     curves: BTreeMap<i64, Curve>,
     /// The length of the intervals; 0 if every change has its own point.
     pub(crate) bucket_ns: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Curve {
-    /// The sum of the weights of live memory.
-    sum: Weight,
+    ledger: Ledger,
     /// The interval whose points are not returned yet.
     bucket: u64,
     highest: Option<MemoryPoint>,
@@ -59,45 +56,34 @@ pub(crate) type Points = [Option<MemoryPoint>; 2];
 impl MemoryCurves {
     pub(crate) fn of(process: &ProcessRecording) -> Self {
         let duration = process.time_range().map_or(0, |range| range.end - range.start);
-        Self::new(process.event_count(), duration, MemoryHeader::scale_of(process.start()))
+        let sample_every = MemoryHeader::of(process.start()).and_then(|header| header.sample_every);
+        Self::new(process.event_count(), duration, sample_every)
     }
 
     /// Creates curves for a number of changes in a time.
-    fn new(changes: u64, duration_ns: u64, scale: Scale) -> Self {
+    fn new(changes: u64, duration_ns: u64, sample_every: Option<u64>) -> Self {
         let bucket_ns = if changes > MAX_POINTS { (duration_ns / (MAX_POINTS / 2)).max(1) } else { 0 };
-        let (live, changes, curves) = Default::default();
-        Self { live, changes, scale, curves, bucket_ns }
+        Self { options: LedgerOptions { temporary: 0, sample_every }, curves: BTreeMap::new(), bucket_ns }
     }
 
     /// Adds an event, if it is about memory.
     pub(crate) fn add(&mut self, event: &ThreadEvent<'_>) -> Points {
-        let changes = &mut self.changes;
-        match &event.content {
-            EventContent::Allocate { memory, .. } => self.live.allocate(memory, (), changes),
-            EventContent::Free { memory, .. } => self.live.free(event.thread, memory, changes),
-            EventContent::Keep { address } => self.live.keep(event.thread, *address, changes),
+        let device = match &event.content {
+            EventContent::Allocate { memory, .. } | EventContent::Free { memory, .. } => match memory.region {
+                Region::Segment(_) => return [None, None],
+                region => region.device(),
+            },
+            EventContent::Keep { .. } => EventKind::OWN_DEVICE,
             _ => return [None, None],
+        };
+        let curve = self.curves.entry(device).or_insert_with(|| Curve::new(self.options));
+        let before = curve.live();
+        curve.apply(event);
+        let now @ (bytes, blocks) = curve.live();
+        if now == before {
+            return [None, None];
         }
-        self.change(event.time)
-    }
-
-    fn change(&mut self, time: u64) -> Points {
-        let counted = |range: &&LiveRange<()>| !matches!(range.region, Region::Segment(_));
-        let weight = |range: &LiveRange<()>| self.scale.weight_of_part(range.whole, range.size);
-        let mut changed = None;
-        for range in self.changes.gone.iter().filter(counted) {
-            self.curves.entry(range.region.device()).or_default().subtract(weight(range));
-            changed = Some(range.region.device());
-        }
-        for range in self.changes.come.iter().filter(counted) {
-            self.curves.entry(range.region.device()).or_default().add(weight(range));
-            changed = Some(range.region.device());
-        }
-        self.changes.clear();
-        let Some(device) = changed else { return [None, None] };
-        let curve = self.curves.entry(device).or_default();
-        let [bytes, blocks] = [curve.sum.bytes, curve.sum.blocks].map(|sum| self.scale.whole(sum));
-        curve.changed(MemoryPoint { device, time, bytes, blocks }, self.bucket_ns)
+        curve.changed(MemoryPoint { device, time: event.time, bytes, blocks }, self.bucket_ns)
     }
 
     /// Returns the remaining points.
@@ -107,14 +93,30 @@ impl MemoryCurves {
 }
 
 impl Curve {
-    fn add(&mut self, weight: Weight) {
-        self.sum.bytes = self.sum.bytes.saturating_add(weight.bytes);
-        self.sum.blocks = self.sum.blocks.saturating_add(weight.blocks);
+    fn new(options: LedgerOptions) -> Self {
+        Self { ledger: Ledger::new(options), bucket: 0, highest: None, last: None }
     }
 
-    fn subtract(&mut self, weight: Weight) {
-        self.sum.bytes = self.sum.bytes.saturating_sub(weight.bytes);
-        self.sum.blocks = self.sum.blocks.saturating_sub(weight.blocks);
+    /// Returns the live bytes and blocks.
+    fn live(&self) -> (u64, u64) {
+        (self.ledger.live_bytes(), self.ledger.live_blocks())
+    }
+
+    fn apply(&mut self, event: &ThreadEvent<'_>) {
+        let (ledger, time, thread) = (&mut self.ledger, event.time, event.thread);
+        match &event.content {
+            EventContent::Allocate { memory, .. } => {
+                let site = ledger.site(CallSite::default());
+                let allocate = if memory.region.is_range() { Ledger::map } else { Ledger::allocate };
+                allocate(ledger, time, thread, memory.address, memory.size, site);
+            }
+            EventContent::Free { memory, .. } if memory.region.is_range() => {
+                ledger.unmap(time, thread, memory.address, memory.size);
+            }
+            EventContent::Free { memory, .. } => ledger.free(time, thread, memory.address),
+            EventContent::Keep { address } => ledger.keep(thread, *address),
+            _ => {}
+        }
     }
 
     fn changed(&mut self, point: MemoryPoint, bucket_ns: u64) -> Points {
@@ -139,9 +141,7 @@ impl Curve {
 
 #[cfg(test)]
 mod tests {
-    use stackweave_heap::{CallSite, Ledger, LedgerOptions};
     use stackweave_recording::events::MemoryEvent;
-    use stackweave_testkit::random::Random;
 
     use super::*;
     use crate::activity::Details;
@@ -164,53 +164,13 @@ mod tests {
         curves.add(&ThreadEvent { process: 0, thread: 1, time, around: &[], content: EventContent::Keep { address } })
     }
 
-    /// Random events at few addresses, so that memory is replaced, unmapped in parts, and kept after other events.
-    #[test]
-    fn every_point_has_the_figures_of_the_ledger() {
-        for seed in 0..40 {
-            let (mut random, sample_every) = (Random::new(seed), (seed % 2 == 1).then_some(700));
-            let mut curves = MemoryCurves::new(10, 1_000, Scale::new(sample_every));
-            let mut ledger = Ledger::new(LedgerOptions { sample_every, ..LedgerOptions::default() });
-            let site = ledger.site(CallSite::default());
-            for time in 1..500 {
-                let (address, size) = (0x1000 * random.below(12) as u64, 1 + random.below(0x4000) as u64);
-                let [point, _] = match random.below(6) {
-                    0 | 1 => {
-                        ledger.allocate(time, 1, address, size, site);
-                        allocate(&mut curves, time, (address, size), OWN)
-                    }
-                    2 => {
-                        ledger.free(time, 1, address);
-                        free(&mut curves, time, (address, 0), OWN)
-                    }
-                    3 => {
-                        ledger.map(time, 1, address, size, site);
-                        allocate(&mut curves, time, (address, size), Region::Mapping)
-                    }
-                    4 => {
-                        ledger.unmap(time, 1, address, size);
-                        free(&mut curves, time, (address, size), Region::Mapping)
-                    }
-                    _ => {
-                        ledger.keep(1, address);
-                        keep(&mut curves, time, address)
-                    }
-                };
-                let live = ledger.totals().figures;
-                if let Some(MemoryPoint { bytes, blocks, .. }) = point {
-                    assert_eq!((bytes, blocks), (live.live_bytes, live.live_blocks), "seed {seed}, event {time}");
-                }
-            }
-        }
-    }
-
     fn drawn(points: impl IntoIterator<Item = Points>) -> Vec<Option<(u64, u64, u64)>> {
         points.into_iter().map(|[point, _]| point.map(|point| (point.time, point.bytes, point.blocks))).collect()
     }
 
     #[test]
     fn few_changes_all_have_points() {
-        let mut curve = MemoryCurves::new(10, 1_000, Scale::default());
+        let mut curve = MemoryCurves::new(10, 1_000, None);
         let points = [
             allocate(&mut curve, 1, (0x10, 5), OWN),
             allocate(&mut curve, 2, (0x20, 7), OWN),
@@ -224,7 +184,7 @@ mod tests {
 
     #[test]
     fn mappings_count_and_failed_frees_are_undone() {
-        let mut curve = MemoryCurves::new(10, 1_000, Scale::default());
+        let mut curve = MemoryCurves::new(10, 1_000, None);
         let points = [
             allocate(&mut curve, 1, (0x1000, 0x3000), Region::Mapping),
             free(&mut curve, 2, (0x2000, 0x1000), Region::Mapping),
@@ -238,7 +198,7 @@ mod tests {
 
     #[test]
     fn many_changes_keep_the_highest_and_the_last_value() {
-        let mut curve = MemoryCurves::new(1_000_000, 1_000_000, Scale::default());
+        let mut curve = MemoryCurves::new(1_000_000, 1_000_000, None);
         let mut points = Vec::new();
         for step in 0..500_000_u64 {
             let size = if step == 77_777 { 1_000 } else { 1 };

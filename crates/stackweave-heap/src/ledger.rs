@@ -388,6 +388,12 @@ impl Ledger {
         self.scale.whole(self.sum.live_bytes)
     }
 
+    /// Returns the blocks that are live.
+    #[inline]
+    pub fn live_blocks(&self) -> u64 {
+        self.scale.whole(self.sum.live_blocks)
+    }
+
     /// Returns the time and the value of the highest live bytes since the last call.
     pub fn take_highest(&mut self) -> (u64, u64) {
         let highest = (self.sum.recent_ticks, self.scale.whole(self.sum.recent_bytes));
