@@ -7,6 +7,14 @@ use super::device_curve::{Axis, Curve, DevicePoint};
 use super::live_devices::{LiveChanges, LiveRange};
 use crate::word_hash::WordMap;
 
+/// How a block or segment was allocated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The index of its pool.
+    pub(super) pool: usize,
+    pub(super) stack: u32,
+}
+
 /// The current memory of a device, and its history.
 #[derive(Debug, Default)]
 pub(super) struct Account {
@@ -17,7 +25,7 @@ pub(super) struct Account {
     /// The index of each pool, by its number.
     indexes: WordMap<u64, usize>,
     /// The blocks that were freed and can't be reused yet, by address.
-    pending: WordMap<u64, LiveRange<usize>>,
+    pending: WordMap<u64, LiveRange<Origin>>,
     /// The pools that the current event has changed.
     changed: Vec<usize>,
 }
@@ -37,28 +45,28 @@ const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
 impl Account {
-    /// Applies changes of memory, whose values are the indexes of pools.
-    pub(super) fn change(&mut self, changes: &LiveChanges<usize>, scale: Scale) {
+    /// Applies changes of memory.
+    pub(super) fn change(&mut self, changes: &LiveChanges<Origin>, scale: Scale) {
         for range in &changes.gone {
             let (sum, bytes) = sum_of(range, scale);
-            self.subtract(sum, range.value, bytes);
+            self.subtract(sum, range.value.pool, bytes);
         }
         for range in &changes.come {
             let (sum, bytes) = sum_of(range, scale);
-            self.add(sum, range.value, bytes);
+            self.add(sum, range.value.pool, bytes);
         }
     }
 
     /// Keeps a block that was freed until its free is complete.
-    pub(super) fn wait(&mut self, block: &LiveRange<usize>, scale: Scale) {
+    pub(super) fn wait(&mut self, block: &LiveRange<Origin>, scale: Scale) {
         self.complete(block.address, scale);
         self.pending.insert(block.address, *block);
-        self.add(PENDING, block.value, scale.weight(block.size).bytes);
+        self.add(PENDING, block.value.pool, scale.weight(block.size).bytes);
     }
 
     pub(super) fn complete(&mut self, address: u64, scale: Scale) {
         if let Some(block) = self.pending.remove(&address) {
-            self.subtract(PENDING, block.value, scale.weight(block.size).bytes);
+            self.subtract(PENDING, block.value.pool, scale.weight(block.size).bytes);
         }
     }
 
@@ -78,6 +86,11 @@ impl Account {
             let pool = &mut self.pools[at];
             pool.curve.put(axis, point(pool.now));
         }
+    }
+
+    /// Returns the block at an address whose free is pending.
+    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<Origin>> {
+        self.pending.get(&address)
     }
 
     /// Returns the current bytes of its segments.
@@ -109,7 +122,7 @@ impl Account {
 }
 
 /// Returns the sum that a block or segment counts in, and its bytes. Segments are never sampled.
-fn sum_of(range: &LiveRange<usize>, scale: Scale) -> (Sum, u64) {
+fn sum_of(range: &LiveRange<Origin>, scale: Scale) -> (Sum, u64) {
     match range.region {
         Region::Segment(_) => (RESERVED, range.size),
         Region::Block(_) | Region::Mapping => (ALLOCATED, scale.weight(range.size).bytes),

@@ -7,11 +7,13 @@ use std::ops::{ControlFlow, Range};
 
 use stackweave_core::EventKind;
 use stackweave_heap::Scale;
-use stackweave_recording::events::{self, Decoder, Event, HostAction, InstantSubject, MemoryEvent, Region};
+use stackweave_recording::events::{
+    self, Decoder, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region,
+};
 use stackweave_recording::file::Start;
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::device_account::Account;
+use super::device_account::{Account, Origin};
 use super::device_curve::{Axis, DevicePoint};
 use super::device_state::{CompleteState, DeviceState, OpenStates};
 use super::header::MemoryHeader;
@@ -94,9 +96,8 @@ struct DeviceReader {
     axis: Axis,
     scale: Scale,
     states: OpenStates,
-    /// The index of the pool of each block and segment.
-    live: LiveDevices<usize>,
-    changes: LiveChanges<usize>,
+    live: LiveDevices<Origin>,
+    changes: LiveChanges<Origin>,
     devices: BTreeMap<i64, Device>,
 }
 
@@ -121,7 +122,7 @@ impl DeviceReader {
                 }
             }
             Event::State(state) => {
-                if let Some(whole) = self.states.add(thread, time_ns, state) {
+                if let Some(whole) = self.states.add(thread, time_ns, &self.with_stack(*state)) {
                     self.apply_state(whole);
                 }
             }
@@ -145,7 +146,10 @@ impl DeviceReader {
         let Self { scale, live, changes, .. } = self;
         let account = &mut self.devices.entry(memory.region.device()).or_default().account;
         match event {
-            Event::Allocate(_) => live.allocate(memory, account.pool(memory.pool), changes),
+            Event::Allocate(_) => {
+                let origin = Origin { pool: account.pool(memory.pool), stack: memory.stack };
+                live.allocate(memory, origin, changes);
+            }
             Event::Free(_) => live.free(thread, memory, changes),
             _ => {}
         }
@@ -159,6 +163,18 @@ impl DeviceReader {
         }
         changes.clear();
         account.draw(&self.axis, time_ns, *scale);
+    }
+
+    /// Returns a row of a block with the stack of its allocation, if the row has none.
+    fn with_stack(&self, state: HostState) -> HostState {
+        let HostState::Block(row) = state else { return state };
+        if row.stack != 0 || !(row.is_allocated() || row.is_active()) {
+            return state;
+        }
+        let live = self.live.block_at(row.device, row.address);
+        let pending = || self.devices.get(&row.device)?.account.pending(row.address).copied();
+        let stack = live.or_else(pending).map_or(0, |block| block.value.stack);
+        HostState::Block(HostStateRow { stack, ..row })
     }
 
     /// Applies an allocator state. A device that is not in it has an empty state if it has no segments.

@@ -11,7 +11,6 @@ use stackweave_profile::memory::{MemoryHeader, MemoryMode};
 use stackweave_recording::events::{Decoder, Event, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use super::listings::{ListingReader, Listings};
 use super::live::{EventContext, MemoryAtMoments};
 use super::moments::Moments;
 use super::rows::Rows;
@@ -97,11 +96,7 @@ impl LiveHistory {
 }
 
 /// Reads the events of all processes that have a history. Returns whether any has.
-pub(super) fn read(
-    source: &Source<'_>,
-    devices: &mut BTreeMap<i64, LiveHistory>,
-    listings: &mut Listings,
-) -> Result<bool, ExportError> {
+pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>) -> Result<bool, ExportError> {
     let mut has_any = false;
     for (index, process) in source.processes().iter().enumerate() {
         let decoder = Decoder::of(process.dictionary());
@@ -117,10 +112,8 @@ pub(super) fn read(
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
         let mut reader = ProcessReader { source, index, process, began, selected: HashMap::new() };
-        let mut listing_reader = ListingReader::new(index);
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
             let event = decoder.decode(&timed.event);
-            listing_reader.add((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &event, listings);
             reader.event(&timed, &event, devices);
             ControlFlow::Continue(())
         })?;

@@ -4,7 +4,6 @@ mod curve;
 mod figures;
 mod history;
 mod host;
-mod listings;
 mod live;
 mod moments;
 mod rows;
@@ -19,7 +18,6 @@ use stackweave_profile::memory::{MemoryHeader, MemoryQuery, MemoryReport, read_r
 
 use self::history::{LiveHistory, Peak};
 use self::host::HostDevice;
-use self::listings::Listings;
 use self::moments::Moments;
 use self::tree::StackTree;
 use super::blocks::{Columns, PageBlocks};
@@ -45,8 +43,7 @@ pub(super) fn write(
         (report.device, LiveHistory::new(moments, peak(report)))
     };
     let mut devices: BTreeMap<i64, LiveHistory> = reports.iter().map(device).collect();
-    let mut listings = Listings::default();
-    let has_history = history::read(source, &mut devices, &mut listings)?;
+    let has_history = history::read(source, &mut devices)?;
     let mut frames = RecordedFrames::new(source, names);
     let mut entries = Vec::new();
     for report in &reports {
@@ -67,7 +64,7 @@ pub(super) fn write(
             None => Value::Null,
         };
         put("moments", moments);
-        let host = host.map(|host| host.write((source, threads), &listings, &mut frames, blocks));
+        let host = host.map(|host| host.write((source, threads), &mut frames, blocks));
         put("host", host.transpose()?.unwrap_or_default());
         entries.push(Value::Object(fields));
     }
