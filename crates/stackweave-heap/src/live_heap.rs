@@ -115,8 +115,12 @@ impl<V: Copy, N: Copy> LiveHeap<V, N> {
     ) -> Vec<(Cut<V>, N)> {
         let cuts = self.ranges.cut(address, size, Edge::Page);
         let cuts: Vec<(Cut<V>, N)> = cuts.into_iter().map(|cut| (cut, note(&cut))).collect();
-        self.store_free(thread, address, if cuts.is_empty() { Freed::Unknown } else { Freed::Ranges });
-        self.last_cuts.insert(thread, cuts.clone());
+        if cuts.is_empty() {
+            self.store_free(thread, address, Freed::Unknown);
+        } else {
+            self.store_free(thread, address, Freed::Ranges);
+            self.last_cuts.insert(thread, cuts.clone());
+        }
         cuts
     }
 
