@@ -22,7 +22,6 @@ mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]
 mod protobuf;
 mod pstats_table;
-mod sampling;
 mod size_limit;
 mod source;
 mod spill;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use stackweave_core::EventKind;
+use stackweave_heap::{CallSite, Ledger, LedgerOptions};
+use stackweave_profile::memory::MemoryHeader;
 use stackweave_recording::ProcessRecording;
-
-use crate::activity::{EventContent, LiveMemory, LiveRange, ThreadEvent};
-use crate::sampling::Sampling;
 use stackweave_recording::events::Region;
+
+use crate::activity::{EventContent, ThreadEvent};
 
 /// The maximum number of points: with more changes, each interval of time keeps its highest and its last value.
 const MAX_POINTS: u64 = 50_000;
@@ -15,26 +16,15 @@ const MAX_POINTS: u64 = 50_000;
 /// The live memory of a process, with a curve for each device. Events must be added in the order of time.
 #[derive(Debug)]
 pub(crate) struct MemoryCurves {
-    live: LiveMemory<SampledSize>,
-    sampling: Sampling,
+    options: LedgerOptions,
     curves: BTreeMap<i64, Curve>,
     /// The length of the intervals; 0 if every change has its own point.
     pub(crate) bucket_ns: u64,
-    gone: Vec<LiveRange<SampledSize>>,
-    come: Vec<LiveRange<SampledSize>>,
 }
 
-/// The bytes and blocks that a block stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SampledSize {
-    bytes: u64,
-    blocks: u64,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Curve {
-    bytes: u64,
-    blocks: u64,
+    ledger: Ledger,
     /// The interval whose points are not returned yet.
     bucket: u64,
     highest: Option<MemoryPoint>,
@@ -66,52 +56,34 @@ pub(crate) type Points = [Option<MemoryPoint>; 2];
 impl MemoryCurves {
     pub(crate) fn of(process: &ProcessRecording) -> Self {
         let duration = process.time_range().map_or(0, |range| range.end - range.start);
-        Self::new(process.event_count(), duration, Sampling::of(process))
+        let sample_every = MemoryHeader::of(process.start()).and_then(|header| header.sample_every);
+        Self::new(process.event_count(), duration, sample_every)
     }
 
     /// Creates curves for a number of changes in a time.
-    fn new(changes: u64, duration_ns: u64, sampling: Sampling) -> Self {
+    fn new(changes: u64, duration_ns: u64, sample_every: Option<u64>) -> Self {
         let bucket_ns = if changes > MAX_POINTS { (duration_ns / (MAX_POINTS / 2)).max(1) } else { 0 };
-        let (live, curves, gone, come) = Default::default();
-        Self { live, sampling, curves, bucket_ns, gone, come }
+        Self { options: LedgerOptions { temporary: 0, sample_every }, curves: BTreeMap::new(), bucket_ns }
     }
 
     /// Adds an event, if it is about memory.
     pub(crate) fn add(&mut self, event: &ThreadEvent<'_>) -> Points {
-        let (gone, come) = (&mut self.gone, &mut self.come);
-        match &event.content {
-            EventContent::Allocate { memory, .. } => {
-                let (bytes, blocks) = self.sampling.scaled(memory.size);
-                let value = SampledSize { bytes, blocks };
-                self.live.allocate(memory, value, gone, come);
-                come.push(LiveRange { region: memory.region, address: memory.address, size: memory.size, value });
-            }
-            EventContent::Free { memory, .. } => self.live.free(event.thread, memory, gone, come),
-            EventContent::Keep { address } => self.live.keep(event.thread, *address, come, gone),
+        let device = match &event.content {
+            EventContent::Allocate { memory, .. } | EventContent::Free { memory, .. } => match memory.region {
+                Region::Segment(_) => return [None, None],
+                region => region.device(),
+            },
+            EventContent::Keep { .. } => EventKind::OWN_DEVICE,
             _ => return [None, None],
+        };
+        let curve = self.curves.entry(device).or_insert_with(|| Curve::new(self.options));
+        let before = curve.live();
+        curve.apply(event);
+        let now @ (bytes, blocks) = curve.live();
+        if now == before {
+            return [None, None];
         }
-        self.change(event.time)
-    }
-
-    fn change(&mut self, time: u64) -> Points {
-        let counted = |range: &&LiveRange<SampledSize>| !matches!(range.region, Region::Segment(_));
-        let mut changed = None;
-        for range in self.gone.iter().filter(counted) {
-            let curve = self.curves.entry(range.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_sub(size_of(range).bytes);
-            curve.blocks = curve.blocks.saturating_sub(size_of(range).blocks);
-            changed = Some(range.region.device());
-        }
-        for range in self.come.iter().filter(counted) {
-            let curve = self.curves.entry(range.region.device()).or_default();
-            curve.bytes = curve.bytes.saturating_add(size_of(range).bytes);
-            curve.blocks += size_of(range).blocks;
-            changed = Some(range.region.device());
-        }
-        self.gone.clear();
-        self.come.clear();
-        let Some(device) = changed else { return [None, None] };
-        self.curves.entry(device).or_default().changed(device, time, self.bucket_ns)
+        curve.changed(MemoryPoint { device, time: event.time, bytes, blocks }, self.bucket_ns)
     }
 
     /// Returns the remaining points.
@@ -120,18 +92,38 @@ impl MemoryCurves {
     }
 }
 
-/// Returns what a block stands for; the rest of a range counts with its own size.
-fn size_of(range: &LiveRange<SampledSize>) -> SampledSize {
-    if range.region.is_range() { SampledSize { bytes: range.size, blocks: 1 } } else { range.value }
-}
-
 impl Curve {
-    fn changed(&mut self, device: i64, time: u64, bucket_ns: u64) -> Points {
-        let point = MemoryPoint { device, time, bytes: self.bytes, blocks: self.blocks };
+    fn new(options: LedgerOptions) -> Self {
+        Self { ledger: Ledger::new(options), bucket: 0, highest: None, last: None }
+    }
+
+    /// Returns the live bytes and blocks.
+    fn live(&self) -> (u64, u64) {
+        (self.ledger.live_bytes(), self.ledger.live_blocks())
+    }
+
+    fn apply(&mut self, event: &ThreadEvent<'_>) {
+        let (ledger, time, thread) = (&mut self.ledger, event.time, event.thread);
+        match &event.content {
+            EventContent::Allocate { memory, .. } => {
+                let site = ledger.site(CallSite::default());
+                let allocate = if memory.region.is_range() { Ledger::map } else { Ledger::allocate };
+                allocate(ledger, time, thread, memory.address, memory.size, site);
+            }
+            EventContent::Free { memory, .. } if memory.region.is_range() => {
+                ledger.unmap(time, thread, memory.address, memory.size);
+            }
+            EventContent::Free { memory, .. } => ledger.free(time, thread, memory.address),
+            EventContent::Keep { address } => ledger.keep(thread, *address),
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, point: MemoryPoint, bucket_ns: u64) -> Points {
         if bucket_ns == 0 {
             return [Some(point), None];
         }
-        let bucket = time / bucket_ns;
+        let bucket = point.time / bucket_ns;
         let points = if bucket == self.bucket { [None, None] } else { self.rest() };
         self.bucket = bucket;
         if self.highest.is_none_or(|highest| highest.bytes < point.bytes) {
@@ -178,7 +170,7 @@ mod tests {
 
     #[test]
     fn few_changes_all_have_points() {
-        let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
+        let mut curve = MemoryCurves::new(10, 1_000, None);
         let points = [
             allocate(&mut curve, 1, (0x10, 5), OWN),
             allocate(&mut curve, 2, (0x20, 7), OWN),
@@ -192,7 +184,7 @@ mod tests {
 
     #[test]
     fn mappings_count_and_failed_frees_are_undone() {
-        let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
+        let mut curve = MemoryCurves::new(10, 1_000, None);
         let points = [
             allocate(&mut curve, 1, (0x1000, 0x3000), Region::Mapping),
             free(&mut curve, 2, (0x2000, 0x1000), Region::Mapping),
@@ -206,12 +198,12 @@ mod tests {
 
     #[test]
     fn many_changes_keep_the_highest_and_the_last_value() {
-        let mut curve = MemoryCurves::new(1_000_000, 1_000_000, Sampling::default());
+        let mut curve = MemoryCurves::new(1_000_000, 1_000_000, None);
         let mut points = Vec::new();
         for step in 0..500_000_u64 {
             let size = if step == 77_777 { 1_000 } else { 1 };
-            points.extend(allocate(&mut curve, 2 * step, (step, size), OWN).into_iter().flatten());
-            points.extend(free(&mut curve, 2 * step + 1, (step, 0), OWN).into_iter().flatten());
+            points.extend(allocate(&mut curve, 2 * step, (step + 1, size), OWN).into_iter().flatten());
+            points.extend(free(&mut curve, 2 * step + 1, (step + 1, 0), OWN).into_iter().flatten());
         }
         points.extend(curve.rest());
         assert!(points.len() as u64 <= MAX_POINTS + 2, "{}", points.len());

@@ -3,16 +3,15 @@
 //! Hot file: allocates only for a new call site, thread or mapping, or for a table that is full; no lock. If memory
 //! can't be allocated, it continues to count, and reports that it is incomplete.
 
-use std::collections::HashMap;
-
 use crate::account::Account;
-use crate::block_table::{BlockTable, Entry};
 use crate::call_sites::{CallSiteId, CallSites};
 use crate::figures::{CallSite, Figures, Totals};
 use crate::high_water::HighWater;
+use crate::live_blocks::LiveBlock;
+use crate::live_heap::{Kept, LiveHeap};
+use crate::live_ranges::{Cut, Part, Restored};
 use crate::out_of_order::EarlyEvents;
-use crate::ranges::{Cut, MappedRange, Ranges};
-use crate::recent::{Freed, Recent};
+use crate::recent::Recent;
 use crate::sampling::{Scale, Weight};
 
 /// The counting options of a ledger.
@@ -53,13 +52,9 @@ pub struct Ledger {
     sum: HighWater,
     sites: CallSites,
     classes: [Account; CLASSES],
-    blocks: BlockTable,
-    ranges: Ranges,
-    /// The number of mappings so far.
-    mappings: u64,
+    /// The note about a free is whether the memory was temporary.
+    live: LiveHeap<CallSiteId, bool>,
     recent: Recent,
-    /// The ranges that each thread unmapped last, and whether they were temporary.
-    unmapped: HashMap<u32, Vec<(MappedRange, bool)>>,
     /// The time of the latest event.
     now: u64,
     early_frees: EarlyEvents,
@@ -78,11 +73,8 @@ impl Ledger {
             sum: HighWater::default(),
             sites: CallSites::new(),
             classes: [Account::default(); CLASSES],
-            blocks: BlockTable::default(),
-            ranges: Ranges::default(),
-            mappings: 0,
+            live: LiveHeap::default(),
             recent: Recent::new(options.temporary),
-            unmapped: HashMap::new(),
             now: 0,
             early_frees: EarlyEvents::default(),
             early_allocations: EarlyEvents::default(),
@@ -116,12 +108,12 @@ impl Ledger {
             return;
         }
         self.recent.allocated(thread, address);
-        match self.blocks.insert(address, Entry { size, site }) {
+        match self.live.allocate(address, size, site) {
             Ok(None) => {}
             Ok(Some(old)) => {
                 self.replaced += 1;
                 self.early_allocations.push(ticks, address);
-                self.lose(old.size, old.site, self.scale.weight(old.size));
+                self.lose(old.size, old.value, self.scale.weight(old.size));
             }
             Err(_) => {
                 self.is_incomplete = true;
@@ -132,27 +124,29 @@ impl Ledger {
         self.gain_counted(ticks, size, site, weight);
     }
 
-    /// Records that a thread frees a block.
+    /// Records that a thread frees a block. A free of address 0 has no effect.
     #[inline]
     pub fn free(&mut self, ticks: u64, thread: u32, address: u64) {
+        if address == 0 {
+            return;
+        }
         if self.is_late(ticks) && self.early_allocations.take_after(ticks, address) {
             self.replaced -= 1;
             self.frees += 1;
             return;
         }
-        let Some(entry) = self.blocks.remove(address) else {
+        let is_temporary =
+            |block: &LiveBlock<CallSiteId>| self.recent.is_recent(self.sites.get(block.value).thread, address);
+        let Some((block, is_temporary)) = self.live.free(thread, address, is_temporary) else {
             self.unknown_frees += 1;
             self.early_frees.push(ticks, address);
-            return self.recent.freed(thread, address, Freed::Unknown);
+            return;
         };
-        let weight = self.scale.weight(entry.size);
-        let was_temporary = self.recent.is_recent(self.sites.get(entry.site).thread, address);
-        self.recent.freed(thread, address, Freed::Block { entry, was_temporary });
+        let weight = self.scale.weight(block.size);
         self.frees += 1;
-        self.lose(entry.size, entry.site, weight);
-        if was_temporary {
-            self.sites.update(entry.site, |account| account.count_temporary(weight));
-            self.classes[class_of(entry.size)].count_temporary(weight);
+        self.lose(block.size, block.value, weight);
+        if is_temporary {
+            self.count_temporary(block.size, block.value, weight);
         }
     }
 
@@ -160,102 +154,99 @@ impl Ledger {
     #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
     pub fn map(&mut self, ticks: u64, thread: u32, address: u64, size: u64, site: CallSiteId) {
         self.is_late(ticks);
-        for cut in self.ranges.cut(address, size, self.scale) {
+        let (replaced, part) = self.live.map(address, size, site);
+        for cut in replaced {
             self.replaced += 1;
             self.lose_cut(&cut);
         }
-        let weight = self.scale.weight(size);
         self.recent.allocated(thread, address);
-        if size != 0 && self.has_memory() {
-            self.mappings += 1;
-            let (end, mapping) = (address.saturating_add(size), self.mappings);
-            self.ranges.insert(MappedRange { start: address, end, size, site, mapping, weight });
-            self.gain_counted(ticks, size, site, weight);
+        if let Some(part) = part {
+            self.gain_counted(ticks, size, site, self.weight(&part));
         } else {
-            self.count(size, site, weight);
+            self.is_incomplete |= size != 0;
+            self.count(size, site, self.scale.weight(size));
         }
     }
 
     /// Records that a thread unmaps addresses: mappings, or parts of them.
     pub fn unmap(&mut self, ticks: u64, thread: u32, address: u64, size: u64) {
         self.is_late(ticks);
-        let cuts = self.ranges.cut(address, size, self.scale);
+        let is_temporary = |cut: &Cut<CallSiteId>| {
+            let part = cut.gone;
+            part.size() == part.whole && self.recent.is_recent(self.sites.get(part.value).thread, part.start)
+        };
+        let cuts = self.live.unmap(thread, address, size, is_temporary);
         if cuts.is_empty() {
             self.unknown_frees += 1;
-            return self.recent.freed(thread, address, Freed::Unknown);
+            return;
         }
         self.frees += 1;
-        self.recent.freed(thread, address, Freed::MappedRange);
-        let gone = cuts.iter().map(|cut| (cut.gone, self.lose_and_judge(cut))).collect();
-        self.unmapped.insert(thread, gone);
-    }
-
-    /// Removes an unmapped part. Returns whether it was a whole mapping, and temporary.
-    fn lose_and_judge(&mut self, cut: &Cut) -> bool {
-        self.lose_cut(cut);
-        let range = cut.before;
-        let is_whole = range.end - range.start == range.size && cut.left == [None; 2];
-        let is_temporary = is_whole && self.recent.is_recent(self.site_of(range.site).thread, range.start);
-        if is_temporary {
-            self.sites.update(range.site, |account| account.count_temporary(range.weight));
-            self.classes[class_of(range.size)].count_temporary(range.weight);
+        for (cut, is_temporary) in cuts {
+            self.lose_cut(&cut);
+            if is_temporary {
+                self.count_temporary(cut.gone.whole, cut.gone.value, self.weight(&cut.gone));
+            }
         }
-        is_temporary
     }
 
     /// Records that the last free of the thread, at this address, has failed.
     pub fn keep(&mut self, thread: u32, address: u64) {
-        match self.recent.take_freed(thread, address) {
-            Freed::Nothing => {}
-            Freed::Unknown => {
+        match self.live.keep(thread, address) {
+            Kept::Nothing => {}
+            Kept::Unknown => {
                 self.unknown_frees -= 1;
                 self.early_frees.take_after(0, address);
             }
-            Freed::Block { entry, was_temporary } => self.keep_block(address, entry, was_temporary),
-            Freed::MappedRange => {
+            Kept::Block(block, was_temporary) => {
                 self.frees -= 1;
-                for (part, was_temporary) in self.unmapped.remove(&thread).into_iter().flatten() {
-                    self.keep_range(part, was_temporary);
+                let weight = self.scale.weight(block.size);
+                self.gain(self.now, block.size, block.value, weight);
+                if was_temporary {
+                    self.uncount_temporary(block.size, block.value, weight);
+                }
+            }
+            Kept::Ranges(restored) => {
+                self.frees -= 1;
+                for (_, was_temporary, restored) in restored {
+                    self.keep_range(&restored, was_temporary);
                 }
             }
         }
     }
 
-    fn keep_block(&mut self, address: u64, entry: Entry, was_temporary: bool) {
-        if self.blocks.get(address).is_some() || self.blocks.insert(address, entry).is_err() {
-            return;
+    fn keep_range(&mut self, restored: &Restored<CallSiteId>, was_temporary: bool) {
+        for other in restored.joined.iter().flatten() {
+            self.lose(other.whole, other.value, self.weight(other));
         }
-        let weight = self.scale.weight(entry.size);
-        self.frees -= 1;
-        self.gain(self.now, entry.size, entry.site, weight);
+        let now = &restored.now;
+        let weight = self.weight(now);
+        self.gain(self.now, now.whole, now.value, weight);
         if was_temporary {
-            self.sites.update(entry.site, |account| account.uncount_temporary(weight));
-            self.classes[class_of(entry.size)].uncount_temporary(weight);
+            self.uncount_temporary(now.whole, now.value, weight);
         }
     }
 
-    fn keep_range(&mut self, part: MappedRange, was_temporary: bool) {
-        let Some((joined, now)) = self.ranges.restore(part, self.scale) else { return };
-        for other in joined.into_iter().flatten() {
-            self.lose(other.size, other.site, other.weight);
-        }
-        self.gain(self.now, now.size, now.site, now.weight);
-        if was_temporary {
-            self.sites.update(now.site, |account| account.uncount_temporary(now.weight));
-            self.classes[class_of(now.size)].uncount_temporary(now.weight);
-        }
+    #[inline]
+    fn count_temporary(&mut self, size: u64, site: CallSiteId, weight: Weight) {
+        self.sites.update(site, |account| account.count_temporary(weight));
+        self.classes[class_of(size)].count_temporary(weight);
+    }
+
+    fn uncount_temporary(&mut self, size: u64, site: CallSiteId, weight: Weight) {
+        self.sites.update(site, |account| account.uncount_temporary(weight));
+        self.classes[class_of(size)].uncount_temporary(weight);
     }
 
     /// Prefetches the data of a block, some events before they are needed.
     #[inline]
     pub fn prefetch(&self, address: u64) {
-        self.blocks.prefetch(address);
+        self.live.prefetch(address);
     }
 
     /// Returns whether prefetching helps: not while all blocks are in the processor's caches.
     #[inline]
     pub fn gains_by_prefetch(&self) -> bool {
-        !self.blocks.is_small()
+        self.live.gains_by_prefetch()
     }
 
     /// Returns whether an event is earlier than one that was recorded before.
@@ -266,12 +257,9 @@ impl Ledger {
         is_late
     }
 
-    /// Returns whether a mapping can be stored. The map has no fallible insert, so this reserves as much memory as it
-    /// needs at most.
-    fn has_memory(&mut self) -> bool {
-        let has_memory = Vec::<u8>::new().try_reserve_exact(4096).is_ok();
-        self.is_incomplete |= !has_memory;
-        has_memory
+    /// Returns the weight of a part of a mapping.
+    fn weight(&self, part: &Part<CallSiteId>) -> Weight {
+        self.scale.weight_of_part(part.whole, part.size())
     }
 
     #[inline]
@@ -323,26 +311,26 @@ impl Ledger {
         self.sum.subtract((weight.blocks, weight.bytes));
     }
 
-    fn lose_cut(&mut self, cut: &Cut) {
-        self.lose(cut.before.size, cut.before.site, cut.before.weight);
+    fn lose_cut(&mut self, cut: &Cut<CallSiteId>) {
+        self.lose(cut.before.whole, cut.before.value, self.weight(&cut.before));
         for part in cut.left.iter().flatten() {
-            let weight = (part.weight.blocks, part.weight.bytes);
-            self.sites.update(part.site, |account| account.add(weight));
-            self.classes[class_of(part.size)].add(weight);
-            self.sum.add(self.now, weight, false);
+            let Weight { blocks, bytes } = self.weight(part);
+            self.sites.update(part.value, |account| account.add((blocks, bytes)));
+            self.classes[class_of(part.whole)].add((blocks, bytes));
+            self.sum.add(self.now, (blocks, bytes), false);
         }
     }
 
     /// Returns the live block that begins at this address, or the part of a mapping that contains it.
     pub fn block(&self, address: u64) -> Option<Block> {
-        let found = self.blocks.get(address).map(|entry| Block { address, size: entry.size, site: entry.site });
-        found.or_else(|| self.ranges.containing(address).map(|part| block_of(&part)))
+        let found = self.live.block(address).map(|block| Block { address, size: block.size, site: block.value });
+        found.or_else(|| self.live.range(address).map(|part| block_of(&part)))
     }
 
     /// Returns all live blocks, unsorted.
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
-        let blocks = self.blocks.iter().map(|(address, entry)| Block { address, size: entry.size, site: entry.site });
-        blocks.chain(self.ranges.iter().map(block_of))
+        let blocks = self.live.blocks().map(|(address, block)| Block { address, size: block.size, site: block.value });
+        blocks.chain(self.live.ranges().map(block_of))
     }
 
     /// Returns the call sites that have allocated, in the order of their first allocation.
@@ -400,6 +388,12 @@ impl Ledger {
         self.scale.whole(self.sum.live_bytes)
     }
 
+    /// Returns the blocks that are live.
+    #[inline]
+    pub fn live_blocks(&self) -> u64 {
+        self.scale.whole(self.sum.live_blocks)
+    }
+
     /// Returns the time and the value of the highest live bytes since the last call.
     pub fn take_highest(&mut self) -> (u64, u64) {
         let highest = (self.sum.recent_ticks, self.scale.whole(self.sum.recent_bytes));
@@ -416,14 +410,12 @@ impl Ledger {
     /// Returns the size of the ledger itself.
     pub fn bytes_used(&self) -> usize {
         let early = self.early_frees.bytes_used() + self.early_allocations.bytes_used();
-        let unmapped = self.unmapped.values().map(|gone| size_of_val(&**gone) + 32).sum::<usize>();
-        let tables = self.blocks.bytes_used() + self.ranges.bytes_used() + self.sites.bytes_used();
-        size_of::<Self>() + tables + self.recent.bytes_used() + early + unmapped
+        size_of::<Self>() + self.live.bytes_used() + self.sites.bytes_used() + self.recent.bytes_used() + early
     }
 }
 
-fn block_of(part: &MappedRange) -> Block {
-    Block { address: part.start, size: part.end - part.start, site: part.site }
+fn block_of(part: &Part<CallSiteId>) -> Block {
+    Block { address: part.start, size: part.size(), site: part.value }
 }
 
 /// Returns the size class of a block.

@@ -13,17 +13,20 @@ pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
     (blocks, blocks * size)
 }
 
-/// The blocks and bytes that an allocation counts in a ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight {
-    pub(crate) blocks: u64,
-    pub(crate) bytes: u64,
+/// The number of blocks and bytes that an allocation counts for. Sums of weights are rounded by [`Scale::whole`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// The blocks.
+    pub blocks: u64,
+    /// The bytes.
+    pub bytes: u64,
 }
 
-/// The scale of counted allocations: unscaled, or as a sample, with a binary fraction so that estimates are rounded
-/// only after they are added up.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+/// How allocations are counted: unscaled, or as a sample, with a binary fraction so that estimates are rounded only
+/// after they are added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scale {
+    /// 0 if every allocation is recorded.
     every: u64,
 }
 
@@ -33,17 +36,19 @@ const FRACTION: u32 = 10;
 const MOST: u64 = 1 << 50;
 
 impl Scale {
-    pub(crate) fn new(sample_every: Option<u64>) -> Self {
+    /// Creates a scale for allocations of which one byte in this many was sampled; `None` if all were recorded.
+    pub fn new(sample_every: Option<u64>) -> Self {
         Self { every: sample_every.map_or(0, |every| every.clamp(1, MOST)) }
     }
 
+    /// Returns the weight of an allocation.
     #[inline]
-    pub(crate) fn weight(self, size: u64) -> Weight {
+    pub fn weight(self, size: u64) -> Weight {
         if self.every == 0 { Weight { blocks: 1, bytes: size.min(MOST) } } else { self.estimate(size, size) }
     }
 
     /// Returns the weight of `part` bytes of an allocation of `size` bytes.
-    pub(crate) fn weight_of_part(self, size: u64, part: u64) -> Weight {
+    pub fn weight_of_part(self, size: u64, part: u64) -> Weight {
         if self.every == 0 { Weight { blocks: 1, bytes: part.min(MOST) } } else { self.estimate(size, part) }
     }
 
@@ -59,7 +64,7 @@ impl Scale {
 
     /// Rounds a sum of weights.
     #[inline]
-    pub(crate) fn whole(self, sum: u64) -> u64 {
+    pub fn whole(self, sum: u64) -> u64 {
         if self.every == 0 { sum } else { (sum >> FRACTION) + (sum >> (FRACTION - 1) & 1) }
     }
 }

@@ -6,7 +6,6 @@
 
 mod details;
 mod kinds;
-mod live;
 mod named;
 mod objects;
 mod visit;
@@ -17,7 +16,6 @@ use stackweave_recording::events::MemoryEvent;
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{EventKinds, label_text};
-pub(crate) use live::{LiveMemory, LiveRange};
 pub(crate) use named::{NamedProcess, NamedThread};
 pub(crate) use visit::{visit, visit_process, visit_thread};
 

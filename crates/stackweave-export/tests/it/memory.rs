@@ -44,7 +44,8 @@ fn mappings_and_failed_frees_count() {
 
 #[test]
 fn sampled_blocks_are_scaled() {
-    let mut tape = memory_tape(&[("memory.mode", "sampled"), ("memory.sample_every", "1000")]);
+    let options = [("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "1000")];
+    let mut tape = memory_tape(&options);
     tape.allocate_by((MAIN_THREAD, 10), Allocator::Malloc, (0x1000, 1000), &[]);
     tape.free((MAIN_THREAD, 20), 0x1000);
     let Some(seen) = read("read_chrome.py", Format::Chrome, &tape.recording()) else { return };
@@ -98,7 +99,7 @@ fn parquet_has_a_row_for_each_allocation() {
     let expected = json!([
         ["malloc", 1000, -1, null, 1000, 5000, 1, 1, "step"],
         ["calloc", 2000, -1, "loading", 2000, null, 2, null, "load"],
-        ["mmap", 8192, -1, null, 3000, 1000, 1, 1, "main"],
+        ["mmap", 4096, -1, null, 3000, 1000, 1, 1, "main"],
         ["mmap", 4096, -1, null, 3000, null, 1, null, "main"],
         ["posix_memalign", 1024, -1, null, 5000, 3000, 2, 1, "load"],
         ["malloc", 0, -1, null, 9000, 2000, 1, 1, null],

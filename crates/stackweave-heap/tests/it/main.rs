@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small numbers, and estimates")]
 
+mod live_heap;
 mod model;
 mod without_memory;

@@ -1,24 +1,31 @@
-//! The blocks and segments of a device, updated by events.
+//! The sums of a device's blocks and segments, updated by events.
 
-use std::collections::BTreeMap;
-
-use stackweave_recording::events::MemoryEvent;
+use stackweave_heap::Scale;
+use stackweave_recording::events::Region;
 
 use super::device_curve::{Axis, Curve, DevicePoint};
+use super::live_devices::{LiveChanges, LiveRange};
 use crate::word_hash::WordMap;
+
+/// How a block or segment was allocated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The index of its pool.
+    pub(super) pool: usize,
+    pub(super) stack: u32,
+}
 
 /// The current memory of a device, and its history.
 #[derive(Debug, Default)]
 pub(super) struct Account {
+    /// The sums, of weights.
     now: DevicePoint,
     pub(super) curve: Curve,
     pub(super) pools: Vec<Pool>,
     /// The index of each pool, by its number.
     indexes: WordMap<u64, usize>,
-    /// By address: the bytes, and the index of the pool.
-    blocks: WordMap<u64, (u64, usize)>,
-    pending: WordMap<u64, (u64, usize)>,
-    segments: BTreeMap<u64, (u64, usize)>,
+    /// The blocks that were freed and can't be reused yet, by address.
+    pending: WordMap<u64, LiveRange<Origin>>,
     /// The pools that the current event has changed.
     changed: Vec<usize>,
 }
@@ -38,84 +45,52 @@ const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
 impl Account {
-    /// Adds a block that counts for this many bytes. A live block at its address is removed: its free was lost.
-    pub(super) fn allocate(&mut self, block: &MemoryEvent, bytes: u64) {
-        let pool = self.pool(block.pool);
-        if let Some((before, of)) = self.blocks.insert(block.address, (bytes, pool)) {
-            self.subtract(ALLOCATED, of, before);
+    /// Applies changes of memory.
+    pub(super) fn change(&mut self, changes: &LiveChanges<Origin>, scale: Scale) {
+        for range in &changes.gone {
+            let (sum, bytes) = sum_of(range, scale);
+            self.subtract(sum, range.value.pool, bytes);
         }
-        self.complete(block.address);
-        self.add(ALLOCATED, pool, bytes);
-    }
-
-    pub(super) fn free(&mut self, address: u64, waits: bool) {
-        let Some((bytes, pool)) = self.blocks.remove(&address) else { return };
-        self.subtract(ALLOCATED, pool, bytes);
-        if waits && self.pending.insert(address, (bytes, pool)).is_none() {
-            self.add(PENDING, pool, bytes);
+        for range in &changes.come {
+            let (sum, bytes) = sum_of(range, scale);
+            self.add(sum, range.value.pool, bytes);
         }
     }
 
-    pub(super) fn complete(&mut self, address: u64) {
-        if let Some((bytes, pool)) = self.pending.remove(&address) {
-            self.subtract(PENDING, pool, bytes);
-        }
+    /// Keeps a block that was freed until its free is complete.
+    pub(super) fn wait(&mut self, block: &LiveRange<Origin>, scale: Scale) {
+        self.complete(block.address, scale);
+        self.pending.insert(block.address, *block);
+        self.add(PENDING, block.value.pool, scale.weight(block.size).bytes);
     }
 
-    /// Adds a segment, and replaces earlier ones there.
-    pub(super) fn reserve(&mut self, segment: &MemoryEvent) {
-        let MemoryEvent { address, size, .. } = *segment;
-        self.cut(address, size);
-        let pool = self.pool(segment.pool);
-        if size > 0 {
-            self.segments.insert(address, (size, pool));
-        }
-        self.add(RESERVED, pool, size);
-    }
-
-    pub(super) fn release(&mut self, address: u64, size: u64) {
-        let size = if size > 0 { size } else { self.segments.get(&address).map_or(0, |(length, _)| *length) };
-        self.cut(address, size);
-    }
-
-    /// Removes these addresses from the segments.
-    fn cut(&mut self, address: u64, size: u64) {
-        let end = address.saturating_add(size);
-        let reaches = |(start, (length, _)): &(&u64, &(u64, usize))| start.saturating_add(*length) > address;
-        let over: Vec<(u64, u64, usize)> = self
-            .segments
-            .range(..end)
-            .rev()
-            .take_while(reaches)
-            .map(|(start, (length, pool))| (*start, *length, *pool))
-            .collect();
-        for (start, length, pool) in over {
-            self.segments.remove(&start);
-            let behind = start.saturating_add(length);
-            if start < address {
-                self.segments.insert(start, (address - start, pool));
-            }
-            if behind > end {
-                self.segments.insert(end, (behind - end, pool));
-            }
-            self.subtract(RESERVED, pool, behind.min(end) - start.max(address));
+    pub(super) fn complete(&mut self, address: u64, scale: Scale) {
+        if let Some(block) = self.pending.remove(&address) {
+            self.subtract(PENDING, block.value.pool, scale.weight(block.size).bytes);
         }
     }
 
     /// Adds points to the curves that the event has changed.
-    pub(super) fn draw(&mut self, axis: &Axis, time_ns: u64) {
+    pub(super) fn draw(&mut self, axis: &Axis, time_ns: u64, scale: Scale) {
         if self.changed.is_empty() {
             return;
         }
-        self.now.time_ns = time_ns;
-        self.curve.put(axis, self.now);
+        let point = |now: DevicePoint| {
+            let (allocated, pending) = (scale.whole(now.allocated), scale.whole(now.pending));
+            DevicePoint { time_ns, allocated, pending, ..now }
+        };
+        self.curve.put(axis, point(self.now));
         self.changed.sort_unstable();
         self.changed.dedup();
         for at in self.changed.drain(..) {
             let pool = &mut self.pools[at];
-            pool.now.time_ns = time_ns;
-            pool.curve.put(axis, pool.now);
+            pool.curve.put(axis, point(pool.now));
         }
+    }
+
+    /// Returns the block at an address whose free is pending.
+    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<Origin>> {
+        self.pending.get(&address)
     }
 
     /// Returns the current bytes of its segments.
@@ -123,7 +98,8 @@ impl Account {
         self.now.reserved
     }
 
-    fn pool(&mut self, number: u64) -> usize {
+    /// Returns the index of a pool; a new one is added.
+    pub(super) fn pool(&mut self, number: u64) -> usize {
         *self.indexes.entry(number).or_insert_with(|| {
             self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
             self.pools.len() - 1
@@ -142,5 +118,13 @@ impl Account {
             *sum(point) = sum(point).saturating_sub(bytes);
         }
         self.changed.push(pool);
+    }
+}
+
+/// Returns the sum that a block or segment counts in, and its bytes. Segments are never sampled.
+fn sum_of(range: &LiveRange<Origin>, scale: Scale) -> (Sum, u64) {
+    match range.region {
+        Region::Segment(_) => (RESERVED, range.size),
+        Region::Block(_) | Region::Mapping => (ALLOCATED, scale.weight(range.size).bytes),
     }
 }

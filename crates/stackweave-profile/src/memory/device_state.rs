@@ -31,6 +31,17 @@ pub struct DeviceState {
     pub largest_free: u64,
     /// The pools, by number.
     pub pools: Vec<PoolState>,
+    /// The segments with their blocks, in the order of the recording.
+    pub listing: Vec<ListedSegment>,
+}
+
+/// A segment of an allocator, with its blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSegment {
+    /// The segment.
+    pub row: HostStateRow,
+    /// Its blocks, in the order of the recording. Blocks whose free is pending have the stack of their allocation.
+    pub blocks: Vec<HostStateRow>,
 }
 
 /// The memory of a pool.
@@ -72,6 +83,7 @@ impl StateBuilder {
         self.state.segments += 1;
         grow(&mut self.state.reserved, row.size);
         grow(&mut self.pool(row.pool).reserved, row.size);
+        self.state.listing.push(ListedSegment { row: *row, blocks: Vec::new() });
     }
 
     fn block(&mut self, row: &HostStateRow) {
@@ -86,6 +98,9 @@ impl StateBuilder {
             grow(&mut self.state.free, row.size);
             self.state.largest_free = self.state.largest_free.max(row.size);
             grow(&mut self.pool(row.pool).free, row.size);
+        }
+        if let Some(segment) = self.state.listing.last_mut() {
+            segment.blocks.push(*row);
         }
     }
 

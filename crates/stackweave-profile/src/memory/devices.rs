@@ -6,15 +6,18 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_core::EventKind;
-use stackweave_heap::stands_for;
-use stackweave_recording::events::{self, Decoder, Event, HostAction, InstantSubject, Region};
+use stackweave_heap::Scale;
+use stackweave_recording::events::{
+    self, Decoder, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region,
+};
 use stackweave_recording::file::Start;
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::device_account::Account;
+use super::device_account::{Account, Origin};
 use super::device_curve::{Axis, DevicePoint};
 use super::device_state::{CompleteState, DeviceState, OpenStates};
 use super::header::MemoryHeader;
+use super::live_devices::{LiveChanges, LiveDevices};
 
 /// The memory of a device over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,9 +82,9 @@ pub fn read_devices(
     };
     let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
     let until = Some(0..range.end);
-    let every = MemoryHeader::of(process.start()).and_then(|header| header.sample_every);
-    let mut reader =
-        DeviceReader { axis: Axis::new(range), every, states: OpenStates::default(), devices: BTreeMap::new() };
+    let (states, live, changes, devices) = Default::default();
+    let scale = MemoryHeader::scale_of(process.start());
+    let mut reader = DeviceReader { axis: Axis::new(range), scale, states, live, changes, devices };
     process.visit_in_time_order(until, progress, &mut |timed| {
         reader.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), &decoder.decode(&timed.event));
         ControlFlow::Continue(())
@@ -91,9 +94,10 @@ pub fn read_devices(
 
 struct DeviceReader {
     axis: Axis,
-    /// The number of bytes that one sampled block stands for.
-    every: Option<u64>,
+    scale: Scale,
     states: OpenStates,
+    live: LiveDevices<Origin>,
+    changes: LiveChanges<Origin>,
     devices: BTreeMap<i64, Device>,
 }
 
@@ -107,26 +111,10 @@ struct Device {
 impl DeviceReader {
     fn event(&mut self, thread: u32, time_ns: u64, event: &Event<'_>) {
         match event {
-            Event::Allocate(memory) => match memory.region {
-                Region::Block(device) => {
-                    let bytes = self.bytes(memory.size);
-                    self.change(device, time_ns, |account| account.allocate(memory, bytes));
-                }
-                Region::Segment(device) => self.change(device, time_ns, |account| account.reserve(memory)),
-                Region::Mapping => {}
-            },
-            Event::Free(memory) => match memory.region {
-                Region::Block(device) => {
-                    let waits = memory.host == Some(HostAction::FreeRequested);
-                    self.change(device, time_ns, |account| account.free(memory.address, waits));
-                }
-                Region::Segment(device) => {
-                    self.change(device, time_ns, |account| account.release(memory.address, memory.size));
-                }
-                Region::Mapping => {}
-            },
-            Event::Complete(memory) => {
-                self.change(memory.region.device(), time_ns, |account| account.complete(memory.address));
+            Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory)
+                if memory.region.device() != EventKind::OWN_DEVICE =>
+            {
+                self.change(thread, time_ns, event, memory);
             }
             Event::Instant(instant) => {
                 if let InstantSubject::OutOfMemory(request) = instant.about {
@@ -134,7 +122,7 @@ impl DeviceReader {
                 }
             }
             Event::State(state) => {
-                if let Some(whole) = self.states.add(thread, time_ns, state) {
+                if let Some(whole) = self.states.add(thread, time_ns, &self.with_stack(*state)) {
                     self.apply_state(whole);
                 }
             }
@@ -153,20 +141,40 @@ impl DeviceReader {
         }
     }
 
-    /// Changes the memory of a device, except the heap.
-    fn change(&mut self, device: i64, time_ns: u64, change: impl FnOnce(&mut Account)) {
-        if device == EventKind::OWN_DEVICE {
-            return;
+    /// Changes the memory of a device.
+    fn change(&mut self, thread: u32, time_ns: u64, event: &Event<'_>, memory: &MemoryEvent) {
+        let Self { scale, live, changes, .. } = self;
+        let account = &mut self.devices.entry(memory.region.device()).or_default().account;
+        match event {
+            Event::Allocate(_) => {
+                let origin = Origin { pool: account.pool(memory.pool), stack: memory.stack };
+                live.allocate(memory, origin, changes);
+            }
+            Event::Free(_) => live.free(thread, memory, changes),
+            _ => {}
         }
-        let account = &mut self.devices.entry(device).or_default().account;
-        change(account);
-        account.draw(&self.axis, time_ns);
+        account.change(changes, *scale);
+        let is_block = matches!(memory.region, Region::Block(_));
+        if is_block && matches!(event, Event::Allocate(_) | Event::Complete(_)) {
+            account.complete(memory.address, *scale);
+        }
+        if memory.host == Some(HostAction::FreeRequested) {
+            changes.gone.iter().for_each(|block| account.wait(block, *scale));
+        }
+        changes.clear();
+        account.draw(&self.axis, time_ns, *scale);
     }
 
-    /// Returns how many bytes a block counts for.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of more than nothing")]
-    fn bytes(&self, size: u64) -> u64 {
-        self.every.map_or(size, |every| stands_for(size, every).1.round() as u64)
+    /// Returns a row of a block with the stack of its allocation, if the row has none.
+    fn with_stack(&self, state: HostState) -> HostState {
+        let HostState::Block(row) = state else { return state };
+        if row.stack != 0 || !(row.is_allocated() || row.is_active()) {
+            return state;
+        }
+        let live = self.live.block_at(row.device, row.address);
+        let pending = || self.devices.get(&row.device)?.account.pending(row.address).copied();
+        let stack = live.or_else(pending).map_or(0, |block| block.value.stack);
+        HostState::Block(HostStateRow { stack, ..row })
     }
 
     /// Applies an allocator state. A device that is not in it has an empty state if it has no segments.

@@ -1,6 +1,6 @@
 //! How memory was recorded, from the start of a recording.
 
-use stackweave_heap::LedgerOptions;
+use stackweave_heap::{LedgerOptions, Scale};
 use stackweave_recording::file::Start;
 
 /// Which memory events a recording has.
@@ -77,6 +77,11 @@ impl MemoryHeader {
             python_allocators: option("memory.python_allocators") == Some("1"),
             beside_calls: option("calls") == Some("1"),
         })
+    }
+
+    /// Returns how the allocations of a recording are counted.
+    pub fn scale_of(start: &Start) -> Scale {
+        Scale::new(Self::of(start).and_then(|header| header.sample_every))
     }
 
     /// Returns the options of a ledger that counts like the recorder.

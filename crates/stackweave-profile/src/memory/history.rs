@@ -1,14 +1,13 @@
 //! The history of allocations: every block with its lifetime.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use stackweave_core::EventKind;
 use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::labels::Labels;
+use super::live_devices::{LiveChanges, LiveDevices};
 use super::query::MemoryQuery;
 use crate::word_hash::WordMap;
 
@@ -87,23 +86,11 @@ struct HistoryReader {
     tag_names: Labels,
     kinds: WordMap<u32, u32>,
     tags: WordMap<u32, u32>,
-    /// The rows of live blocks, by device and address.
-    blocks: WordMap<(i64, u64), usize>,
-    /// By start: the length, and the row.
-    ranges: BTreeMap<u64, (u64, usize)>,
+    /// The row of each block and range.
+    live: LiveDevices<usize>,
+    changes: LiveChanges<usize>,
     /// The remaining bytes of each mapping, by row.
     left: WordMap<usize, u64>,
-    /// The last free of each thread.
-    freed: WordMap<u32, Freed>,
-}
-
-/// The kernel unmaps whole pages, whatever the length.
-const PAGE: u64 = 4096;
-
-#[derive(Clone)]
-enum Freed {
-    Block(u64, usize),
-    Ranges(u64, Vec<(u64, u64, usize)>),
 }
 
 impl HistoryReader {
@@ -121,39 +108,47 @@ impl HistoryReader {
     }
 
     fn allocate(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &MemoryEvent) {
-        let MemoryEvent { region, address, size, .. } = *memory;
-        match region {
-            Region::Block(device) => {
-                let row = self.put(process, thread, time_ns, memory);
-                if let Some(replaced) = self.blocks.insert((device, address), row) {
-                    self.rows[replaced].freed_ns = Some(time_ns);
-                }
-            }
-            Region::Mapping => {
-                self.cut(time_ns, address, size);
-                let row = self.put(process, thread, time_ns, memory);
-                self.ranges.insert(address, (size, row));
-                self.left.insert(row, size);
-            }
-            Region::Segment(_) => {}
+        if matches!(memory.region, Region::Segment(_)) {
+            return;
         }
+        let row = self.put(process, thread, time_ns, memory);
+        if memory.region.is_range() {
+            self.left.insert(row, memory.size);
+        }
+        self.live.allocate(memory, row, &mut self.changes);
+        self.apply_frees(time_ns);
     }
 
     fn free(&mut self, thread: u32, time_ns: u64, memory: &MemoryEvent) {
-        let MemoryEvent { region, address, size, .. } = *memory;
-        match region {
-            Region::Block(device) => {
-                if let Some(row) = self.blocks.remove(&(device, address)) {
-                    self.rows[row].freed_ns = Some(time_ns);
-                    self.freed.insert(thread, Freed::Block(address, row));
-                }
-            }
-            Region::Mapping => {
-                let gone = self.cut(time_ns, address, size);
-                self.freed.insert(thread, Freed::Ranges(address, gone));
-            }
-            Region::Segment(_) => {}
+        if !matches!(memory.region, Region::Segment(_)) {
+            self.live.free(thread, memory, &mut self.changes);
+            self.apply_frees(time_ns);
         }
+    }
+
+    /// Sets the time of rows that are freed. A mapping is freed with its last part.
+    fn apply_frees(&mut self, time_ns: u64) {
+        for range in &self.changes.freed {
+            let left = self.left.get_mut(&range.value).map(|left| {
+                *left = left.saturating_sub(range.size);
+                *left
+            });
+            if left.is_none_or(|left| left == 0) {
+                self.rows[range.value].freed_ns = Some(time_ns);
+            }
+        }
+        self.changes.clear();
+    }
+
+    fn keep(&mut self, thread: u32, address: u64) {
+        self.live.keep(thread, address, &mut self.changes);
+        for range in &self.changes.freed {
+            self.rows[range.value].freed_ns = None;
+            if let Some(left) = self.left.get_mut(&range.value) {
+                *left = left.saturating_add(range.size);
+            }
+        }
+        self.changes.clear();
     }
 
     fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &MemoryEvent) -> usize {
@@ -165,56 +160,5 @@ impl HistoryReader {
         let device = region.device();
         self.rows.push(HistoryRow { time_ns, freed_ns: None, device, address, size, stack, thread, allocator, tag });
         self.rows.len() - 1
-    }
-
-    /// Removes these addresses from the mappings, and returns the parts that were mapped.
-    fn cut(&mut self, time_ns: u64, address: u64, size: u64) -> Vec<(u64, u64, usize)> {
-        let end = address.saturating_add(size);
-        let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
-        let reaches = |(start, (length, _)): &(&u64, &(u64, usize))| start.saturating_add(*length) > address;
-        let over: Vec<(u64, u64, usize)> = self
-            .ranges
-            .range(..end)
-            .rev()
-            .take_while(reaches)
-            .map(|(start, (length, row))| (*start, *length, *row))
-            .collect();
-        let mut gone = Vec::with_capacity(over.len());
-        for (start, length, row) in over {
-            self.ranges.remove(&start);
-            let behind = start.saturating_add(length);
-            if start < address {
-                self.ranges.insert(start, (address - start, row));
-            }
-            if behind > end {
-                self.ranges.insert(end, (behind - end, row));
-            }
-            let (from, to) = (start.max(address), behind.min(end));
-            gone.push((from, to - from, row));
-            let left = self.left.entry(row).or_default();
-            *left = left.saturating_sub(to - from);
-            if *left == 0 {
-                self.rows[row].freed_ns = Some(time_ns);
-            }
-        }
-        gone
-    }
-
-    fn keep(&mut self, thread: u32, address: u64) {
-        match self.freed.remove(&thread) {
-            Some(Freed::Block(freed, row)) if freed == address => {
-                self.rows[row].freed_ns = None;
-                self.blocks.insert((EventKind::OWN_DEVICE, address), row);
-            }
-            Some(Freed::Ranges(freed, gone)) if freed == address => {
-                for (start, length, row) in gone {
-                    self.rows[row].freed_ns = None;
-                    self.ranges.insert(start, (length, row));
-                    let left = self.left.entry(row).or_default();
-                    *left = left.saturating_add(length);
-                }
-            }
-            _ => {}
-        }
     }
 }

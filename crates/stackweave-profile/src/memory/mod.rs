@@ -14,6 +14,7 @@ mod foreign_hooks;
 mod header;
 mod history;
 mod labels;
+mod live_devices;
 mod query;
 mod remarks;
 mod replay;
@@ -25,12 +26,13 @@ mod usage;
 
 pub use device_curve::DevicePoint;
 pub use device_report::{DeviceMemory, only_of_device, pool_name};
-pub use device_state::{DeviceState, PoolState};
+pub use device_state::{DeviceState, ListedSegment, PoolState};
 pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, MemoryMode};
 pub use history::{AllocationHistory, HistoryRow, read_history};
+pub use live_devices::{LiveChanges, LiveDevices, LiveRange};
 pub use query::MemoryQuery;
 pub use remarks::{has_no_history, remarks};
 pub use replay::Replay;
@@ -45,4 +47,4 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::{usable_snapshot, usage_so_far};
 
 #[doc(no_inline)]
-pub use stackweave_heap::{Figures, Totals, stands_for};
+pub use stackweave_heap::{Figures, Totals};

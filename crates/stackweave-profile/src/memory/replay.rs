@@ -129,8 +129,6 @@ impl Replay {
     fn free(&mut self, ticks: u64, thread: u32, memory: &MemoryEvent) {
         let MemoryEvent { region, address, size, .. } = *memory;
         match region {
-            // A free of a null pointer has no effect.
-            Region::Block(_) if address == 0 => {}
             Region::Block(device) => self.device(device).free(ticks, thread, address),
             Region::Mapping => self.device(EventKind::OWN_DEVICE).unmap(ticks, thread, address, size),
             Region::Segment(_) => {}

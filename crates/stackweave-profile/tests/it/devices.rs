@@ -1,6 +1,8 @@
 //! The memory of devices, compared with figures computed by hand.
 
-use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolState, read_devices};
+use stackweave_profile::memory::{
+    DeviceHistory, DevicePoint, DeviceState, ListedSegment, OutOfMemory, PoolState, read_devices,
+};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::{DeviceStep, DeviceTape};
@@ -141,8 +143,13 @@ fn the_last_complete_allocator_state_counts() {
             PoolState { pool: 0, reserved: 4096, allocated: 512, free: 3072 },
             PoolState { pool: 9, reserved: 1024, allocated: 1024, free: 0 },
         ],
+        listing: state.listing.clone(),
     };
     assert_eq!(state, expected);
+    let offsets = |segment: &ListedSegment| -> Vec<u64> {
+        segment.blocks.iter().map(|block| block.address - segment.row.address).collect()
+    };
+    assert_eq!(state.listing.iter().map(offsets).collect::<Vec<_>>(), [vec![0, 512, 1536, 2048], vec![0]]);
     assert!((state.fragmentation() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(state.rounding(), 36);
     // The other device has no segments, and is not in the state.

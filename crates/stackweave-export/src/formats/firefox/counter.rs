@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use serde_json::json;
+use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 
-use crate::activity::{LiveMemory, LiveRange};
 use crate::formats::firefox::track::write_milliseconds;
 use crate::spill::{Spill, SpilledColumn};
 use stackweave_recording::events::MemoryEvent;
 
 #[derive(Debug)]
 pub(super) struct MemoryCounter {
-    live: LiveMemory<()>,
+    live: LiveDevices<()>,
     last: u64,
     deltas: SpilledColumn,
     counts: SpilledColumn,
@@ -21,7 +21,7 @@ pub(super) struct MemoryCounter {
 impl MemoryCounter {
     pub(super) fn new(spill: &Spill) -> Self {
         let column = || spill.column();
-        Self { live: LiveMemory::default(), last: 0, deltas: column(), counts: column(), numbers: column() }
+        Self { live: LiveDevices::default(), last: 0, deltas: column(), counts: column(), numbers: column() }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -31,30 +31,30 @@ impl MemoryCounter {
     /// Counts an allocation. Returns the addresses and sizes of what it replaced, with a minus, and of what it
     /// allocated.
     pub(super) fn allocate(&mut self, time: u64, memory: &MemoryEvent) -> io::Result<Vec<(u64, i64)>> {
-        let (mut gone, mut left) = (Vec::new(), Vec::new());
-        self.live.allocate(memory, (), &mut gone, &mut left);
-        left.push(LiveRange { region: memory.region, address: memory.address, size: memory.size, value: () });
-        self.changed(time, &gone, &left)
+        let mut changes = LiveChanges::default();
+        self.live.allocate(memory, (), &mut changes);
+        self.changed(time, &changes)
     }
 
     /// Counts a free, and returns its changes in the same form.
     pub(super) fn free(&mut self, time: u64, thread: u32, memory: &MemoryEvent) -> io::Result<Vec<(u64, i64)>> {
-        let (mut gone, mut left) = (Vec::new(), Vec::new());
-        self.live.free(thread, memory, &mut gone, &mut left);
-        self.changed(time, &gone, &left)
+        let mut changes = LiveChanges::default();
+        self.live.free(thread, memory, &mut changes);
+        self.changed(time, &changes)
     }
 
     /// Undoes a free that failed, and returns its changes in the same form.
     pub(super) fn keep(&mut self, time: u64, thread: u32, address: u64) -> io::Result<Vec<(u64, i64)>> {
-        let (mut gone, mut back) = (Vec::new(), Vec::new());
-        self.live.keep(thread, address, &mut back, &mut gone);
-        self.changed(time, &gone, &back)
+        let mut changes = LiveChanges::default();
+        self.live.keep(thread, address, &mut changes);
+        self.changed(time, &changes)
     }
 
-    fn changed(&mut self, time: u64, gone: &[LiveRange<()>], come: &[LiveRange<()>]) -> io::Result<Vec<(u64, i64)>> {
+    fn changed(&mut self, time: u64, changes: &LiveChanges<()>) -> io::Result<Vec<(u64, i64)>> {
         let size = |range: &LiveRange<()>| i64::try_from(range.size).unwrap_or(i64::MAX);
-        let gone = gone.iter().map(|range| (range.address, -size(range)));
-        let changes: Vec<(u64, i64)> = gone.chain(come.iter().map(|range| (range.address, size(range)))).collect();
+        let gone = changes.gone.iter().map(|range| (range.address, -size(range)));
+        let come = changes.come.iter().map(|range| (range.address, size(range)));
+        let changes: Vec<(u64, i64)> = gone.chain(come).collect();
         if !changes.is_empty() {
             self.change(time, changes.iter().fold(0, |sum: i64, (_, by)| sum.saturating_add(*by)))?;
         }

@@ -5,26 +5,26 @@
 
 use std::rc::Rc;
 
-use crate::activity::{LiveMemory, LiveRange, NamedProcess, ThreadEvent};
+use crate::activity::{NamedProcess, ThreadEvent};
 use crate::error::ExportError;
 use crate::formats::parquet::table::{Cell, ParquetTable};
 use stackweave_core::EventKind;
+use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 use stackweave_recording::events::{MemoryEvent, Region};
 
 pub(super) struct History<'a> {
     process: &'a NamedProcess<'a>,
     table: ParquetTable,
-    live: LiveMemory<AllocationRow>,
+    live: LiveDevices<AllocationRow>,
+    changes: LiveChanges<AllocationRow>,
     allocators: Vec<Rc<str>>,
-    gone: Vec<LiveRange<AllocationRow>>,
-    left: Vec<LiveRange<AllocationRow>>,
     /// The last block that each thread freed: the call may have failed, so its row waits for the thread's next free.
     waiting: std::collections::BTreeMap<u32, PendingFree>,
 }
 
 struct PendingFree {
     time: u64,
-    gone: Vec<LiveRange<AllocationRow>>,
+    freed: Vec<LiveRange<AllocationRow>>,
 }
 
 /// The data of an allocation.
@@ -39,8 +39,8 @@ struct AllocationRow {
 
 impl<'a> History<'a> {
     pub(super) fn new(process: &'a NamedProcess<'a>, table: ParquetTable) -> Self {
-        let (live, allocators, gone, left, waiting) = Default::default();
-        Self { process, table, live, allocators, gone, left, waiting }
+        let (live, changes, allocators, waiting) = Default::default();
+        Self { process, table, live, changes, allocators, waiting }
     }
 
     pub(super) fn allocate(
@@ -56,43 +56,40 @@ impl<'a> History<'a> {
             self.allocators.len() - 1
         });
         let born = AllocationRow { time: event.time, thread: event.thread, allocator, memory: *memory, tag };
-        self.live.allocate(memory, born, &mut self.gone, &mut self.left);
-        let gone = core::mem::take(&mut self.gone);
-        self.left.clear();
-        gone.iter().try_for_each(|range| self.row(range, Some((event.time, event.thread))))
+        self.live.allocate(memory, born, &mut self.changes);
+        let freed = core::mem::take(&mut self.changes).freed;
+        freed.iter().try_for_each(|range| self.row(range, Some((event.time, event.thread))))
     }
 
     pub(super) fn free(&mut self, event: &ThreadEvent<'_>, memory: &MemoryEvent) -> Result<(), ExportError> {
         self.write_last_free(event.thread)?;
-        self.live.free(event.thread, memory, &mut self.gone, &mut self.left);
-        self.left.clear();
-        let gone = core::mem::take(&mut self.gone);
-        if !gone.is_empty() {
-            self.waiting.insert(event.thread, PendingFree { time: event.time, gone });
+        self.live.free(event.thread, memory, &mut self.changes);
+        let freed = core::mem::take(&mut self.changes).freed;
+        if !freed.is_empty() {
+            self.waiting.insert(event.thread, PendingFree { time: event.time, freed });
         }
         Ok(())
     }
 
     pub(super) fn keep(&mut self, event: &ThreadEvent<'_>, address: u64) {
-        self.live.keep(event.thread, address, &mut self.left, &mut self.gone);
-        if !self.left.is_empty() {
-            self.waiting.remove(&event.thread);
+        self.live.keep(event.thread, address, &mut self.changes);
+        let kept = core::mem::take(&mut self.changes).freed;
+        if let Some(pending) = self.waiting.get_mut(&event.thread) {
+            pending.freed.retain(|range| kept.iter().all(|kept| kept.address != range.address));
         }
-        self.left.clear();
-        self.gone.clear();
     }
 
     /// Writes the rows of the last free of a thread, which did not fail.
     fn write_last_free(&mut self, thread: u32) -> Result<(), ExportError> {
-        let Some(PendingFree { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
-        gone.iter().try_for_each(|range| self.row(range, Some((time, thread))))
+        let Some(PendingFree { time, freed }) = self.waiting.remove(&thread) else { return Ok(()) };
+        freed.iter().try_for_each(|range| self.row(range, Some((time, thread))))
     }
 
     pub(super) fn finish(mut self) -> Result<u64, ExportError> {
         for thread in self.waiting.keys().copied().collect::<Vec<_>>() {
             self.write_last_free(thread)?;
         }
-        let mut ranges: Vec<LiveRange<AllocationRow>> = self.live.iter().copied().collect();
+        let mut ranges: Vec<LiveRange<AllocationRow>> = self.live.iter().collect();
         ranges.sort_by_key(|range| (range.value.time, range.address));
         for range in ranges {
             self.row(&range, None)?;

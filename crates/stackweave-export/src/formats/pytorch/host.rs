@@ -2,9 +2,9 @@
 
 use std::io;
 
+use stackweave_profile::memory::LiveRange;
 use stackweave_recording::events::{Event, HostAction, InstantSubject, MemoryEvent, OutOfMemory, Region};
 
-use crate::activity::LiveRange;
 use crate::formats::pytorch::segments::is_large;
 use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice, TraceEntry, TraceWriter};
 
@@ -133,7 +133,7 @@ impl SnapshotDevice {
                 if !region.is_range() {
                     self.pending.remove(&address);
                 }
-                self.live.allocate(memory, info, &mut self.gone, &mut self.come);
+                self.live.allocate(memory, info, &mut self.changes);
                 None
             }
             HostAction::Present | HostAction::SegmentPresent => {
@@ -143,26 +143,25 @@ impl SnapshotDevice {
                     _ => self.live.range_at(region, address).is_some(),
                 };
                 if !is_known {
-                    self.live.allocate(memory, info, &mut self.gone, &mut self.come);
+                    self.live.allocate(memory, info, &mut self.changes);
                 }
                 None
             }
             HostAction::FreeCompleted => self.pending.remove(&address).or_else(|| self.free(memory)),
             HostAction::FreeRequested => {
                 let known = self.free(memory);
-                let unknown = || LiveRange { region, address, size, value: AllocationInfo { stack: 0, ..info } };
+                let unknown = || LiveRange::new(region, address, size, AllocationInfo { stack: 0, ..info });
                 self.pending.insert(address, known.unwrap_or_else(unknown));
                 known
             }
             HostAction::Free | HostAction::SegmentFree | HostAction::SegmentUnmap => self.free(memory),
         };
-        self.gone.clear();
-        self.come.clear();
+        self.changes.clear();
         known
     }
 
     fn free(&mut self, memory: &MemoryEvent) -> Option<LiveRange<AllocationInfo>> {
-        self.live.free(0, memory, &mut self.gone, &mut self.come);
-        self.gone.first().copied()
+        self.live.free(0, memory, &mut self.changes);
+        self.changes.gone.first().copied()
     }
 }

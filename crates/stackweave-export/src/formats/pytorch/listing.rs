@@ -3,11 +3,11 @@
 
 use core::mem;
 
-use crate::activity::LiveRange;
 use crate::formats::pytorch::host::HostEvent;
 use crate::formats::pytorch::ranges::InferredSegments;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
 use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice};
+use stackweave_profile::memory::LiveRange;
 use stackweave_recording::events::{HostStateRow, MemoryEvent, Region};
 
 /// An event of a listing.
@@ -86,7 +86,8 @@ impl SnapshotDevice {
             self.put(Region::Segment(self.number), (address, size), info);
             for block in segment.blocks.iter_mut().filter(|block| block.state != BlockState::Free) {
                 // It has no tags, and no stack of a block that was freed.
-                let before = known.block_at(self.number, block.address).or_else(|| pending.get(&block.address));
+                let before =
+                    known.block_at(self.number, block.address).or_else(|| pending.get(&block.address).copied());
                 if let Some(range) = before {
                     block.info.tag = range.value.tag;
                     if block.info.stack == 0 {
@@ -97,7 +98,7 @@ impl SnapshotDevice {
                 match block.state {
                     BlockState::Allocated => self.put(region, bounds, block.info),
                     BlockState::Pending => {
-                        let range = LiveRange { region, address: block.address, size: block.size, value: block.info };
+                        let range = LiveRange::new(region, block.address, block.size, block.info);
                         self.pending.insert(block.address, range);
                     }
                     BlockState::Free => {}
@@ -111,8 +112,7 @@ impl SnapshotDevice {
     }
 
     fn put(&mut self, region: Region, (address, size): (u64, u64), info: AllocationInfo) {
-        self.live.allocate(&MemoryEvent::new(region, address, size), info, &mut self.gone, &mut self.come);
-        self.gone.clear();
-        self.come.clear();
+        self.live.allocate(&MemoryEvent::new(region, address, size), info, &mut self.changes);
+        self.changes.clear();
     }
 }

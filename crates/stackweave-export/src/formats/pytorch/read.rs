@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use stackweave_profile::memory::{LiveChanges, LiveDevices};
 use stackweave_recording::events::{Event, HostAction, HostState, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::{EventKinds, LiveMemory, LiveRange, label_text};
+use crate::activity::{EventKinds, label_text};
 use crate::error::ExportError;
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
 use crate::formats::pytorch::listing::ListingEvent;
@@ -123,11 +124,11 @@ pub(super) struct DeviceMemory {
 
 /// Reads the recording once, to find the devices and the addresses of their blocks.
 pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError> {
-    let mut readers: Vec<(ChangeReader, LiveMemory<()>)> =
-        source.processes().iter().map(|process| (ChangeReader::of(process), LiveMemory::default())).collect();
+    let mut readers: Vec<(ChangeReader, LiveDevices<()>)> =
+        source.processes().iter().map(|process| (ChangeReader::of(process), LiveDevices::default())).collect();
     let devices = readers.iter().map(|_| BTreeMap::new()).collect();
     let mut found = SnapshotContents { devices, last_listings: vec![None; readers.len()], has_names: false };
-    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    let mut segment_changes = LiveChanges::default();
     source.visit_events_from_start(&mut |timed| {
         let process = source.index_of(timed.process);
         let (changes, segments) = &mut readers[process];
@@ -137,7 +138,7 @@ pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError>
             _ => matches!(event, Event::Tag { .. }),
         };
         let devices = &mut found.devices[process];
-        let mut known = KnownSegments { segments, gone: &mut gone, left: &mut left };
+        let mut known = KnownSegments { segments, changes: &mut segment_changes };
         match changes.read_decoded(&timed, &event) {
             Some(MemoryChange::Allocate(memory, _)) => {
                 known.allocate(&memory, &mut devices.entry(memory.region.device()).or_default().used);
@@ -162,8 +163,7 @@ pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError>
             }
             _ => {}
         }
-        gone.clear();
-        left.clear();
+        segment_changes.clear();
         Ok(())
     })?;
     Ok(found)
@@ -171,9 +171,8 @@ pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError>
 
 /// The live segments, to find the blocks outside of them.
 struct KnownSegments<'r> {
-    segments: &'r mut LiveMemory<()>,
-    gone: &'r mut Vec<LiveRange<()>>,
-    left: &'r mut Vec<LiveRange<()>>,
+    segments: &'r mut LiveDevices<()>,
+    changes: &'r mut LiveChanges<()>,
 }
 
 impl KnownSegments<'_> {
@@ -181,7 +180,7 @@ impl KnownSegments<'_> {
         let MemoryEvent { region, address, size, .. } = *memory;
         if region.is_range() {
             used.add_range(address, size);
-            self.segments.allocate(memory, (), self.gone, self.left);
+            self.segments.allocate(memory, (), self.changes);
         } else if self.segments.range_at(Region::Segment(region.device()), address).is_none() {
             used.add_block(address, size);
         }
@@ -189,7 +188,7 @@ impl KnownSegments<'_> {
 
     fn free(&mut self, thread: u32, memory: &MemoryEvent) {
         if memory.region.is_range() {
-            self.segments.free(thread, memory, self.gone, self.left);
+            self.segments.free(thread, memory, self.changes);
         }
     }
 }

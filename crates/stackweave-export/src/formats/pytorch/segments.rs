@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::LiveRange;
 use crate::formats::pytorch::pickle::{MemoId, Pickle};
 use crate::formats::pytorch::stacks::StackWriter;
 use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice, write_pool};
+use stackweave_profile::memory::LiveRange;
 use stackweave_recording::events::Region;
 
 /// `PyTorch`'s allocator puts small blocks into segments of this size.
@@ -141,11 +141,11 @@ impl SegmentWriter<'_, '_> {
 fn segments(device: &SnapshotDevice) -> Vec<Segment> {
     let (mut bounds, mut blocks) = (Vec::new(), Vec::new());
     for range in device.live.iter() {
-        if device.is_segment(range) {
+        if device.is_segment(&range) {
             bounds.push((range.address, range.size, range.value));
         }
         if !matches!(range.region, Region::Segment(_)) {
-            blocks.push(block(range, BlockState::Allocated));
+            blocks.push(block(&range, BlockState::Allocated));
         }
     }
     blocks.extend(device.pending.values().map(|range| block(range, BlockState::Pending)));

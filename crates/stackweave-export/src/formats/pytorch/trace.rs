@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::{LiveMemory, LiveRange};
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
 use crate::formats::pytorch::listing::OpenListing;
 use crate::formats::pytorch::pickle::{MemoId, Pickle};
@@ -11,6 +10,7 @@ use crate::formats::pytorch::ranges::InferredSegments;
 use crate::formats::pytorch::read::{DeviceMemory, MemoryChange};
 use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::StackWriter;
+use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 use stackweave_recording::events::{self, HostAction, MemoryEvent, Region};
 
 /// The allocation of a live block.
@@ -34,7 +34,7 @@ pub(super) struct SnapshotDevice {
     pub(super) number: i64,
     /// The index of its process.
     pub(super) process: usize,
-    pub(super) live: LiveMemory<AllocationInfo>,
+    pub(super) live: LiveDevices<AllocationInfo>,
     /// The segments for blocks outside recorded segments.
     pub(super) inferred: InferredSegments,
     /// Memory that was freed but can't be allocated again yet, by address.
@@ -47,8 +47,7 @@ pub(super) struct SnapshotDevice {
     last_listing: Option<u64>,
     /// Whether its host records every event that `PyTorch`'s allocator has.
     is_exact: bool,
-    pub(super) gone: Vec<LiveRange<AllocationInfo>>,
-    pub(super) come: Vec<LiveRange<AllocationInfo>>,
+    pub(super) changes: LiveChanges<AllocationInfo>,
 }
 
 /// An entry of the trace.
@@ -74,9 +73,9 @@ pub(super) struct TraceWriter<'t, 'o> {
 impl SnapshotDevice {
     /// Creates a device. `last_listing` is the number of the listing that is used.
     pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, last_listing: Option<u64>) -> Self {
-        let (live, pending, listing, listed_segments, gone, come) = Default::default();
+        let (live, pending, listing, listed_segments, changes) = Default::default();
         let (inferred, is_exact) = (memory.used.into_segments(), memory.is_exact && number >= 0);
-        Self { number, process, live, inferred, pending, listing, listed_segments, last_listing, is_exact, gone, come }
+        Self { number, process, live, inferred, pending, listing, listed_segments, last_listing, is_exact, changes }
     }
 
     /// Applies a change of memory if it is about this device, and writes its entries.
@@ -100,7 +99,7 @@ impl SnapshotDevice {
                 stack = memory.stack;
                 self.free_plain(thread, memory);
             }
-            MemoryChange::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
+            MemoryChange::Keep(address) => self.live.keep(thread, *address, &mut self.changes),
             MemoryChange::OutOfMemory { size, stack, tag } if self.number < 0 => {
                 let info = AllocationInfo { stack: *stack, tag: *tag, ..AllocationInfo::default() };
                 trace.entry(&TraceEntry { action: "oom", address: 0, size: *size, info: &info, stack: 0 })?;
@@ -124,20 +123,20 @@ impl SnapshotDevice {
     }
 
     fn allocate(&mut self, memory: &MemoryEvent, tag: u32) {
-        let MemoryEvent { region, address, size, stack, stream, pool, .. } = *memory;
+        let MemoryEvent { size, stack, stream, pool, .. } = *memory;
         let (requested, is_large, is_expandable) = (size, is_large(size), false);
         let value = AllocationInfo { stack, tag, stream, pool, requested, is_large, is_expandable };
-        self.live.allocate(memory, value, &mut self.gone, &mut self.come);
-        self.come.push(LiveRange { region, address, size, value });
+        self.live.allocate(memory, value, &mut self.changes);
     }
 
     fn free_plain(&mut self, thread: u32, memory: &MemoryEvent) {
-        self.live.free(thread, memory, &mut self.gone, &mut self.come);
+        self.live.free(thread, memory, &mut self.changes);
     }
 
     /// Writes entries for the changes: frees first.
     fn write_changes(&mut self, stack: u32, trace: &mut TraceWriter<'_, '_>) -> io::Result<()> {
-        for range in core::mem::take(&mut self.gone) {
+        let LiveChanges { gone, come, .. } = core::mem::take(&mut self.changes);
+        for range in gone {
             let entry =
                 |action| TraceEntry { action, address: range.address, size: range.size, info: &range.value, stack };
             if !matches!(range.region, Region::Segment(_)) {
@@ -148,7 +147,7 @@ impl SnapshotDevice {
                 trace.entry(&entry("segment_free"))?;
             }
         }
-        for range in core::mem::take(&mut self.come) {
+        for range in come {
             let entry =
                 |action| TraceEntry { action, address: range.address, size: range.size, info: &range.value, stack: 0 };
             if self.is_segment(&range) {

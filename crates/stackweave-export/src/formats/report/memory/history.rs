@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use stackweave_core::EventKind;
+use stackweave_heap::Scale;
 use stackweave_profile::memory::{MemoryHeader, MemoryMode};
-use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
+use stackweave_recording::events::{Decoder, Event, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use super::listings::{ListingReader, Listings};
-use super::live::{EventContext, LiveBlock, LiveBlocks};
+use super::live::{EventContext, MemoryAtMoments};
 use super::moments::Moments;
 use super::rows::Rows;
-use super::scale::Scale;
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -35,15 +34,15 @@ pub(super) struct LiveHistory {
     /// The scale of the process that is being read.
     scale: Scale,
     peak: Option<Peak>,
-    live: LiveBlocks,
+    live: MemoryAtMoments,
 }
 
 impl LiveHistory {
     pub(super) fn new(moments: Moments, peak: Option<Peak>) -> Self {
-        Self { moments, rows: Rows::default(), scale: Scale::default(), peak, live: LiveBlocks::default() }
+        Self { moments, rows: Rows::default(), scale: Scale::default(), peak, live: MemoryAtMoments::default() }
     }
 
-    fn context(&mut self, process: usize) -> (&mut LiveBlocks, EventContext<'_>) {
+    fn context(&mut self, process: usize) -> (&mut MemoryAtMoments, EventContext<'_>) {
         let passed = u8::try_from(self.moments.passed()).unwrap_or(u8::MAX);
         let process = u32::try_from(process).unwrap_or(u32::MAX);
         (&mut self.live, EventContext { process, passed, scale: self.scale, rows: &mut self.rows })
@@ -54,7 +53,7 @@ impl LiveHistory {
         &mut self,
         process: usize,
         (ticks, time): (u64, u64),
-        apply: impl FnOnce(&mut LiveBlocks, &mut EventContext<'_>),
+        apply: impl FnOnce(&mut MemoryAtMoments, &mut EventContext<'_>),
     ) {
         let peak = self.peak.filter(|peak| peak.process == process && peak.ticks <= ticks);
         let peak = peak.filter(|_| self.moments.waits_for_peak());
@@ -97,11 +96,7 @@ impl LiveHistory {
 }
 
 /// Reads the events of all processes that have a history. Returns whether any has.
-pub(super) fn read(
-    source: &Source<'_>,
-    devices: &mut BTreeMap<i64, LiveHistory>,
-    listings: &mut Listings,
-) -> Result<bool, ExportError> {
+pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>) -> Result<bool, ExportError> {
     let mut has_any = false;
     for (index, process) in source.processes().iter().enumerate() {
         let decoder = Decoder::of(process.dictionary());
@@ -110,17 +105,15 @@ pub(super) fn read(
             continue;
         }
         has_any = true;
-        let scale = Scale::of(process);
+        let scale = MemoryHeader::scale_of(process.start());
         for device in devices.values_mut() {
             device.scale = scale;
         }
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
         let mut reader = ProcessReader { source, index, process, began, selected: HashMap::new() };
-        let mut listing_reader = ListingReader::new(index);
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
             let event = decoder.decode(&timed.event);
-            listing_reader.add((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &event, listings);
             reader.event(&timed, &event, devices);
             ControlFlow::Continue(())
         })?;
@@ -157,9 +150,11 @@ impl ProcessReader<'_, '_> {
         let is_selected = self.is_selected(thread);
         device.event(self.index, (timed.event.ticks, time), |live, context| match event {
             Event::Allocate(memory) if memory.region.is_range() => {
-                live.map(memory.address, block(memory, is_selected, context), context);
+                live.map(memory.address, memory.size, context.origin(memory.stack, is_selected), context);
             }
-            Event::Allocate(memory) => live.allocate(memory.address, block(memory, is_selected, context), context),
+            Event::Allocate(memory) => {
+                live.allocate(memory.address, memory.size, context.origin(memory.stack, is_selected), context);
+            }
             Event::Free(memory) if memory.region.is_range() => {
                 live.unmap(thread, (memory.address, memory.size), context);
             }
@@ -174,10 +169,6 @@ impl ProcessReader<'_, '_> {
         let is_selected = || part.selects(self.process.dictionary().thread(thread));
         part.threads.is_empty() || *self.selected.entry(thread).or_insert_with(is_selected)
     }
-}
-
-fn block(memory: &MemoryEvent, is_selected: bool, context: &EventContext<'_>) -> LiveBlock {
-    LiveBlock { size: memory.size, stack: memory.stack, first: context.passed, is_selected }
 }
 
 #[cfg(test)]
@@ -202,11 +193,7 @@ mod tests {
                 let address = time << 16 | number << 4 | 1;
                 device.event(0, (time, time), |live, context| {
                     let stack = u32::try_from(stack).unwrap_or(0);
-                    live.allocate(
-                        address,
-                        LiveBlock { size: 8, stack, first: context.passed, is_selected: true },
-                        context,
-                    );
+                    live.allocate(address, 8, context.origin(stack, true), context);
                 });
                 if let Some(ends) = ends.get_mut(end) {
                     ends.push(address);

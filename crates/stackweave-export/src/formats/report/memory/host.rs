@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, OutOfMemory, lifetime, pool_name, read_devices};
 
 use super::curve::{host_columns, sum};
-use super::listings::Listings;
 use super::states;
 use super::tree::StackTree;
 use crate::error::ExportError;
@@ -98,7 +97,6 @@ impl HostDevice {
     pub(super) fn write(
         &self,
         (source, threads): (&Source<'_>, &Threads<'_>),
-        listings: &Listings,
         frames: &mut RecordedFrames<'_>,
         blocks: &mut PageBlocks<'_>,
     ) -> Result<Value, ExportError> {
@@ -122,9 +120,8 @@ impl HostDevice {
         let mut states = Vec::new();
         for part in &self.processes {
             if let Some(state) = &part.history.state {
-                let listing = listings.of(part.process, part.history.device, state.time_ns);
                 let mut node = |stack: u32| node(part.process, stack);
-                let mut value = states::write(state, listing, &mut node, blocks)?;
+                let mut value = states::write(state, &mut node, blocks)?;
                 value["process"] = part.process.into();
                 value["timeNs"] = state.time_ns.saturating_add(part.lifetime.start).into();
                 states.push(value);

@@ -1,24 +1,21 @@
-//! The live blocks of a device, by the rules of the ledger that recorders and reports use.
+//! The live memory of a device, and the moments between its allocation and its free.
 //!
-//! `activity::LiveMemory`, for formats of events, needs three times the memory for each block. The ledger has only sums
-//! by stack, without the times of allocations. The tests compare the moments with the ledger.
+//! The tests compare the moments with the ledger.
 
-use stackweave_profile::WordMap;
+use stackweave_heap::{Cut, Kept, LiveBlock, LiveHeap, Part, Restored, Scale, Weight};
 
-use super::addresses::BlocksByAddress;
-use super::mappings::{FreedPart, Mappings};
 use super::rows::{LiveInterval, Rows};
-use super::scale::{Scale, Weight};
 
-/// A live block.
+/// How a block or mapping was allocated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LiveBlock {
-    pub(super) size: u64,
-    pub(super) stack: u32,
+pub(super) struct Origin {
+    stack: u32,
     /// The index of the first moment at which it is live.
-    pub(super) first: u8,
+    first: u8,
+    /// The same of a part of a mapping as a block. Its bytes count from the first moment of the mapping.
+    first_as_block: u8,
     /// Whether its thread is selected.
-    pub(super) is_selected: bool,
+    is_selected: bool,
 }
 
 /// The context of an event: its process, the number of moments before it, and the rows.
@@ -31,137 +28,163 @@ pub(super) struct EventContext<'r> {
 }
 
 impl EventContext<'_> {
-    /// Returns the interval from a moment until this event.
-    pub(super) fn interval(&self, stack: u32, first: u8) -> LiveInterval {
-        LiveInterval { process: self.process, stack, first, end: self.passed }
+    /// Returns the origin of memory that is allocated by this event.
+    pub(super) const fn origin(&self, stack: u32, is_selected: bool) -> Origin {
+        Origin { stack, first: self.passed, first_as_block: self.passed, is_selected }
     }
 
-    /// Adds the row of a block that is not live any more, and returns its bytes.
-    fn remove(&mut self, block: &LiveBlock) -> u64 {
-        let weight = self.scale.weight(block.size, block.size);
-        if block.is_selected {
-            self.rows.add(self.interval(block.stack, block.first), weight);
+    fn weight(&self, part: &Part<Origin>) -> Weight {
+        self.scale.weight_of_part(part.whole, part.size())
+    }
+
+    /// Changes the rows of selected memory that was freed after `end` moments: for its bytes, and for its blocks.
+    fn change(&mut self, origin: Origin, end: u8, weight: Weight, change: fn(&mut Rows, LiveInterval, Weight)) {
+        if !origin.is_selected {
+            return;
         }
-        weight.bytes
+        let interval = |first| LiveInterval { process: self.process, stack: origin.stack, first, end };
+        if origin.first == origin.first_as_block {
+            change(self.rows, interval(origin.first), weight);
+        } else {
+            change(self.rows, interval(origin.first), Weight { blocks: 0, ..weight });
+            change(self.rows, interval(origin.first_as_block), Weight { bytes: 0, ..weight });
+        }
+    }
+
+    /// Adds the rows of memory that is freed.
+    fn add(&mut self, origin: Origin, weight: Weight) {
+        self.change(origin, self.passed, weight, Rows::add);
+    }
+
+    /// Removes the rows of memory whose free, after `end` moments, had failed.
+    fn undo(&mut self, origin: Origin, end: u8, weight: Weight) {
+        self.change(origin, end, weight, Rows::undo);
+    }
+
+    /// Returns what a freed part counts for: it was a block if nothing is left of it.
+    fn weight_of_freed(&self, cut: &Cut<Origin>) -> Weight {
+        let weight = self.weight(&cut.gone);
+        if cut.is_whole() { weight } else { Weight { blocks: 0, ..weight } }
     }
 }
 
 /// The live memory of one process on one device.
 #[derive(Debug, Default)]
-pub(super) struct LiveBlocks {
-    blocks: BlocksByAddress,
-    mappings: Mappings,
-    /// The address and the memory of each thread's last free, which may have failed.
-    last_freed: WordMap<u64, (u64, LastFree)>,
+pub(super) struct MemoryAtMoments {
+    /// The note about a free is the number of moments before it.
+    live: LiveHeap<Origin, u8>,
     /// The sum of the weights of all bytes.
     bytes: u64,
 }
 
-#[derive(Debug)]
-enum LastFree {
-    Block(LiveBlock, LiveInterval),
-    Mappings(Vec<FreedPart>),
-}
-
-impl LiveBlocks {
+impl MemoryAtMoments {
     /// Returns the sum of the weights of all bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn allocate(&mut self, address: u64, block: LiveBlock, context: &mut EventContext<'_>) {
-        if let Some(replaced) = self.blocks.insert(address, block) {
-            self.bytes = self.bytes.saturating_sub(context.remove(&replaced));
+    pub(super) fn allocate(&mut self, address: u64, size: u64, origin: Origin, context: &mut EventContext<'_>) {
+        // A block for which there is no memory is not live.
+        let Ok(replaced) = self.live.allocate(address, size, origin) else { return };
+        if let Some(block) = replaced {
+            self.remove(&block, context);
         }
-        self.bytes = self.bytes.saturating_add(context.scale.weight(block.size, block.size).bytes);
+        self.gain(context.scale.weight(size));
     }
 
     pub(super) fn free(&mut self, thread: u32, address: u64, context: &mut EventContext<'_>) {
-        let Some(block) = self.blocks.remove(address).filter(|_| address != 0) else {
-            if address != 0 {
-                self.last_freed.remove(&thread.into());
-            }
-            return;
-        };
-        self.bytes = self.bytes.saturating_sub(context.remove(&block));
-        let interval = context.interval(block.stack, block.first);
-        self.last_freed.insert(thread.into(), (address, LastFree::Block(block, interval)));
+        if let Some((block, _)) = self.live.free(thread, address, |_| context.passed) {
+            self.remove(&block, context);
+        }
     }
 
-    pub(super) fn map(&mut self, address: u64, block: LiveBlock, context: &mut EventContext<'_>) {
-        let (gone, _) = self.mappings.cut(address, block.size, context);
-        self.bytes = self.bytes.saturating_sub(gone);
-        if block.size > 0 {
-            self.mappings.insert(address, block);
-            self.bytes = self.bytes.saturating_add(context.scale.weight(block.size, block.size).bytes);
+    pub(super) fn map(&mut self, address: u64, size: u64, origin: Origin, context: &mut EventContext<'_>) {
+        let (replaced, part) = self.live.map(address, size, origin);
+        for cut in &replaced {
+            self.cut(cut, context);
+        }
+        if let Some(part) = part {
+            self.gain(context.weight(&part));
         }
     }
 
     pub(super) fn unmap(&mut self, thread: u32, (address, size): (u64, u64), context: &mut EventContext<'_>) {
-        let (gone, parts) = self.mappings.cut(address, size, context);
-        self.bytes = self.bytes.saturating_sub(gone);
-        if parts.is_empty() {
-            self.last_freed.remove(&thread.into());
-        } else {
-            self.last_freed.insert(thread.into(), (address, LastFree::Mappings(parts)));
+        for (cut, _) in self.live.unmap(thread, address, size, |_| context.passed) {
+            self.cut(&cut, context);
         }
     }
 
     /// Undoes the last free of a thread, at this address, which failed.
     pub(super) fn keep(&mut self, thread: u32, address: u64, context: &mut EventContext<'_>) {
-        let last_free = self.last_freed.remove(&thread.into()).filter(|(freed, _)| *freed == address);
-        let Some((_, last_free)) = last_free else { return };
-        match last_free {
-            LastFree::Block(block, interval) => {
-                if self.blocks.contains(address) {
-                    return;
-                }
-                self.blocks.insert(address, block);
-                let weight = context.scale.weight(block.size, block.size);
-                if block.is_selected {
-                    context.rows.undo(interval, weight);
-                }
-                self.bytes = self.bytes.saturating_add(weight.bytes);
+        match self.live.keep(thread, address) {
+            Kept::Nothing | Kept::Unknown => {}
+            Kept::Block(block, passed) => {
+                let weight = context.scale.weight(block.size);
+                context.undo(block.value, passed, weight);
+                self.gain(weight);
             }
-            LastFree::Mappings(parts) => {
-                for part in parts {
-                    self.bytes = self.bytes.saturating_add(self.mappings.restore(&part, context));
+            Kept::Ranges(restored) => {
+                for (cut, passed, restored) in &restored {
+                    context.undo(cut.gone.value, *passed, context.weight_of_freed(cut));
+                    self.restore(restored, context);
                 }
             }
         }
     }
 
-    /// Adds the rows of all blocks that are live at the end.
-    pub(super) fn finish(self, context: &mut EventContext<'_>) {
-        for block in self.blocks.values() {
-            context.remove(&block);
+    fn gain(&mut self, weight: Weight) {
+        self.bytes = self.bytes.saturating_add(weight.bytes);
+    }
+
+    fn lose(&mut self, weight: Weight) {
+        self.bytes = self.bytes.saturating_sub(weight.bytes);
+    }
+
+    fn remove(&mut self, block: &LiveBlock<Origin>, context: &mut EventContext<'_>) {
+        let weight = context.scale.weight(block.size);
+        context.add(block.value, weight);
+        self.lose(weight);
+    }
+
+    fn cut(&mut self, cut: &Cut<Origin>, context: &mut EventContext<'_>) {
+        context.add(cut.gone.value, context.weight_of_freed(cut));
+        self.lose(context.weight(&cut.before));
+        cut.left.iter().flatten().for_each(|part| self.gain(context.weight(part)));
+        // Of two parts that are left, one is a block from now on.
+        if let [Some(_), Some(last)] = cut.left
+            && let Some(origin) = self.live.range_value_mut(last.start)
+        {
+            origin.first_as_block = context.passed;
         }
-        self.mappings.finish(context);
+    }
+
+    fn restore(&mut self, restored: &Restored<Origin>, context: &EventContext<'_>) {
+        let Restored { joined, now } = restored;
+        joined.iter().flatten().for_each(|part| self.lose(context.weight(part)));
+        self.gain(context.weight(now));
+        if let Some(origin) = self.live.range_value_mut(now.start) {
+            let joined = joined.iter().flatten().map(|part| part.value.first_as_block);
+            origin.first_as_block = joined.fold(origin.first_as_block, u8::min);
+        }
+    }
+
+    /// Adds the rows of all memory that is live at the end.
+    pub(super) fn finish(self, context: &mut EventContext<'_>) {
+        for (_, block) in self.live.blocks() {
+            context.add(block.value, context.scale.weight(block.size));
+        }
+        for part in self.live.ranges() {
+            context.add(part.value, context.weight(part));
+        }
     }
 
     /// Changes the indexes of moments to these.
     pub(super) fn renumber(&mut self, indexes: &[u8]) {
         let renumber = |index: &mut u8| *index = indexes.get(usize::from(*index)).copied().unwrap_or(*index);
-        self.blocks.renumber(indexes);
-        self.mappings.renumber(indexes);
-        for (_, last_free) in self.last_freed.values_mut() {
-            match last_free {
-                LastFree::Block(block, interval) => {
-                    renumber(&mut block.first);
-                    *interval = interval.renumbered(indexes);
-                }
-                LastFree::Mappings(parts) => parts.iter_mut().for_each(|part| part.renumber(indexes)),
-            }
-        }
+        let renumber_origin = |origin: &mut Origin| {
+            renumber(&mut origin.first);
+            renumber(&mut origin.first_as_block);
+        };
+        self.live.update(renumber_origin, renumber);
     }
-}
-
-/// Returns the bytes of a weight, without its blocks.
-pub(super) const fn of_bytes(weight: Weight) -> Weight {
-    Weight { blocks: 0, ..weight }
-}
-
-/// Returns the blocks of a weight, without its bytes.
-pub(super) const fn of_blocks(weight: Weight) -> Weight {
-    Weight { bytes: 0, ..weight }
 }

@@ -1,16 +1,12 @@
 //! The memory in a report: figures, curves, and the live memory at some moments.
 
-mod addresses;
 mod curve;
 mod figures;
 mod history;
 mod host;
-mod listings;
 mod live;
-mod mappings;
 mod moments;
 mod rows;
-mod scale;
 mod states;
 mod tree;
 
@@ -18,13 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stackweave_core::EventKind;
-use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
+use stackweave_profile::memory::{MemoryHeader, MemoryQuery, MemoryReport, read_report};
 
 use self::history::{LiveHistory, Peak};
 use self::host::HostDevice;
-use self::listings::Listings;
 use self::moments::Moments;
-use self::scale::Scale;
 use self::tree::StackTree;
 use super::blocks::{Columns, PageBlocks};
 use super::frames::RecordedFrames;
@@ -49,8 +43,7 @@ pub(super) fn write(
         (report.device, LiveHistory::new(moments, peak(report)))
     };
     let mut devices: BTreeMap<i64, LiveHistory> = reports.iter().map(device).collect();
-    let mut listings = Listings::default();
-    let has_history = history::read(source, &mut devices, &mut listings)?;
+    let has_history = history::read(source, &mut devices)?;
     let mut frames = RecordedFrames::new(source, names);
     let mut entries = Vec::new();
     for report in &reports {
@@ -71,7 +64,7 @@ pub(super) fn write(
             None => Value::Null,
         };
         put("moments", moments);
-        let host = host.map(|host| host.write((source, threads), &listings, &mut frames, blocks));
+        let host = host.map(|host| host.write((source, threads), &mut frames, blocks));
         put("host", host.transpose()?.unwrap_or_default());
         entries.push(Value::Object(fields));
     }
@@ -136,7 +129,7 @@ fn write_moments(
         let process = &source.processes()[interval.process as usize];
         let node = tree.node((interval.process, interval.stack), process, frames, threads);
         let sum = rows.entry((interval.first, interval.end - interval.first, node)).or_default();
-        let scale = Scale::of(process);
+        let scale = MemoryHeader::scale_of(process.start());
         *sum = (sum.0 + scale.whole(weight.bytes), sum.1 + scale.whole(weight.blocks));
     }
     let mut columns = Columns::default();

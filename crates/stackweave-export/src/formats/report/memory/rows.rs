@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::scale::Weight;
+use stackweave_heap::Weight;
 
 /// With more rows, the number of moments is halved.
 const MAX_ROWS: usize = 300_000;
@@ -35,9 +35,9 @@ impl Rows {
         Self { all: HashMap::new(), max }
     }
 
-    /// Adds blocks that are not live any more, unless they were live at no moment.
+    /// Adds blocks that are not live any more, unless they count for nothing or were live at no moment.
     pub(super) fn add(&mut self, interval: LiveInterval, weight: Weight) {
-        if interval.first < interval.end {
+        if interval.first < interval.end && weight != Weight::default() {
             let sum = self.all.entry(interval).or_default();
             sum.bytes = sum.bytes.saturating_add(weight.bytes);
             sum.blocks = sum.blocks.saturating_add(weight.blocks);

@@ -3,9 +3,9 @@
 use std::io;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::{DeviceState, PoolState, pool_name};
+use stackweave_profile::memory::{DeviceState, ListedSegment, PoolState, pool_name};
+use stackweave_recording::events::HostStateRow;
 
-use super::listings::{ListedBlock, ListedSegment, Listing};
 use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// The maximum number of blocks in a picture: segments that do not fit are left out.
@@ -14,16 +14,14 @@ const MAX_BLOCKS: usize = 40_000;
 /// Writes the blocks of a state, and returns its entry for the head, without its process and its time.
 pub(super) fn write(
     state: &DeviceState,
-    listing: Option<&Listing>,
     node: &mut dyn FnMut(u32) -> u32,
     blocks: &mut PageBlocks<'_>,
 ) -> io::Result<Value> {
     let pools = state.pools.iter().map(|PoolState { pool, reserved, allocated, free }| {
         json!({"name": pool_name(*pool), "reserved": reserved, "allocated": allocated, "free": free})
     });
-    let segments = listing.map(|listing| largest_segments(&listing.segments, state)).unwrap_or_default();
+    let segments = largest_segments(state);
     let rows = if segments.is_empty() { None } else { Some(blocks.columns(&columns(&segments, state, node))?) };
-    let all = listing.map_or(0, |listing| listing.segments.len());
     Ok(json!({
         "reason": match state.reason { 0 => "end", 1 => "failure", _ => "requested" },
         "segments": state.segments,
@@ -36,14 +34,14 @@ pub(super) fn write(
         "largestFree": state.largest_free,
         "pools": pools.collect::<Vec<_>>(),
         "rows": rows,
-        "leftOut": all - segments.len(),
+        "leftOut": state.listing.len() - segments.len(),
     }))
 }
 
 /// Returns the largest segments that fit, sorted by pool, the largest first.
-fn largest_segments<'a>(segments: &'a [ListedSegment], state: &DeviceState) -> Vec<&'a ListedSegment> {
-    let mut all: Vec<&ListedSegment> = segments.iter().collect();
-    all.sort_by_key(|segment| (std::cmp::Reverse(segment.size), segment.address));
+fn largest_segments(state: &DeviceState) -> Vec<&ListedSegment> {
+    let mut all: Vec<&ListedSegment> = state.listing.iter().collect();
+    all.sort_by_key(|segment| (std::cmp::Reverse(segment.row.size), segment.row.address));
     let mut count = 0;
     all.retain(|segment| {
         let blocks = segment.blocks.len().max(1);
@@ -51,7 +49,7 @@ fn largest_segments<'a>(segments: &'a [ListedSegment], state: &DeviceState) -> V
         count += if fits { blocks } else { 0 };
         fits
     });
-    all.sort_by_key(|segment| pool_index(segment.pool, state));
+    all.sort_by_key(|segment| pool_index(segment.row.pool, state));
     all
 }
 
@@ -61,15 +59,15 @@ fn pool_index(pool: u64, state: &DeviceState) -> usize {
 
 fn columns(segments: &[&ListedSegment], state: &DeviceState, node: &mut dyn FnMut(u32) -> u32) -> Columns {
     let mut columns = Columns::default();
-    columns.plain(segments.iter().map(|segment| segment.address));
-    columns.plain(segments.iter().map(|segment| segment.size));
-    columns.plain(segments.iter().map(|segment| pool_index(segment.pool, state) as u64));
-    columns.plain(segments.iter().map(|segment| segment.stream));
-    columns.plain(segments.iter().map(|segment| segment.flags));
+    columns.plain(segments.iter().map(|segment| segment.row.address));
+    columns.plain(segments.iter().map(|segment| segment.row.size));
+    columns.plain(segments.iter().map(|segment| pool_index(segment.row.pool, state) as u64));
+    columns.plain(segments.iter().map(|segment| segment.row.stream));
+    columns.plain(segments.iter().map(|segment| segment.row.flags));
     columns.plain(segments.iter().map(|segment| segment.blocks.len() as u64));
     let gaps: Vec<u64> = segments.iter().flat_map(|segment| gaps(segment)).collect();
     columns.plain(gaps.into_iter());
-    let blocks: Vec<&ListedBlock> = segments.iter().flat_map(|segment| &segment.blocks).collect();
+    let blocks: Vec<&HostStateRow> = segments.iter().flat_map(|segment| &segment.blocks).collect();
     columns.plain(blocks.iter().map(|block| block.size));
     columns.plain(blocks.iter().map(|block| block.requested));
     columns.plain(blocks.iter().map(|block| block.flags));
@@ -79,7 +77,7 @@ fn columns(segments: &[&ListedSegment], state: &DeviceState, node: &mut dyn FnMu
 
 /// Returns the gap before each block, in bytes.
 fn gaps(segment: &ListedSegment) -> impl Iterator<Item = u64> {
-    let mut end = segment.address;
+    let mut end = segment.row.address;
     segment.blocks.iter().map(move |block| {
         let gap = block.address.saturating_sub(end);
         end = block.address.saturating_add(block.size);
@@ -92,22 +90,21 @@ mod tests {
     use super::*;
 
     fn segment(address: u64, size: u64, pool: u64, blocks: usize) -> ListedSegment {
-        let block = ListedBlock { address, size: 1, requested: 1, flags: 0, stack: 0 };
-        ListedSegment { address, size, stream: 0, pool, flags: 0, blocks: vec![block; blocks] }
+        let row = HostStateRow { device: 0, address, size, requested: 0, stack: 0, stream: 0, pool, flags: 0 };
+        ListedSegment { row, blocks: vec![row; blocks] }
     }
 
     #[test]
     fn the_largest_segments_are_shown_by_pool() {
-        let state = DeviceState {
-            pools: [0, 7].map(|pool| PoolState { pool, ..PoolState::default() }).into(),
-            ..DeviceState::default()
+        let addresses = |segments: &[ListedSegment]| -> Vec<u64> {
+            let pools = [0, 7].map(|pool| PoolState { pool, ..PoolState::default() }).into();
+            let state = DeviceState { pools, listing: segments.to_vec(), ..DeviceState::default() };
+            largest_segments(&state).iter().map(|segment| segment.row.address).collect()
         };
         let many = MAX_BLOCKS / 2;
         let segments = [segment(1, 10, 7, 1), segment(2, 20, 0, many), segment(3, 30, 7, 1), segment(4, 5, 0, many)];
-        let addresses: Vec<u64> = largest_segments(&segments, &state).iter().map(|segment| segment.address).collect();
-        assert_eq!(addresses, [2, 3, 1]);
+        assert_eq!(addresses(&segments), [2, 3, 1]);
         let segments = [segment(1, 10, 7, 1), segment(2, 20, 0, MAX_BLOCKS + 1), segment(3, 5, 0, 0)];
-        let addresses: Vec<u64> = largest_segments(&segments, &state).iter().map(|segment| segment.address).collect();
-        assert_eq!(addresses, [3, 1], "a segment that is too large does not prevent others");
+        assert_eq!(addresses(&segments), [3, 1], "a segment that is too large does not prevent others");
     }
 }

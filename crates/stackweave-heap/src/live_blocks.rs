@@ -1,41 +1,43 @@
 //! Live blocks, by address: open addressing in memory straight from the kernel.
 //!
-//! A slot has 16 bytes. A large table uses at most three of four slots, so a block takes 21 to 43 bytes. The high bits
-//! of a block's hash choose its slot: when the table doubles, blocks keep their order, and growing it moves them from
-//! one end to the other. A map beside the table holds blocks that do not fit into a slot; no allocator returns such
-//! blocks.
+//! A slot is 12 bytes and a value. With a value of 4 bytes, and at most three of four slots used, a block of many takes
+//! 21 to 43 bytes. The place of a block is in the high bits of its hash: when the table doubles, blocks keep their
+//! order, and are moved from one end to the other. What does not fit into a slot, which no allocator returns, is kept in
+//! a map beside it.
 //!
 //! Hot file: allocates only when the table grows, and keeps the smaller table if there is no memory.
 
 use std::collections::HashMap;
-use std::mem;
+use std::mem::{self, MaybeUninit};
 use std::slice;
 
 use memmap2::{MmapMut, MmapOptions};
 
-use crate::call_sites::CallSiteId;
 use crate::{prefer_large_pages, prefetch};
 
-/// The size and the call site of a live block.
+/// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) size: u64,
-    pub(crate) site: CallSiteId,
+pub struct LiveBlock<V> {
+    /// The size in bytes.
+    pub size: u64,
+    /// The value that was stored with it.
+    pub value: V,
 }
 
-/// The error when there is no memory for another block.
-#[derive(Debug)]
-pub(crate) struct Full;
+/// There is no memory for one more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
 
-/// A block in two words, which are zero if there is no block.
-///
-/// ```text
-/// first word   address (56 bits), low byte of the size
-/// second word  the rest of the size (32 bits), site (32 bits)
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[repr(C)]
-struct Slot([u64; 2]);
+/// A block with its address. Fields of 4 bytes are aligned, and larger ones need not be, so that there are no gaps.
+#[repr(C, packed(4))]
+struct Slot<V> {
+    /// The address (56 bits), and the low byte of the size; zero where there is no block.
+    head: u64,
+    /// The rest of the size.
+    size: u32,
+    /// Initialized if there is a block.
+    value: MaybeUninit<V>,
+}
 
 const ADDRESS_SHIFT: u32 = 8;
 const SIZE_BITS: u32 = 40;
@@ -50,28 +52,42 @@ const SMALL: usize = 2 << 20;
 const LARGE: usize = 4 << 20;
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-impl Slot {
-    fn new(address: u64, entry: Entry) -> Option<Self> {
-        let fits = address != 0 && address >> (64 - ADDRESS_SHIFT) == 0 && entry.size >> SIZE_BITS == 0;
-        let (low, high) = (entry.size & 0xff, entry.size >> ADDRESS_SHIFT);
-        fits.then(|| Self([address << ADDRESS_SHIFT | low, high << 32 | u64::from(entry.site.0)]))
+impl<V: Copy> Clone for Slot<V> {
+    fn clone(&self) -> Self {
+        *self
     }
+}
+
+impl<V: Copy> Copy for Slot<V> {}
+
+impl<V: Copy> Slot<V> {
+    const EMPTY: Self = Self { head: 0, size: 0, value: MaybeUninit::uninit() };
 
     #[inline]
-    const fn address(self) -> u64 {
-        self.0[0] >> ADDRESS_SHIFT
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is the site")]
-    const fn entry(self) -> Entry {
-        let size = self.0[1] >> 32 << ADDRESS_SHIFT | self.0[0] & 0xff;
-        Entry { size, site: CallSiteId(self.0[1] as u32) }
+    #[expect(clippy::cast_possible_truncation, reason = "the size has 40 bits")]
+    fn new(address: u64, block: LiveBlock<V>) -> Option<Self> {
+        let fits = address != 0 && address >> (64 - ADDRESS_SHIFT) == 0 && block.size >> SIZE_BITS == 0;
+        let (head, size) = (address << ADDRESS_SHIFT | block.size & 0xff, (block.size >> ADDRESS_SHIFT) as u32);
+        fits.then(|| Self { head, size, value: MaybeUninit::new(block.value) })
     }
 
     #[inline]
     const fn is_empty(self) -> bool {
-        self.0[0] == 0
+        self.head == 0
+    }
+
+    #[inline]
+    const fn address(self) -> u64 {
+        self.head >> ADDRESS_SHIFT
+    }
+
+    /// Returns the block of a slot that is not empty.
+    #[inline]
+    fn block(self) -> LiveBlock<V> {
+        assert!(!self.is_empty());
+        // SAFETY: every slot that is not empty is from `new`, which has initialized the value.
+        let value = unsafe { self.value.assume_init() };
+        LiveBlock { size: u64::from(self.size) << ADDRESS_SHIFT | self.head & 0xff, value }
     }
 }
 
@@ -83,8 +99,9 @@ fn hash(address: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct BlockTable {
+/// Live blocks by address, with a value for each.
+#[derive(Debug)]
+pub struct LiveBlocks<V> {
     /// A power of two of slots; `None` before the first block.
     map: Option<MmapMut>,
     /// The number of slots.
@@ -94,22 +111,28 @@ pub(crate) struct BlockTable {
     most: usize,
     /// The number of further failures before memory is requested again.
     patience: u32,
-    /// Blocks that do not fit into a slot.
-    others: HashMap<u64, Entry>,
+    /// Blocks that fit into no slot.
+    others: HashMap<u64, LiveBlock<V>>,
 }
 
-impl BlockTable {
-    /// Adds a block, and returns the block that was at this address.
+impl<V> Default for LiveBlocks<V> {
+    fn default() -> Self {
+        Self { map: None, length: 0, used: 0, most: 0, patience: 0, others: HashMap::new() }
+    }
+}
+
+impl<V: Copy> LiveBlocks<V> {
+    /// Adds a block, and returns the one that was there.
     #[inline]
-    pub(crate) fn insert(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
-        let Some(slot) = Slot::new(address, entry).filter(|_| self.others.is_empty()) else {
-            return self.insert_elsewhere(address, entry);
+    pub fn insert(&mut self, address: u64, block: LiveBlock<V>) -> Result<Option<LiveBlock<V>>, Full> {
+        let Some(slot) = Slot::new(address, block).filter(|_| self.others.is_empty()) else {
+            return self.insert_elsewhere(address, block);
         };
         self.insert_slot(address, slot)
     }
 
     #[inline]
-    fn insert_slot(&mut self, address: u64, slot: Slot) -> Result<Option<Entry>, Full> {
+    fn insert_slot(&mut self, address: u64, slot: Slot<V>) -> Result<Option<LiveBlock<V>>, Full> {
         if self.used >= self.most {
             self.grow()?;
         }
@@ -117,7 +140,7 @@ impl BlockTable {
         let slots = self.slots_mut();
         while !slots[at].is_empty() {
             if slots[at].address() == address {
-                return Ok(Some(mem::replace(&mut slots[at], slot).entry()));
+                return Ok(Some(mem::replace(&mut slots[at], slot).block()));
             }
             at = (at + 1) & mask;
         }
@@ -127,24 +150,24 @@ impl BlockTable {
     }
 
     #[cold]
-    fn insert_elsewhere(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
+    fn insert_elsewhere(&mut self, address: u64, block: LiveBlock<V>) -> Result<Option<LiveBlock<V>>, Full> {
         let before = self.remove(address);
-        let added = match Slot::new(address, entry) {
+        let added = match Slot::new(address, block) {
             Some(slot) => self.insert_slot(address, slot),
-            None => self.others.try_reserve(1).map_err(|_| Full).map(|()| self.others.insert(address, entry)),
+            None => self.others.try_reserve(1).map_err(|_| Full).map(|()| self.others.insert(address, block)),
         };
         added.map(|_| before)
     }
 
-    /// Removes a block, and returns it.
+    /// Removes the block at an address.
     #[inline]
-    pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
+    pub fn remove(&mut self, address: u64) -> Option<LiveBlock<V>> {
         match self.find(address) {
             Some(at) => {
-                let entry = self.slots()[at].entry();
+                let block = self.slots()[at].block();
                 self.close_gap(at);
                 self.used -= 1;
-                Some(entry)
+                Some(block)
             }
             None if self.others.is_empty() => None,
             None => self.others.remove(&address),
@@ -168,11 +191,12 @@ impl BlockTable {
                 gap = at;
             }
         }
-        slots[gap] = Slot::default();
+        slots[gap] = Slot::EMPTY;
     }
 
-    pub(crate) fn get(&self, address: u64) -> Option<Entry> {
-        self.find(address).map(|at| self.slots()[at].entry()).or_else(|| self.others.get(&address).copied())
+    /// Returns the block at an address.
+    pub fn get(&self, address: u64) -> Option<LiveBlock<V>> {
+        self.find(address).map(|at| self.slots()[at].block()).or_else(|| self.others.get(&address).copied())
     }
 
     #[inline]
@@ -194,7 +218,7 @@ impl BlockTable {
     /// Returns whether the table is small enough for the processor's caches.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
-        self.length * size_of::<Slot>() <= SMALL
+        self.length * size_of::<Slot<V>>() <= SMALL
     }
 
     /// Prefetches the slot in which this block is, or will be.
@@ -222,7 +246,7 @@ impl BlockTable {
     }
 
     fn with_slots(length: usize) -> Option<Self> {
-        let bytes = length.checked_mul(size_of::<Slot>())?;
+        let bytes = length.checked_mul(size_of::<Slot<V>>())?;
         let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
         if bytes >= LARGE {
             prefer_large_pages(&map);
@@ -242,26 +266,38 @@ impl BlockTable {
     }
 
     #[inline]
-    fn slots(&self) -> &[Slot] {
+    fn slots(&self) -> &[Slot<V>] {
         let Some(map) = &self.map else { return &[] };
-        // SAFETY: the mapping has `length` slots, is aligned to a page, and any bytes are a slot.
+        // SAFETY: the mapping has `length` slots and is aligned to a page. It began as zeros, which are empty slots.
         unsafe { slice::from_raw_parts(map.as_ptr().cast(), self.length) }
     }
 
     #[inline]
-    fn slots_mut(&mut self) -> &mut [Slot] {
+    fn slots_mut(&mut self) -> &mut [Slot<V>] {
         let Some(map) = &mut self.map else { return &mut [] };
         // SAFETY: as in `slots`; `self` owns the mapping and is borrowed mutably, so there is no other reference to it.
         unsafe { slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.length) }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Entry)> {
-        let taken = self.slots().iter().filter(|slot| !slot.is_empty());
-        taken.map(|slot| (slot.address(), slot.entry())).chain(self.others.iter().map(|(at, entry)| (*at, *entry)))
+    /// Changes the values of all blocks.
+    pub fn update_values(&mut self, mut change: impl FnMut(&mut V)) {
+        for slot in self.slots_mut().iter_mut().filter(|slot| !slot.is_empty()) {
+            let mut value = slot.block().value;
+            change(&mut value);
+            slot.value = MaybeUninit::new(value);
+        }
+        self.others.values_mut().for_each(|block| change(&mut block.value));
     }
 
+    /// Returns all blocks with their addresses, unsorted.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, LiveBlock<V>)> {
+        let taken = self.slots().iter().filter(|slot| !slot.is_empty());
+        taken.map(|slot| (slot.address(), slot.block())).chain(self.others.iter().map(|(at, block)| (*at, *block)))
+    }
+
+    /// Returns the size of the table.
     pub(crate) fn bytes_used(&self) -> usize {
-        self.length * size_of::<Slot>() + self.others.capacity() * size_of::<(u64, Entry)>()
+        self.length * size_of::<Slot<V>>() + self.others.capacity() * size_of::<(u64, LiveBlock<V>)>()
     }
 }
 
@@ -281,50 +317,65 @@ mod tests {
 
     use super::*;
 
-    fn entry(size: u64, site: u32) -> Entry {
-        Entry { size, site: CallSiteId(site) }
+    fn block<V>(size: u64, value: V) -> LiveBlock<V> {
+        LiveBlock { size, value }
     }
 
     #[test]
     fn a_slot_holds_what_was_put_in() {
-        assert_eq!(size_of::<Slot>(), 16);
+        assert_eq!((size_of::<Slot<u32>>(), size_of::<Slot<[u32; 2]>>(), size_of::<Slot<()>>()), (16, 20, 12));
         for address in [1, 0x7fff_1234_5670, (1 << 56) - 1] {
             for size in [0, 1, 255, 256, (1 << 40) - 1] {
-                let slot = Slot::new(address, entry(size, u32::MAX)).unwrap();
-                assert_eq!((slot.address(), slot.entry()), (address, entry(size, u32::MAX)));
+                let slot = Slot::new(address, block(size, u32::MAX)).unwrap();
+                assert_eq!((slot.address(), slot.block()), (address, block(size, u32::MAX)));
             }
         }
-        assert!(Slot::new(0, entry(1, 1)).is_none() && Slot::new(1 << 56, entry(1, 1)).is_none());
-        assert!(Slot::new(16, entry(1 << 40, 1)).is_none());
+        assert!(Slot::new(0, block(1, 1)).is_none() && Slot::new(1 << 56, block(1, 1)).is_none());
+        assert!(Slot::new(16, block(1 << 40, 1)).is_none());
     }
 
-    /// Compares with an ordered map. There are few addresses, so they collide: at both ends of the table, and in the
-    /// map beside it.
-    #[test]
-    fn it_is_a_map() {
-        for seed in 0..20 {
-            let (mut random, mut table, mut truth) = (Random::new(seed), BlockTable::default(), BTreeMap::new());
-            for _ in 0..20_000 {
+    /// Compares with an ordered map: few addresses, so that they collide, at both ends of the table and beside it.
+    fn is_a_map<V: Copy + std::fmt::Debug + PartialEq>(value: fn(u64) -> V) {
+        for seed in 0..10 {
+            let (mut random, mut table, mut truth) = (Random::new(seed), LiveBlocks::default(), BTreeMap::new());
+            for step in 0..20_000 {
                 let address = (random.below(3000) as u64) << [0, 4, 50][random.below(3)];
                 if random.below(2) == 0 {
-                    let added = entry((random.bits() & 0xffff) << [0, 30][usize::from(random.below(50) == 0)], 7);
+                    let size = (random.bits() & 0xffff) << [0, 30][usize::from(random.below(50) == 0)];
+                    let added = block(size, value(step));
                     assert_eq!(table.insert(address, added).unwrap(), truth.insert(address, added), "seed {seed}");
                 } else {
                     assert_eq!(table.remove(address), truth.remove(&address), "seed {seed}");
                 }
+                assert_eq!(table.get(address), truth.get(&address).copied(), "seed {seed}");
             }
-            let mut left: Vec<_> = table.iter().collect();
-            left.sort_unstable_by_key(|block| block.0);
-            assert_eq!(left, truth.into_iter().collect::<Vec<_>>(), "seed {seed}");
+            let sorted = |table: &LiveBlocks<V>| {
+                let mut left: Vec<_> = table.iter().collect();
+                left.sort_unstable_by_key(|block| block.0);
+                left
+            };
+            assert_eq!(sorted(&table), truth.clone().into_iter().collect::<Vec<_>>(), "seed {seed}");
+            table.update_values(|of| *of = value(7));
+            for of in truth.values_mut() {
+                of.value = value(7);
+            }
+            assert_eq!(sorted(&table), truth.into_iter().collect::<Vec<_>>(), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn it_is_a_map_whatever_the_values() {
+        is_a_map(|_| ());
+        is_a_map(|step| u32::try_from(step).unwrap());
+        is_a_map(|step| (step, step % 3 == 0, u128::from(step)));
     }
 
     #[test]
     fn rows_of_addresses_stay_near_their_homes() {
         for stride in (1..40).map(|words| words * 16).chain((12..24).map(|bit| 1 << bit)) {
-            let mut table = BlockTable::default();
+            let mut table = LiveBlocks::default();
             for number in 0..4000 {
-                table.insert(0x7f3a_1234_0030 + number * stride, entry(16, 1)).unwrap();
+                table.insert(0x7f3a_1234_0030 + number * stride, block(16, 1)).unwrap();
             }
             let far = table.slots().iter().enumerate().filter(|(at, slot)| {
                 !slot.is_empty() && at.wrapping_sub(table.home(slot.address())) & (table.length - 1) > 16
