@@ -72,6 +72,13 @@ impl<'a> EveryMeasure<'a> {
         Ok(Self { processes, collected, lines: options.lines, only })
     }
 
+    /// Frees the costs of stacks, after the last profile was built. The figures of memory stay.
+    pub fn free_stacks(&mut self) {
+        for process in &mut self.collected {
+            process.groups = Vec::new();
+        }
+    }
+
     /// Returns whether there are costs of memory.
     pub fn has_memory(&self) -> bool {
         self.all_measures().any(Measure::is_memory)

@@ -49,9 +49,10 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 fn write_data(source: &Source<'_>, blocks: &mut PageBlocks<'_>) -> Result<(), ExportError> {
     let mut names = Names::new(&source.options().texts);
     let threads = Threads::of(source);
-    let EventsPass { costs, timeline, notes, timing, failures } =
+    let EventsPass { mut costs, timeline, notes, timing, failures } =
         events_pass::read(source, &threads, &mut names, blocks)?;
     let trees = trees::write(source, &costs, &threads, &mut names, blocks)?;
+    costs.free_stacks();
     let mut memory = Value::Null;
     if trees.has_memory {
         memory = memory::write(source, (&costs, &failures), &threads, &mut names, blocks)?;
