@@ -82,7 +82,7 @@ fn check_texts(profile: &Profile) {
 }
 
 fn every_measure(recording: &Recording, options: &AggregateOptions) {
-    let all = EveryMeasure::collect(recording.processes(), options, &mut |_| ()).unwrap();
+    let all = EveryMeasure::collect(recording.processes(), options, None, &mut |_| ()).unwrap();
     for process in 0..recording.processes().len() {
         all.profiles(process, None).for_each(|part| check_tree(&part.profile));
     }

@@ -42,13 +42,15 @@ impl Selection {
         let missing = [recording.missing()].into_iter().chain(of_processes).chain(&aggregated.missing);
         let mut incomplete = missing.filter(|missing| !missing.is_complete()).flat_map(Missing::sentences).next();
         let device = aggregated.device;
+        let hooks = aggregated.hooks.clone();
         let profile = aggregated.merged();
         if profile.measure().is_memory() {
-            incomplete = incomplete.or_else(|| memory::why_unusable(processes));
+            incomplete = incomplete.or_else(|| memory::why_unusable(&hooks));
             if self.device.is_none() && device != EventKind::OWN_DEVICE {
                 remarks.push(memory::only_of_device(device));
             }
-            remarks.extend(memory::remarks(processes, profile.measure(), self.filters.scope.range()?.is_some()));
+            let is_part = self.filters.scope.range()?.is_some();
+            remarks.extend(memory::remarks((processes, &hooks), profile.measure(), is_part));
         }
         if profile.tree().nodes().len() == 1 {
             self.check_measure(processes, profile.measure())?;

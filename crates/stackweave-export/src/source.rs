@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_profile::memory::MemoryUsage;
-use stackweave_profile::timing::{TimingReport, read_timing};
+use stackweave_profile::timing::{TimingReader, TimingReport};
 use stackweave_profile::{
-    AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, PartProfile, Profile, RecordedCosts,
-    RecordedNames, View, aggregate,
+    AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, PartProfile, ProcessObserver, Profile,
+    RecordedCosts, RecordedNames, View, aggregate,
 };
+use stackweave_recording::events::Event;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
@@ -180,19 +181,41 @@ impl<'a> Source<'a> {
         Ok(done.parts.into_iter().map(viewed).collect())
     }
 
-    /// Returns the trees of all measures, with threads and lines separate.
-    pub(crate) fn every_measure(&self) -> Result<EveryMeasure<'a>, ExportError> {
-        self.every_measure_of(self.recording, Grouping::Threads)
+    /// Returns the costs in all measures, with threads and lines separate. `observer` gets all events too, with the
+    /// index of their process. Their times are in nanoseconds since the first process began to record.
+    pub(crate) fn every_measure(
+        &self,
+        observer: &mut dyn FnMut(usize, &TimedEvent<'_>, &Event<'_>) -> Result<(), ExportError>,
+    ) -> Result<EveryMeasure<'a>, ExportError> {
+        let began: Vec<u64> = self.processes().iter().map(|process| self.began(process)).collect();
+        let (mut failed, mut events) = (None, 0);
+        let all = self.every_measure_of(
+            self.recording,
+            Grouping::Threads,
+            Some(&mut |process, timed, event| {
+                events += 1;
+                let shifted = TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began[process]), ..*timed };
+                failed = observer(process, &shifted, event).err();
+                if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }),
+        );
+        self.events.set(self.events.get() + events);
+        failed.map_or(all, Err)
     }
 
     /// Returns the same for the recording before a change, if there is one, with the number of its processes. The
     /// threads of a process are merged.
     pub(crate) fn every_measure_before(&self) -> Result<Option<(EveryMeasure<'a>, usize)>, ExportError> {
         let Some(before) = self.options.before else { return Ok(None) };
-        Ok(Some((self.every_measure_of(before, Grouping::Processes)?, before.processes().len())))
+        Ok(Some((self.every_measure_of(before, Grouping::Processes, None)?, before.processes().len())))
     }
 
-    fn every_measure_of(&self, recording: &'a Recording, grouping: Grouping) -> Result<EveryMeasure<'a>, ExportError> {
+    fn every_measure_of(
+        &self,
+        recording: &'a Recording,
+        grouping: Grouping,
+        observer: Option<&mut ProcessObserver<'_>>,
+    ) -> Result<EveryMeasure<'a>, ExportError> {
         let part = &self.options.part;
         // Allocations are included in bytes, as their calls.
         let measure = part.measure.map(|measure| match measure {
@@ -201,16 +224,15 @@ impl<'a> Source<'a> {
         });
         let options = AggregateOptions { grouping, measure, lines: true, ..part.clone() };
         let mut progress = self.progress.borrow_mut();
-        let all = EveryMeasure::collect(recording.processes(), &options, &mut **progress)?;
+        let all = EveryMeasure::collect(recording.processes(), &options, observer, &mut **progress)?;
         self.record_missing(all.missing(), !core::ptr::eq(recording, self.recording));
         Ok(all)
     }
 
-    /// Returns the phases and runs of the recording.
-    pub(crate) fn timing(&self) -> Result<TimingReport, ExportError> {
-        let mut progress = self.progress.borrow_mut();
+    /// Returns the report of phases that were read with these costs.
+    pub(crate) fn timing(&self, phases: TimingReader<'_>, costs: &EveryMeasure<'_>) -> TimingReport {
         let view = View { show_all: true, ..View::default() };
-        Ok(read_timing(self.processes(), &self.options.part, &view, self.symbolizer, &mut **progress)?)
+        phases.finish(costs, &view, self.symbolizer)
     }
 
     /// Returns the profiles of a process, in the selected view.

@@ -62,8 +62,8 @@ mod word_hash;
 pub use aggregate::{
     AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
     DifferentMeasures, Edge, EveryMeasure, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule,
-    FunctionTable, Grouping, Hidden, Measure, MeasuredProfile, Node, NodeId, Origin, PartProfile, Profile,
-    ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, View, aggregate,
+    FunctionTable, Grouping, Hidden, Measure, MeasuredProfile, Node, NodeId, Origin, PartProfile, ProcessObserver,
+    Profile, ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;

@@ -33,23 +33,32 @@ impl TraceNotes {
 
     /// Reads the notes, and calls `progress` with the number of bytes that were read.
     pub fn read_with(process: &ProcessRecording, progress: &mut dyn FnMut(u64)) -> Result<Self, ReadError> {
-        let (mut notes, dictionary) = (Self::default(), process.dictionary());
-        if !dictionary.declares(&events::DEMOTED) && !dictionary.declares(&events::TRACE_NOTE) {
+        let mut notes = Self::default();
+        if !Self::may_have(process) {
             return Ok(notes);
         }
-        let decoder = Decoder::of(dictionary);
+        let decoder = Decoder::of(process.dictionary());
         process.visit(None, progress, &mut |block| {
-            for event in block {
-                let Event::Instant(instant) = decoder.decode(&event) else { continue };
-                match instant.about {
-                    InstantSubject::Demoted => notes.add(true, instant.frame, 0),
-                    InstantSubject::TraceNote { count } => notes.add(false, instant.frame, count),
-                    _ => {}
-                }
-            }
+            block.into_iter().for_each(|event| notes.note(&decoder.decode(&event)));
             ControlFlow::Continue(())
         })?;
         Ok(notes)
+    }
+
+    /// Returns whether a process has declared such events.
+    pub fn may_have(process: &ProcessRecording) -> bool {
+        let dictionary = process.dictionary();
+        dictionary.declares(&events::DEMOTED) || dictionary.declares(&events::TRACE_NOTE)
+    }
+
+    /// Adds an event, if it is a note.
+    pub fn note(&mut self, event: &Event<'_>) {
+        let Event::Instant(instant) = event else { return };
+        match instant.about {
+            InstantSubject::Demoted => self.add(true, instant.frame, 0),
+            InstantSubject::TraceNote { count } => self.add(false, instant.frame, count),
+            _ => {}
+        }
     }
 
     fn add(&mut self, is_demoted: bool, frame: u32, count: u64) {

@@ -8,6 +8,7 @@ mod common;
 mod errors;
 mod machines;
 mod outputs;
+mod passes;
 mod phases;
 mod report;
 mod terminal;

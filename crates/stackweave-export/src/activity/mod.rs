@@ -17,7 +17,7 @@ use stackweave_recording::events::MemoryEvent;
 pub(crate) use details::Details;
 pub(crate) use kinds::{EventKinds, label_text};
 pub(crate) use named::{NamedProcess, NamedThread};
-pub(crate) use visit::{visit, visit_process, visit_thread};
+pub(crate) use visit::{AllKinds, Visit, all_kinds, visit, visit_process, visit_thread};
 
 /// A span of a thread.
 #[derive(Clone, Debug, Default)]

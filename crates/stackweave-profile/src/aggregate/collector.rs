@@ -7,15 +7,15 @@ use std::ops::{ControlFlow, Range};
 
 use stackweave_heap::Figures;
 use stackweave_recording::events::{Decoder, Event};
-use stackweave_recording::file::{EventBuffer, RawEvent};
-use stackweave_recording::{Missing, ProcessRecording, ReadError};
+use stackweave_recording::file::EventBuffer;
+use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 
 use crate::aggregate::measure::Measure;
-use crate::aggregate::memory_costs::{DeviceCosts, MemoryCosts};
+use crate::aggregate::memory_costs::{CountedMemory, DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
-use crate::memory::{MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
+use crate::memory::{MemoryHeader, MemoryQuery, ProcessFigures, RecorderThread, UsageSource, usable_snapshot};
 use crate::word_hash::WordMap;
 
 /// The costs of a process, or of one of its threads.
@@ -40,6 +40,8 @@ pub(crate) struct ProcessCosts {
     pub(crate) blocks: Vec<(i64, [u64; 2])>,
     /// The devices with allocations in that time, by any thread.
     pub(crate) used: Vec<i64>,
+    /// The memory without its stacks.
+    pub(crate) figures: ProcessFigures,
     pub(crate) missing: Missing,
 }
 
@@ -52,8 +54,6 @@ struct Collector<'a> {
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     memory: MemoryCosts,
-    /// Whether memory was allocated or freed, as far as that is counted in any order.
-    has_counted_memory: bool,
     /// The devices with allocations, as far as they are counted in any order.
     used: Vec<i64>,
     measures: MeasureSet,
@@ -79,47 +79,36 @@ struct Thread {
     losses: Vec<u64>,
 }
 
-/// Reads the events of a process. `range` is in nanoseconds since its base.
+/// What else looks at the events of a process while they are read, in the order of time.
+pub(crate) type EventObserver<'o> = dyn FnMut(&TimedEvent<'_>, &Event<'_>) -> ControlFlow<()> + 'o;
+
+/// Reads the events of a process once. `range` is in nanoseconds since its base.
 pub(crate) fn collect(
     process: &ProcessRecording,
     options: &AggregateOptions,
     range: Range<u64>,
     measures: MeasureSet,
-    progress: &mut dyn FnMut(u64),
+    (observer, progress): (Option<&mut EventObserver<'_>>, &mut dyn FnMut(u64)),
 ) -> Result<ProcessCosts, ReadError> {
-    let memory = match measures {
-        MeasureSet::Requested => MemoryCosts::of(process, options.measure, &range),
-        MeasureSet::Everything => MemoryCosts::of_everything(process, &range),
-    };
-    let mut collector = Collector::new((process, options), range.clone(), measures, memory);
-    if let Some(snapshot) = snapshot(process, options, measures)? {
-        collector.memory = MemoryCosts::Kept(Box::new(snapshot));
-        if measures == MeasureSet::Requested && options.measure.is_some() {
-            progress(process.bytes());
-            return Ok(collector.finish(Missing::default()));
-        }
-    }
-    let mut missing = collector.read(progress)?;
-    // Only now it is known that memory is counted, which needs events in the order of time.
-    if measures == MeasureSet::Everything && collector.has_counted_memory {
-        let memory = MemoryCosts::replayed(process, &range);
-        collector = Collector::new((process, options), range, measures, memory);
-        missing = collector.read(progress)?;
-    }
-    Ok(collector.finish(missing))
-}
-
-/// Returns the snapshot with the requested measure, if there is one.
-fn snapshot(
-    process: &ProcessRecording,
-    options: &AggregateOptions,
-    measures: MeasureSet,
-) -> Result<Option<Snapshot>, ReadError> {
-    if measures == MeasureSet::Requested && options.measure.is_some_and(|measure| !measure.is_memory()) {
-        return Ok(None);
-    }
+    let is_of_memory = measures == MeasureSet::Everything || options.measure.is_none_or(Measure::is_memory);
+    let recorder = if is_of_memory { RecorderThread::read(process)? } else { RecorderThread::default() };
     let query = MemoryQuery { range: options.range.clone(), ..MemoryQuery::default() };
-    usable_snapshot(process, &query, MemoryHeader::of(process.start()))
+    let header = MemoryHeader::of(process.start()).filter(|_| is_of_memory);
+    let snapshot = usable_snapshot(process, &recorder, &query, header)?;
+    let recorder = recorder.without_snapshot();
+    let has_snapshot = snapshot.is_some();
+    let memory = match (snapshot, measures) {
+        (Some(snapshot), _) => MemoryCosts::Kept(snapshot),
+        (None, MeasureSet::Requested) => MemoryCosts::of(process, options.measure, &range),
+        (None, MeasureSet::Everything) => MemoryCosts::replayed(process, &range),
+    };
+    let mut collector = Collector::new((process, options), range, measures, memory);
+    if has_snapshot && measures == MeasureSet::Requested && options.measure.is_some() {
+        progress(process.bytes());
+        return Ok(collector.finish(Missing::default(), recorder));
+    }
+    let missing = collector.read(observer, progress)?;
+    Ok(collector.finish(missing, recorder))
 }
 
 impl<'a> Collector<'a> {
@@ -138,7 +127,6 @@ impl<'a> Collector<'a> {
             threads: Vec::new(),
             by_number: WordMap::default(),
             memory,
-            has_counted_memory: false,
             used: Vec::new(),
             measures,
             wants_samples: measures == MeasureSet::Everything
@@ -146,13 +134,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<Missing, ReadError> {
+    fn read(
+        &mut self,
+        mut observer: Option<&mut EventObserver<'_>>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Missing, ReadError> {
         // Spans from before the range may extend into it, so all events before its end are read.
         let until = (self.range.end != u64::MAX).then_some(0..self.range.end);
-        if self.memory.needs_order() {
+        if self.memory.needs_order() || observer.is_some() {
             return self.process.visit_in_time_order(until, progress, &mut |timed| {
-                self.one(timed.thread, &timed.event);
-                ControlFlow::Continue(())
+                let event = self.decoder.decode(&timed.event);
+                let time = u64::try_from(timed.time_ns).unwrap_or(0);
+                self.one(timed.thread, (timed.event.ticks, time), &event);
+                observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(&timed, &event))
             });
         }
         self.process.visit(until, progress, &mut |block| {
@@ -165,40 +159,37 @@ impl<'a> Collector<'a> {
         let index = self.index_of(block.thread());
         let mut thread = core::mem::take(&mut self.threads[index]);
         for event in block {
-            self.event(&mut thread, &event);
+            let time = self.process.timeline().nanoseconds(event.ticks);
+            self.event(&mut thread, (event.ticks, time), &self.decoder.decode(&event));
         }
         self.threads[index] = thread;
     }
 
-    fn one(&mut self, number: u32, event: &RawEvent<'_>) {
+    fn one(&mut self, number: u32, at: (u64, u64), event: &Event<'_>) {
         let index = self.index_of(number);
-        let mut thread = core::mem::take(&mut self.threads[index]);
-        self.event(&mut thread, event);
-        self.threads[index] = thread;
+        let mut threads = core::mem::take(&mut self.threads);
+        self.event(&mut threads[index], at, event);
+        self.threads = threads;
     }
 
-    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
-        let ticks = event.ticks;
-        let event = self.decoder.decode(event);
-        let time = self.process.timeline().nanoseconds(ticks);
+    fn event(&mut self, thread: &mut Thread, (ticks, time): (u64, u64), event: &Event<'_>) {
         let is_inside = self.range.contains(&time);
-        let is_of_memory = self.memory.counts(&event);
+        let is_of_memory = self.memory.counts(event);
         if is_of_memory {
-            self.memory.add((ticks, thread.number), &event, thread.open.innermost(), is_inside);
-            self.has_counted_memory |= matches!(self.memory, MemoryCosts::Counted);
-            if let (Event::Allocate(memory), true) = (&event, is_inside) {
+            self.memory.add((ticks, time), thread.number, event, (thread.open.innermost(), is_inside));
+            if let (Event::Allocate(memory), true) = (event, is_inside) {
                 self.note_use(memory.region.device());
             }
         }
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
         group.events += u64::from(is_inside && (is_of_memory || event.is_of_time()));
-        let time = thread.open.pass(&mut group.spans, &mut thread.losses, (ticks, time), &event);
-        group.has_spans |= group.spans.add(&mut thread.open, &event, time);
-        if let (Event::Sample(sample), true) = (&event, is_inside && self.wants_samples) {
+        let time = thread.open.pass(&mut group.spans, &mut thread.losses, (ticks, time), event);
+        group.has_spans |= group.spans.add(&mut thread.open, event, time);
+        if let (Event::Sample(sample), true) = (event, is_inside && self.wants_samples) {
             group.samples.add(stack_key(sample.stack, thread), sample.weight);
         }
-        if let (Event::Allocate(memory), MemoryCosts::Counted) = (&event, &self.memory)
+        if let (Event::Allocate(memory), MemoryCosts::Counted) = (event, &self.memory)
             && is_of_memory
             && is_inside
             && self.options.device.is_none_or(|device| device == memory.region.device())
@@ -238,25 +229,30 @@ impl<'a> Collector<'a> {
         Thread { number, group: Some(group), open: OpenSpans::default(), losses: self.process.loss_ticks(number) }
     }
 
-    fn finish(mut self, missing: Missing) -> ProcessCosts {
+    fn finish(mut self, missing: Missing, recorder: RecorderThread) -> ProcessCosts {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
         let device = self.options.device.filter(|_| self.measures == MeasureSet::Requested);
-        let devices = memory.finish(device, last_ticks.unwrap_or(0));
+        let sums_all = self.measures == MeasureSet::Everything;
+        let counted = memory.finish(device, last_ticks.unwrap_or(0), &mut |sums, known| {
+            let thread = self.index_of(known.site.thread);
+            if let Some(group) = self.threads[thread].group {
+                self.groups[group].of_device(sums.device).add_figures(known);
+                let kept = if is_kept { known.figures.allocations } else { 0 };
+                self.groups[group].events = self.groups[group].events.saturating_add(kept);
+                if sums_all {
+                    sums.add(&known.site, &known.figures);
+                }
+            }
+        });
+        let CountedMemory { devices, timeline } = counted;
         let blocks = devices.iter().map(|of| (of.device, [of.totals.replaced, of.totals.unknown_frees])).collect();
         let mut used = core::mem::take(&mut self.used);
         used.extend(devices.iter().filter(|of| of.totals.figures != Figures::default()).map(|of| of.device));
-        for of in &devices {
-            for known in &of.sites {
-                let thread = self.index_of(known.site.thread);
-                if let Some(group) = self.threads[thread].group {
-                    self.groups[group].of_device(of.device).add_figures(known);
-                    let kept = if is_kept { known.figures.allocations } else { 0 };
-                    self.groups[group].events = self.groups[group].events.saturating_add(kept);
-                }
-            }
-        }
+        let source = if is_kept { UsageSource::Snapshot } else { UsageSource::Replayed };
+        let timeline = recorder.timeline_of(&self.range).or(timeline);
+        let figures = ProcessFigures { source, devices, timeline, hooks: recorder.hooks };
         for mut thread in self.threads {
             let Some(group) = thread.group else { continue };
             let last = self.process.last_ticks(thread.number).map(|ticks| self.process.timeline().nanoseconds(ticks));
@@ -264,7 +260,7 @@ impl<'a> Collector<'a> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        ProcessCosts { groups: self.groups, blocks, used, missing }
+        ProcessCosts { groups: self.groups, blocks, used, figures, missing }
     }
 }
 

@@ -1,19 +1,26 @@
 //! The costs of all measures, devices and threads at once.
 
+use std::ops::ControlFlow;
+
 use stackweave_core::EventKind;
-use stackweave_recording::{Missing, ProcessRecording, ReadError};
+use stackweave_recording::events::Event;
+use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
-use crate::aggregate::collector::{GroupCosts, MeasureSet, ProcessCosts};
+use crate::aggregate::collector::{EventObserver, GroupCosts, MeasureSet, ProcessCosts, collect};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
-use crate::aggregate::recordings::collect_all;
+use crate::aggregate::recordings::ranges;
+use crate::memory::{ForeignHooks, MemoryQuery, MemoryReport, figures_report};
 
-/// The costs of processes in all measures. Events are read once for all measures; and once more, in the order of time,
-/// if a host recorded its allocations.
+/// What else looks at the events of processes while they are read: of one process after another, each in the order of
+/// time. It may stop the reading of a process.
+pub type ProcessObserver<'o> = dyn FnMut(usize, &TimedEvent<'_>, &Event<'_>) -> ControlFlow<()> + 'o;
+
+/// The costs of processes in all measures. Events are read once for all measures.
 #[derive(Debug)]
 pub struct EveryMeasure<'a> {
     processes: &'a [ProcessRecording],
@@ -41,18 +48,76 @@ const OF_MEMORY: [Measure; 4] =
     [Measure::PeakBytes, Measure::LiveBytes, Measure::AllocatedBytes, Measure::TemporaryBytes];
 
 impl<'a> EveryMeasure<'a> {
-    /// Reads the events of processes. If `options` have a measure, it is the only one. Processes are never merged,
-    /// whatever the grouping.
+    /// Reads the events of processes. If `options` have a measure, only its profiles are built. Processes are never
+    /// merged, whatever the grouping. `observer` gets the events of the process with each index too.
     pub fn collect(
         processes: &'a [ProcessRecording],
         options: &AggregateOptions,
+        mut observer: Option<&mut ProcessObserver<'_>>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, ReadError> {
-        let wants = if options.measure.is_some() { MeasureSet::Requested } else { MeasureSet::Everything };
-        let collected = collect_all(processes, options, wants, progress)?;
+        let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
+        let ranges = ranges(processes, options.range.as_ref());
+        for ((index, process), range) in processes.iter().enumerate().zip(ranges) {
+            let mut progress = |bytes| progress(done + bytes);
+            let mut of_process = observer
+                .as_mut()
+                .map(|observer| move |timed: &TimedEvent<'_>, event: &Event<'_>| observer(index, timed, event));
+            let observer = of_process.as_mut().map(|observer| observer as &mut EventObserver<'_>);
+            collected.push(collect(process, options, range, MeasureSet::Everything, (observer, &mut progress))?);
+            done += process.bytes();
+        }
         let device = || options.device.unwrap_or_else(|| default_device(&collected));
         let only = options.measure.map(|measure| DeviceMeasure { measure, device: device() });
         Ok(Self { processes, collected, lines: options.lines, only })
+    }
+
+    /// Frees the costs of stacks, after the last profile was built. The figures of memory stay.
+    pub fn free_stacks(&mut self) {
+        for process in &mut self.collected {
+            process.groups = Vec::new();
+        }
+    }
+
+    /// Returns whether there are costs of memory.
+    pub fn has_memory(&self) -> bool {
+        self.all_measures().any(Measure::is_memory)
+    }
+
+    /// Returns whether there are times or samples.
+    pub fn has_time(&self) -> bool {
+        self.all_measures().any(|measure| matches!(measure, Measure::WallTime | Measure::Samples))
+    }
+
+    fn all_measures(&self) -> impl Iterator<Item = Measure> {
+        let groups = self.collected.iter().flat_map(|process| &process.groups);
+        groups.flat_map(|group| self.measures(group)).map(|counted| counted.measure)
+    }
+
+    /// Returns the figures of the memory of a device, or of the heap, without profiles and remarks. `query` selects the
+    /// same time and threads as the options of the costs.
+    pub fn memory_report(&self, query: &MemoryQuery, device: i64) -> Result<MemoryReport, ReadError> {
+        figures_report(self.processes, self.collected.iter().map(|process| &process.figures), query, device)
+    }
+
+    /// Returns the hooks that other tools held in each process.
+    pub fn hooks(&self) -> Vec<Option<ForeignHooks>> {
+        self.collected.iter().map(|process| process.figures.hooks.clone()).collect()
+    }
+
+    /// Returns the time of all threads of all processes, without lines.
+    pub(crate) fn time(&self, symbolizer: Option<&Symbolizer>) -> Profile {
+        let counted = AggregateOptions::default().counted(Measure::WallTime);
+        let mut whole = Profile::empty(Measure::WallTime);
+        for (process, collected) in self.processes.iter().zip(&self.collected) {
+            let frames = collected.groups.iter().flat_map(|group| group.frames(counted, process.dictionary()));
+            let names = RecordedNames::resolve(process, &frames.collect::<Vec<_>>(), symbolizer);
+            for group in &collected.groups {
+                let same = whole.merge(&group.profile(counted, process, &names, false));
+                debug_assert_eq!(same, Ok(()));
+            }
+        }
+        whole
     }
 
     /// Returns what could not be read, for each process.

@@ -1,16 +1,19 @@
 //! Allocated memory by stack and by span, for the measures of memory.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use stackweave_core::EventKind;
-use stackweave_heap::Totals;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{Event, MemoryEvent};
 
 use crate::aggregate::collector::{GroupCosts, ProcessCosts};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
-use crate::memory::{CallSiteFigures, MemoryHeader, Replay, Snapshot, UsageRow, first_device};
+use crate::memory::{
+    CallSiteFigures, DeviceSums, MemoryHeader, MemoryTimeline, Replay, ReplayCurve, Replayed, Snapshot, UsageRow,
+    first_device,
+};
 
 /// The way in which the costs of memory are computed.
 #[derive(Debug)]
@@ -20,9 +23,9 @@ pub(crate) enum MemoryCosts {
     /// Allocations are counted as they are read, in any order.
     Counted,
     /// Events go through a ledger, in the order of time.
-    Replayed(Box<Replay>),
+    Replayed(Box<Replay>, ReplayCurve),
     /// They were counted while the program ran.
-    Kept(Box<Snapshot>),
+    Kept(Arc<Snapshot>),
 }
 
 /// The memory of a device by measure.
@@ -35,12 +38,12 @@ pub(crate) struct DeviceCosts {
     pub(crate) temporary: StackCosts,
 }
 
-/// The memory of a device by call site.
-#[derive(Debug)]
-pub(crate) struct DeviceFigures {
-    pub(crate) device: i64,
-    pub(crate) sites: Vec<CallSiteFigures>,
-    pub(crate) totals: Totals,
+/// The memory of a process by device.
+#[derive(Debug, Default)]
+pub(crate) struct CountedMemory {
+    pub(crate) devices: Vec<DeviceSums>,
+    /// The memory over time, if it was replayed.
+    pub(crate) timeline: Option<MemoryTimeline>,
 }
 
 /// This bit in the number of a stack marks a node of the tree of spans.
@@ -59,37 +62,34 @@ impl MemoryCosts {
         }
     }
 
-    /// Returns how all measures of memory are counted, unless there is a snapshot. Without a memory recorder, there are
-    /// usually no memory events, and a first pass finds out whether there are any.
-    pub(crate) fn of_everything(process: &ProcessRecording, range: &Range<u64>) -> Self {
-        match MemoryHeader::of(process.start()) {
-            Some(_) => Self::replayed(process, range),
-            None => Self::Counted,
-        }
-    }
-
     pub(crate) fn replayed(process: &ProcessRecording, range: &Range<u64>) -> Self {
         let mut replay = Replay::new(process, None);
         if range.start > 0 {
             replay.wait_for_range();
         }
-        Self::Replayed(Box::new(replay))
+        Self::Replayed(Box::new(replay), ReplayCurve::of(process, range))
     }
 
     /// Returns whether events are needed in the order of time.
     pub(crate) fn needs_order(&self) -> bool {
-        matches!(self, Self::Replayed(_))
+        matches!(self, Self::Replayed(..))
     }
 
     /// Returns whether this event is about memory that is counted here.
     #[inline]
     pub(crate) fn counts(&self, event: &Event<'_>) -> bool {
-        matches!(self, Self::Counted | Self::Replayed(_)) && event.changes_heap()
+        matches!(self, Self::Counted | Self::Replayed(..)) && event.changes_heap()
     }
 
     /// Adds an event to the ledger, if there is one. `span` is the thread's node in the tree of spans.
-    pub(crate) fn add(&mut self, (ticks, thread): (u64, u32), event: &Event<'_>, span: u32, is_inside: bool) {
-        let Self::Replayed(replay) = self else { return };
+    pub(crate) fn add(
+        &mut self,
+        (ticks, time): (u64, u64),
+        thread: u32,
+        event: &Event<'_>,
+        (span, is_inside): (u32, bool),
+    ) {
+        let Self::Replayed(replay, curve) = self else { return };
         if is_inside && replay.is_waiting() {
             replay.begin_range(ticks);
         }
@@ -99,27 +99,45 @@ impl MemoryCosts {
             }
             event => replay.add(ticks, thread, event),
         }
+        curve.add(time, replay.live_bytes(EventKind::OWN_DEVICE));
     }
 
-    /// Returns the figures of a device by call site, with totals; of all devices without a selected one.
-    pub(crate) fn finish(self, device: Option<i64>, last_ticks: u64) -> Vec<DeviceFigures> {
+    /// Returns the totals of a device, and calls `site` for each of its call sites; of all devices without a selected
+    /// one.
+    pub(crate) fn finish(
+        self,
+        device: Option<i64>,
+        last_ticks: u64,
+        site: &mut dyn FnMut(&mut DeviceSums, &CallSiteFigures),
+    ) -> CountedMemory {
         let takes = |of: i64| device.is_none_or(|device| device == of);
         match self {
-            Self::None | Self::Counted => Vec::new(),
-            Self::Replayed(mut replay) => {
+            Self::None | Self::Counted => CountedMemory::default(),
+            Self::Replayed(mut replay, curve) => {
                 if replay.is_waiting() {
                     replay.begin_range(last_ticks);
                 }
-                let all = replay.counted().into_iter().filter(|replayed| takes(replayed.device));
-                all.map(|of| DeviceFigures { device: of.device, sites: of.sites, totals: of.totals }).collect()
+                let live = replay.live_bytes(EventKind::OWN_DEVICE);
+                let counted = replay.counted().into_iter().filter(|of| takes(of.device));
+                let devices = counted.map(|of| {
+                    let Replayed { device, totals, is_peak_at_start, sites, sizes } = of;
+                    let mut sums = DeviceSums { device, totals, is_peak_at_start, sizes, ..DeviceSums::default() };
+                    for known in &sites {
+                        site(&mut sums, known);
+                    }
+                    sums
+                });
+                CountedMemory { devices: devices.collect(), timeline: Some(curve.finish(live)) }
             }
             Self::Kept(snapshot) => {
-                let of = |device: i64| DeviceFigures {
-                    device,
-                    sites: snapshot.rows(device).collect(),
-                    totals: snapshot.totals(device),
+                let of = |device: i64| {
+                    let (totals, sizes) = (snapshot.totals(device), snapshot.sizes(device).collect());
+                    let mut sums = DeviceSums { device, totals, sizes, ..DeviceSums::default() };
+                    snapshot.rows(device).for_each(|known| site(&mut sums, &known));
+                    sums
                 };
-                snapshot.devices().into_iter().filter(|device| takes(*device)).map(of).collect()
+                let devices = snapshot.devices().into_iter().filter(|device| takes(*device)).map(of);
+                CountedMemory { devices: devices.collect(), timeline: None }
             }
         }
     }

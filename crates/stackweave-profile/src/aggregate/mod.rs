@@ -23,7 +23,7 @@ mod view;
 pub use call_tree::{CallTree, Children, Cost, Node, NodeId};
 pub(crate) use collector::GroupCosts;
 pub use diff::{Change, Diff, DiffNode, FunctionDiff};
-pub use every_measure::{EveryMeasure, MeasuredProfile};
+pub use every_measure::{EveryMeasure, MeasuredProfile, ProcessObserver};
 pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTable, ProfileFrame};
 pub(crate) use measure::DeviceMeasure;
 pub use measure::Measure;

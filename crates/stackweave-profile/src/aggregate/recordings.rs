@@ -11,7 +11,7 @@ use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
-use crate::memory::{MemoryHeader, UsageRow};
+use crate::memory::{ForeignHooks, MemoryHeader, UsageRow};
 
 /// A profile of a process, a thread, or several.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Aggregated {
     pub missing: Vec<Missing>,
     /// The device of a measure of memory.
     pub device: i64,
+    /// The hooks that other tools held in each process, for measures of memory.
+    pub hooks: Vec<Option<ForeignHooks>>,
 }
 
 /// Builds profiles of recordings of processes. Each event is read once, and none is kept.
@@ -54,14 +56,16 @@ pub fn aggregate(
     let options = &AggregateOptions { device: Some(device), ..options.clone() };
     let mut parts = Vec::new();
     let mut missing = Vec::with_capacity(processes.len());
+    let mut hooks = Vec::with_capacity(processes.len());
     for (index, (process, collected)) in processes.iter().zip(collected).enumerate() {
         parts.extend(profiles(index, process, &collected, (measure, options), symbolizer));
         missing.push(collected.missing);
+        hooks.push(collected.figures.hooks);
     }
     if options.grouping == Grouping::Merged {
         parts = vec![merged(parts, measure, processes.len())];
     }
-    Ok(Aggregated { parts, missing, device })
+    Ok(Aggregated { parts, missing, device, hooks })
 }
 
 impl Aggregated {
@@ -81,7 +85,8 @@ pub(crate) fn collect_all(
 ) -> Result<Vec<ProcessCosts>, ReadError> {
     let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
     for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-        collected.push(collect(process, options, range, wants, &mut |bytes| progress(done + bytes))?);
+        let mut progress = |bytes| progress(done + bytes);
+        collected.push(collect(process, options, range, wants, (None, &mut progress))?);
         done += process.bytes();
     }
     Ok(collected)

@@ -76,23 +76,20 @@ pub fn read_devices(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<DeviceHistory>, ReadError> {
     let decoder = Decoder::of(process.dictionary());
-    let Some(whole) = process.time_range().filter(|_| decoder.has_devices()) else {
+    let Some(mut reader) = DeviceReader::new(process, &decoder, range) else {
         progress(process.bytes());
         return Ok(Vec::new());
     };
-    let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
-    let until = Some(0..range.end);
-    let (states, live, changes, devices) = Default::default();
-    let scale = MemoryHeader::scale_of(process.start());
-    let mut reader = DeviceReader { axis: Axis::new(range), scale, states, live, changes, devices };
-    process.visit_in_time_order(until, progress, &mut |timed| {
+    process.visit_in_time_order(Some(0..reader.axis.range.end), progress, &mut |timed| {
         reader.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), &decoder.decode(&timed.event));
         ControlFlow::Continue(())
     })?;
-    Ok(reader.finish(process.start()))
+    Ok(reader.finish(process))
 }
 
-struct DeviceReader {
+/// Reads the memory of devices from the events of a process, in the order of time.
+#[derive(Debug)]
+pub struct DeviceReader {
     axis: Axis,
     scale: Scale,
     states: OpenStates,
@@ -101,7 +98,7 @@ struct DeviceReader {
     devices: BTreeMap<i64, Device>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Device {
     account: Account,
     state: Option<DeviceState>,
@@ -109,7 +106,21 @@ struct Device {
 }
 
 impl DeviceReader {
-    fn event(&mut self, thread: u32, time_ns: u64, event: &Event<'_>) {
+    /// Creates a reader for the selected time; `None` if the process has declared no events of devices.
+    pub fn new(process: &ProcessRecording, decoder: &Decoder, range: Option<Range<u64>>) -> Option<Self> {
+        let whole = process.time_range().filter(|_| decoder.has_devices())?;
+        let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
+        let (states, live, changes, devices) = Default::default();
+        let scale = MemoryHeader::scale_of(process.start());
+        Some(Self { axis: Axis::new(range), scale, states, live, changes, devices })
+    }
+
+    /// Adds an event of a thread. The time is in nanoseconds since the process began to record; events after the
+    /// selected time have no effect.
+    pub fn event(&mut self, thread: u32, time_ns: u64, event: &Event<'_>) {
+        if time_ns >= self.axis.range.end {
+            return;
+        }
         match event {
             Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory)
                 if memory.region.device() != EventKind::OWN_DEVICE =>
@@ -194,8 +205,9 @@ impl DeviceReader {
         }
     }
 
-    fn finish(self, start: &Start) -> Vec<DeviceHistory> {
-        let axis = &self.axis;
+    /// Returns the memory of each device.
+    pub fn finish(self, process: &ProcessRecording) -> Vec<DeviceHistory> {
+        let (axis, start) = (&self.axis, process.start());
         self.devices.into_iter().map(|(number, device)| device.finish(number, start, axis)).collect()
     }
 }

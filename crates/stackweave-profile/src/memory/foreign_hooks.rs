@@ -1,13 +1,12 @@
 //! Allocations that were not recorded because another tool held the hooks.
 
-use std::collections::HashMap;
-
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::events::{Decoder, Event};
+use stackweave_recording::events::Counter;
 use stackweave_recording::file::Dictionary;
 
 use super::labels::frame_name;
-use super::snapshot::recorder_threads;
+use super::recorder_thread::RecorderThread;
+use crate::word_hash::WordMap;
 
 const SLOTS: &str = "memory.block_slots";
 const FOREIGN: &str = "memory.foreign_block_slots";
@@ -29,32 +28,7 @@ pub struct ForeignHooks {
 impl ForeignHooks {
     /// Reads the slots of a process. `None` if all slots were the recorder's, or if this can't be read.
     pub fn read(process: &ProcessRecording) -> Option<Self> {
-        let dictionary = process.dictionary();
-        let names: HashMap<u32, &str> = dictionary
-            .frames()
-            .filter_map(|(frame, _)| frame_name(dictionary, frame).map(|name| (frame, name)))
-            .filter(|(_, name)| [SLOTS, FOREIGN].contains(name))
-            .collect();
-        if names.is_empty() {
-            return None;
-        }
-        let decoder = Decoder::of(dictionary);
-        let threads = recorder_threads(process);
-        let mut order = process.in_time_order(None, Some(&threads));
-        let (mut found, mut slots) = (Self::default(), 0);
-        while let Ok(Some(timed)) = order.next_event() {
-            let Event::Counter(counter) = decoder.decode(&timed.event) else { continue };
-            let (frame, value) = (counter.frame, counter.unsigned());
-            match names.get(&frame) {
-                Some(&SLOTS) => slots = value,
-                // It follows the number of all slots.
-                Some(_) if found.is_less_than(slots, value) => {
-                    found = Self { slots, foreign: value, module: filename(dictionary, frame) };
-                }
-                _ => {}
-            }
-        }
-        (found.foreign != 0).then_some(found)
+        RecorderThread::read_counters(process).ok()?.hooks
     }
 
     fn is_less_than(&self, slots: u64, foreign: u64) -> bool {
@@ -84,9 +58,43 @@ impl ForeignHooks {
     }
 }
 
-/// Returns why memory figures of these processes can't be compared with a limit, if they can't.
-pub fn why_unusable(processes: &[ProcessRecording]) -> Option<String> {
-    processes.iter().filter_map(ForeignHooks::read).find(ForeignHooks::is_large_part).map(|found| found.sentence())
+/// Returns why memory figures of processes with these hooks can't be compared with a limit, if they can't.
+pub fn why_unusable(hooks: &[Option<ForeignHooks>]) -> Option<String> {
+    hooks.iter().flatten().find(|found| found.is_large_part()).map(ForeignHooks::sentence)
+}
+
+/// The counters of slots, as they are read.
+#[derive(Debug, Default)]
+pub(super) struct HookCounters {
+    /// Which of the counters each frame names: of all slots, or of those of other tools.
+    names: WordMap<u32, Option<bool>>,
+    slots: u64,
+    found: ForeignHooks,
+}
+
+impl HookCounters {
+    pub(super) fn add(&mut self, dictionary: &Dictionary, counter: &Counter) {
+        let name = || match frame_name(dictionary, counter.frame) {
+            Some(SLOTS) => Some(true),
+            Some(FOREIGN) => Some(false),
+            _ => None,
+        };
+        let value = counter.unsigned();
+        match *self.names.entry(counter.frame).or_insert_with(name) {
+            Some(true) => self.slots = value,
+            // It follows the number of all slots.
+            Some(false) if self.found.is_less_than(self.slots, value) => {
+                let module = filename(dictionary, counter.frame);
+                self.found = ForeignHooks { slots: self.slots, foreign: value, module };
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the moment when another tool held the largest share, if there was one.
+    pub(super) fn found(self) -> Option<ForeignHooks> {
+        Some(self.found).filter(|found| found.foreign != 0)
+    }
 }
 
 fn filename(dictionary: &Dictionary, frame: u32) -> Option<String> {

@@ -15,7 +15,10 @@ mod header;
 mod history;
 mod labels;
 mod live_devices;
+mod packed_rows;
+mod process_figures;
 mod query;
+mod recorder_thread;
 mod remarks;
 mod replay;
 mod report;
@@ -27,7 +30,7 @@ mod usage;
 pub use device_curve::DevicePoint;
 pub use device_report::{DeviceMemory, only_of_device, pool_name};
 pub use device_state::{DeviceState, ListedSegment, PoolState};
-pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
+pub use devices::{DeviceHistory, DeviceReader, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, MemoryMode};
@@ -42,8 +45,12 @@ pub use top_stacks::{StackRow, top_stacks};
 pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 
 pub(crate) use device_report::{default_device, first_device};
-pub(crate) use replay::CallSiteFigures;
+pub(crate) use process_figures::{DeviceSums, ProcessFigures};
+pub(crate) use recorder_thread::RecorderThread;
+pub(crate) use replay::{CallSiteFigures, Replayed};
+pub(crate) use report::figures_report;
 pub(crate) use snapshot::Snapshot;
+pub(crate) use timeline::ReplayCurve;
 pub(crate) use usage::{usable_snapshot, usage_so_far};
 
 #[doc(no_inline)]

@@ -8,7 +8,12 @@ use super::header::{MemoryHeader, MemoryMode};
 use crate::aggregate::Measure;
 
 /// Returns the remarks about figures of a measure, of the whole recording or of a time range, one sentence each.
-pub fn remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) -> Vec<String> {
+/// `hooks` are those that other tools held, for each process.
+pub fn remarks(
+    (processes, hooks): (&[ProcessRecording], &[Option<ForeignHooks>]),
+    measure: Measure,
+    is_part: bool,
+) -> Vec<String> {
     let mut remarks = Vec::new();
     if is_part && processes.iter().any(has_no_history) {
         remarks.push(
@@ -27,15 +32,15 @@ pub fn remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) 
     if processes.iter().any(|process| process.start().mode == RecordingMode::Ring) {
         remarks.push("Only the last events were kept: earlier allocations are unknown.".to_owned());
     }
-    remarks.extend(missing(processes));
+    remarks.extend(missing(processes, hooks));
     remarks
 }
 
 /// Returns a sentence for each process with allocations that another tool kept from its recorder.
-fn missing(processes: &[ProcessRecording]) -> impl Iterator<Item = String> {
+fn missing(processes: &[ProcessRecording], hooks: &[Option<ForeignHooks>]) -> impl Iterator<Item = String> {
     let has_several = processes.len() > 1;
-    processes.iter().filter_map(move |process| {
-        let sentence = ForeignHooks::read(process)?.sentence();
+    processes.iter().zip(hooks).filter_map(move |(process, hooks)| {
+        let sentence = hooks.as_ref()?.sentence();
         Some(if has_several { format!("Process {}: {sentence}", process.start().pid) } else { sentence })
     })
 }

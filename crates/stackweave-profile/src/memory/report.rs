@@ -12,9 +12,11 @@ use stackweave_symbolize::Symbolizer;
 use super::device_report::{DeviceMemory, default_device};
 use super::figures::{add, add_totals};
 use super::header::MemoryHeader;
+use super::process_figures::{DeviceSums, ProcessFigures, tag_name};
 use super::query::MemoryQuery;
-use super::timeline::{MemoryTimeline, lifetime, read_timeline};
-use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
+use super::recorder_thread::RecorderThread;
+use super::timeline::{MemoryTimeline, lifetime, read_timeline, timeline_with};
+use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, usage_with};
 use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 
 /// The memory of processes, of one device or of the heap.
@@ -104,14 +106,16 @@ pub fn read_report(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryReport, ReadError> {
-    let mut usages = Vec::with_capacity(processes.len());
+    let (mut usages, mut recorders) = (Vec::with_capacity(processes.len()), Vec::with_capacity(processes.len()));
     let mut done = 0;
     let local = |offset: u64| {
         query.range.as_ref().map(|range| range.start.saturating_sub(offset)..range.end.saturating_sub(offset))
     };
     for (process, offset) in processes.iter().zip(offsets(processes)) {
         let query = MemoryQuery { devices: Vec::new(), range: local(offset), ..query.clone() };
-        usages.push(read_usage(process, &query, &mut |bytes| progress(done + bytes))?);
+        let recorder = RecorderThread::read(process)?;
+        usages.push(usage_with(process, &recorder, &query, &mut |bytes| progress(done + bytes))?);
+        recorders.push(recorder.without_snapshot());
         done += process.bytes();
     }
     let device = query.devices.first().copied().unwrap_or_else(|| default_device(&usages));
@@ -121,11 +125,37 @@ pub fn read_report(
     }
     if device == EventKind::OWN_DEVICE {
         let mut timelines = Vec::with_capacity(processes.len());
-        for (process, offset) in processes.iter().zip(offsets(processes)) {
-            timelines.push((lifetime(process, offset), read_timeline(process, local(offset), &mut |_| {})?));
+        for ((process, offset), recorder) in processes.iter().zip(offsets(processes)).zip(&recorders) {
+            let timeline = timeline_with(process, recorder, local(offset), &mut |_| {})?;
+            timelines.push((lifetime(process, offset), timeline));
         }
         builder.report.timeline = MemoryTimeline::sum(&timelines);
     }
+    Ok(builder.finish())
+}
+
+/// Returns the figures of a device, or of the heap, without the profiles and remarks of a report. `figures` are those of
+/// each process, of the threads that `query` selects.
+pub(crate) fn figures_report<'f>(
+    processes: &[ProcessRecording],
+    figures: impl Iterator<Item = &'f ProcessFigures>,
+    query: &MemoryQuery,
+    device: i64,
+) -> Result<MemoryReport, ReadError> {
+    let mut builder = ReportBuilder::new(query, processes, device);
+    let mut timelines = Vec::new();
+    for ((process, offset), figures) in processes.iter().zip(offsets(processes)).zip(figures) {
+        builder.add_figures(process, offset, figures, query);
+        if device == EventKind::OWN_DEVICE {
+            let local = |range: &Range<u64>| range.start.saturating_sub(offset)..range.end.saturating_sub(offset);
+            let timeline = match &figures.timeline {
+                Some(known) => known.clone(),
+                None => read_timeline(process, query.range.as_ref().map(local), &mut |_| {})?,
+            };
+            timelines.push((lifetime(process, offset), timeline));
+        }
+    }
+    builder.report.timeline = MemoryTimeline::sum(&timelines);
     Ok(builder.finish())
 }
 
@@ -187,19 +217,13 @@ impl ReportBuilder {
             sizes: Vec::new(),
         };
         let device = usage.device(self.report.device).unwrap_or(&empty);
-        let at = process.timeline().nanoseconds(device.totals.peak_ticks).saturating_add(offset);
-        let at = if device.is_peak_at_start { self.report.time.start } else { at };
-        self.report.processes.push(ProcessMemory {
-            pid,
-            header: usage.header,
-            source: usage.source,
-            totals: device.totals,
-            peak_ns: (device.totals.figures.peak_bytes > 0).then_some(at),
-        });
-        add_totals(&mut self.report.totals, &device.totals);
-        for (most, figures) in &device.sizes {
-            add(self.sizes.entry(*most).or_default(), figures);
-        }
+        let peak_at_start = device.is_peak_at_start;
+        self.add_process(
+            (process, offset),
+            (usage.header, usage.source),
+            (device.totals, peak_at_start),
+            &device.sizes,
+        );
         for row in &device.rows {
             self.name(process, usage, row);
             if usage.is_from_before(row) {
@@ -215,6 +239,54 @@ impl ReportBuilder {
             let same = whole.merge(part);
             debug_assert_eq!(same, Ok(()));
         }
+    }
+
+    fn add_process(
+        &mut self,
+        (process, offset): (&ProcessRecording, u64),
+        (header, source): (Option<MemoryHeader>, UsageSource),
+        (totals, is_peak_at_start): (Totals, bool),
+        sizes: &[(u64, Figures)],
+    ) {
+        let at = process.timeline().nanoseconds(totals.peak_ticks).saturating_add(offset);
+        let at = if is_peak_at_start { self.report.time.start } else { at };
+        let peak_ns = (totals.figures.peak_bytes > 0).then_some(at);
+        let pid = process.start().pid;
+        self.report.processes.push(ProcessMemory { pid, header, source, totals, peak_ns });
+        add_totals(&mut self.report.totals, &totals);
+        for (most, figures) in sizes {
+            add(self.sizes.entry(*most).or_default(), figures);
+        }
+    }
+
+    fn add_figures(&mut self, process: &ProcessRecording, offset: u64, of: &ProcessFigures, query: &MemoryQuery) {
+        let dictionary = process.dictionary();
+        self.report.devices.extend(of.known_devices());
+        self.report.is_used |= of.devices.iter().any(|sums| sums.totals.figures != Figures::default());
+        let empty = DeviceSums::default();
+        let sums = of.device(self.report.device).unwrap_or(&empty);
+        let (mut totals, mut sizes) = (sums.totals, sums.sizes.clone());
+        sizes.retain(|(_, figures)| *figures != Figures::default());
+        if query.filters_rows() {
+            totals.figures = sums.selected;
+            sizes.clear();
+        }
+        let header = MemoryHeader::of(process.start());
+        self.add_process((process, offset), (header, of.source), (totals, sums.is_peak_at_start), &sizes);
+        for (number, figures) in &sums.threads {
+            let thread = dictionary.thread(*number);
+            let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
+            add(self.threads.entry((tid, name.into())).or_default(), figures);
+        }
+        for (frame, figures) in &sums.tags {
+            add(self.tags.entry((0, tag_name(dictionary, *frame).into())).or_default(), figures);
+        }
+        for (number, figures) in &sums.allocators {
+            add(self.allocators.entry((0, of.allocator(dictionary, *number).into())).or_default(), figures);
+        }
+        let FromBefore { blocks, bytes } = of.memory_from_before(dictionary, sums);
+        let all = &mut self.report.from_before;
+        (all.blocks, all.bytes) = (all.blocks.saturating_add(blocks), all.bytes.saturating_add(bytes));
     }
 
     fn name(&mut self, process: &ProcessRecording, usage: &MemoryUsage, row: &UsageRow) {

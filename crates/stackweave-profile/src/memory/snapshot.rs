@@ -6,17 +6,19 @@ use stackweave_recording::file::Dictionary;
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::labels::frame_name;
+use super::packed_rows::PackedRows;
 use super::replay::CallSiteFigures;
-
-/// The thread that events of recorders themselves are assigned to.
-pub(super) const RECORDER_THREAD: &str = "stackweave";
+use crate::word_hash::WordSet;
 
 /// The memory of the process and of each device at the end of a recording, or when it was last written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     number: u64,
     /// The allocators and tags of call sites are numbers of frames.
-    rows: Vec<(i64, CallSite, Figures)>,
+    rows: PackedRows,
+    /// The devices of the rows, and their allocators.
+    devices: Vec<i64>,
+    allocators: WordSet<u32>,
     sizes: Vec<(i64, u64, Figures)>,
     totals: Vec<(i64, Totals)>,
     /// The frame of the allocator for memory from before the recording.
@@ -36,8 +38,7 @@ impl Snapshot {
     }
 
     pub(crate) fn rows(&self, device: i64) -> impl Iterator<Item = CallSiteFigures> {
-        let row = |(_, site, figures): &(i64, CallSite, Figures)| {
-            let (site, figures) = (*site, *figures);
+        let row = |(_, site, figures): (i64, CallSite, Figures)| {
             let is_leaked = self.present != Some(site.allocator);
             let (leaked_blocks, leaked_bytes) =
                 if is_leaked { (figures.live_blocks, figures.live_bytes) } else { (0, 0) };
@@ -50,11 +51,17 @@ impl Snapshot {
         self.sizes.iter().filter(move |(of, ..)| *of == device).map(|(_, most, figures)| (*most, *figures))
     }
 
+    fn add_row(&mut self, device: i64, site: &CallSite, figures: &Figures) {
+        self.rows.push(device, site, figures);
+        self.allocators.insert(site.allocator);
+        if !self.devices.contains(&device) {
+            self.devices.push(device);
+        }
+    }
+
     fn present_allocator(&self, dictionary: &Dictionary) -> Option<u32> {
-        let mut allocators: Vec<u32> = self.rows.iter().map(|(_, site, _)| site.allocator).collect();
-        allocators.sort_unstable();
-        allocators.dedup();
-        allocators.into_iter().find(|frame| frame_name(dictionary, *frame) == Some(&*events::HOST_PRESENT.name))
+        let is_present = |frame: &u32| frame_name(dictionary, *frame) == Some(&*events::HOST_PRESENT.name);
+        self.allocators.iter().copied().filter(is_present).min()
     }
 
     fn has(&self, device: i64) -> bool {
@@ -64,56 +71,35 @@ impl Snapshot {
     /// Returns whether each device has its totals: those of its rows, and those of the snapshot before.
     fn is_complete(&self, before: Option<&Self>) -> bool {
         let earlier = before.into_iter().flat_map(|before| before.totals.iter().map(|(device, _)| *device));
-        !self.totals.is_empty() && self.rows.iter().map(|row| row.0).chain(earlier).all(|device| self.has(device))
+        !self.totals.is_empty() && self.devices.iter().copied().chain(earlier).all(|device| self.has(device))
     }
 }
 
-/// Reads the last complete snapshot of a process, if there is one. If the recorder's own thread has snapshots, only its
-/// events are read.
-pub(crate) fn read_snapshot(process: &ProcessRecording) -> Result<Option<Snapshot>, ReadError> {
-    if !process.dictionary().declares(&events::MEMORY_TOTAL) {
-        return Ok(None);
-    }
+/// Reads the last complete snapshot of a process from the events of all threads.
+pub(super) fn read_any_snapshot(process: &ProcessRecording) -> Result<Option<Snapshot>, ReadError> {
     let decoder = Decoder::of(process.dictionary());
-    let own = recorder_threads(process);
-    let found = match read_threads(process, &decoder, Some(&own))? {
-        Some(found) => Some(found),
-        None => read_threads(process, &decoder, None)?,
-    };
-    Ok(found.map(|found| Snapshot { present: found.present_allocator(process.dictionary()), ..found }))
-}
-
-/// Returns the threads of events of the recorder itself.
-pub(super) fn recorder_threads(process: &ProcessRecording) -> Vec<u32> {
-    let threads = process.dictionary().threads().filter(|thread| thread.name == RECORDER_THREAD);
-    threads.map(|thread| thread.number).collect()
-}
-
-fn read_threads(
-    process: &ProcessRecording,
-    decoder: &Decoder,
-    threads: Option<&[u32]>,
-) -> Result<Option<Snapshot>, ReadError> {
-    let mut order = process.in_time_order(None, threads);
+    let mut order = process.in_time_order(None, None);
     let mut reading = SnapshotReader::default();
     while let Some(timed) = order.next_event()? {
-        if let Event::Usage(usage) = decoder.decode(&timed.event)
-            && usage.row != UsageRow::Other
-        {
+        if let Event::Usage(usage) = decoder.decode(&timed.event) {
             reading.add(timed.event.ticks, &usage);
         }
     }
-    Ok(reading.finish())
+    Ok(reading.finish(process.dictionary()))
 }
 
+/// Finds the last complete snapshot among the events of a recorder, which are added in the order of time.
 #[derive(Debug, Default)]
-struct SnapshotReader {
+pub(super) struct SnapshotReader {
     whole: Option<Snapshot>,
     open: Option<Snapshot>,
 }
 
 impl SnapshotReader {
-    fn add(&mut self, ticks: u64, usage: &Usage) {
+    pub(super) fn add(&mut self, ticks: u64, usage: &Usage) {
+        if usage.row == UsageRow::Other {
+            return;
+        }
         if self.open.as_ref().is_none_or(|open| open.number != usage.snapshot) {
             self.close();
             self.open = Some(Snapshot { number: usage.snapshot, ..Snapshot::default() });
@@ -122,7 +108,7 @@ impl SnapshotReader {
         let Usage { stack, allocator, device, figures, .. } = *usage;
         match usage.row {
             UsageRow::Site { thread, tag } => {
-                open.rows.push((device, CallSite { stack, thread, allocator, tag }, figures));
+                open.add_row(device, &CallSite { stack, thread, allocator, tag }, &figures);
             }
             UsageRow::Sizes { most } => open.sizes.push((device, most, figures)),
             UsageRow::Total { peak_ago, frees, unknown_frees, replaced } => {
@@ -140,8 +126,8 @@ impl SnapshotReader {
         }
     }
 
-    fn finish(mut self) -> Option<Snapshot> {
+    pub(super) fn finish(mut self, dictionary: &Dictionary) -> Option<Snapshot> {
         self.close();
-        self.whole
+        self.whole.map(|whole| Snapshot { present: whole.present_allocator(dictionary), ..whole })
     }
 }

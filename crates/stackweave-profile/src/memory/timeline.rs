@@ -1,15 +1,16 @@
 //! The memory of a process over time.
 
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use stackweave_core::{EventKind, Role};
-use stackweave_recording::events::{Decoder, Event};
+use stackweave_core::EventKind;
+use stackweave_recording::events::{Counter, Decoder};
+use stackweave_recording::file::Dictionary;
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::labels::frame_name;
+use super::recorder_thread::RecorderThread;
 use super::replay::Replay;
-use super::snapshot::recorder_threads;
+use crate::word_hash::WordMap;
 
 /// The counter of live bytes.
 const HEAP: &str = "memory.heap";
@@ -41,12 +42,23 @@ pub fn read_timeline(
     range: Option<Range<u64>>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryTimeline, ReadError> {
-    let noted = read_counters(process, range.clone())?;
-    if !noted.points.is_empty() {
-        progress(process.bytes());
-        return Ok(noted);
+    timeline_with(process, &RecorderThread::read_counters(process)?, range, progress)
+}
+
+/// Returns the same with what the recorder has written.
+pub(super) fn timeline_with(
+    process: &ProcessRecording,
+    recorder: &RecorderThread,
+    range: Option<Range<u64>>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MemoryTimeline, ReadError> {
+    match recorder.timeline_of(&range.clone().unwrap_or(0..u64::MAX)) {
+        Some(counted) => {
+            progress(process.bytes());
+            Ok(counted)
+        }
+        None => replay(process, range, progress),
     }
-    replay(process, range, progress)
 }
 
 impl MemoryTimeline {
@@ -88,32 +100,36 @@ pub fn lifetime(process: &ProcessRecording, offset: u64) -> Range<u64> {
     offset..process.time_range().map_or(0, |range| range.end).saturating_add(offset)
 }
 
-/// Reads the points that the recorder has counted.
-fn read_counters(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<MemoryTimeline, ReadError> {
-    let decoder = Decoder::of(process.dictionary());
-    let threads = recorder_threads(process);
-    let mut noted = MemoryTimeline::default();
-    if !decoder.has_role(Role::Counter) || threads.is_empty() {
-        return Ok(noted);
-    }
-    let mut known: HashMap<u32, Option<bool>> = HashMap::new();
-    let range = range.unwrap_or(0..u64::MAX);
-    let mut order = process.in_time_order(Some(0..range.end), Some(&threads));
-    while let Some(timed) = order.next_event()? {
-        let Event::Counter(counter) = decoder.decode(&timed.event) else { continue };
-        let name = || match frame_name(process.dictionary(), counter.frame) {
+/// The memory over time from the recorder's counters, as they are read.
+#[derive(Debug, Default)]
+pub(super) struct CounterCurve {
+    pub(super) timeline: MemoryTimeline,
+    /// Which of the counters each frame names: of the heap, or of the resident bytes.
+    names: WordMap<u32, Option<bool>>,
+}
+
+impl CounterCurve {
+    pub(super) fn add(&mut self, dictionary: &Dictionary, time_ns: u64, counter: &Counter) {
+        let name = || match frame_name(dictionary, counter.frame) {
             Some(HEAP) => Some(true),
             Some(RSS) => Some(false),
             _ => None,
         };
-        let Some(is_heap) = *known.entry(counter.frame).or_insert_with(name) else { continue };
-        // The last value before the range is the value at its start.
-        noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, counter.unsigned());
+        if let Some(is_heap) = *self.names.entry(counter.frame).or_insert_with(name) {
+            self.timeline.set(time_ns, is_heap, counter.unsigned());
+        }
     }
-    Ok(noted)
 }
 
 impl MemoryTimeline {
+    /// Returns the part in a range. The last value before the range is the value at its begin.
+    pub(super) fn within(&self, range: Range<u64>) -> Self {
+        let end = self.points.partition_point(|point| point.time_ns < range.end);
+        let before = self.points.partition_point(|point| point.time_ns <= range.start).min(end);
+        let first = self.points[..before].last().map(|point| TimelinePoint { time_ns: range.start, ..*point });
+        Self { points: first.into_iter().chain(self.points[before..end].iter().copied()).collect() }
+    }
+
     /// Sets a value at this time; the other one is unchanged.
     fn set(&mut self, time_ns: u64, is_heap: bool, value: u64) {
         let (heap, rss) = self.points.last().map_or((None, None), |last| (last.heap, last.rss));
@@ -137,37 +153,65 @@ fn replay(
     range: Option<Range<u64>>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryTimeline, ReadError> {
-    let mut timeline = MemoryTimeline::default();
     let Some(whole) = process.time_range().filter(|_| Decoder::of(process.dictionary()).has_memory()) else {
-        return Ok(timeline);
+        return Ok(MemoryTimeline::default());
     };
     let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
-    let part = (range.end.saturating_sub(range.start) / PARTS).max(1);
-    let mut replay = Replay::new(process, None);
-    let mut open: Option<(u64, TimelinePoint)> = None;
+    let (mut replay, mut curve) = (Replay::new(process, None), ReplayCurve::new(range.clone()));
     process.visit_in_time_order(Some(0..range.end), progress, &mut |timed| {
-        let Some(event) = replay.decode(&timed.event) else { return ControlFlow::Continue(()) };
-        replay.add(timed.event.ticks, timed.thread, &event);
-        let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
-        let time_ns = time_ns.max(range.start);
-        let point = TimelinePoint { time_ns, heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)), rss: None };
-        match &mut open {
-            Some((_, before)) if time_ns == range.start => *before = point,
-            Some((number, highest)) if *number == time_ns / part => {
-                *highest = if highest.heap < point.heap { point } else { *highest };
-            }
-            _ => timeline.points.extend(open.replace((time_ns / part, point)).map(|(_, point)| point)),
+        if let Some(event) = replay.decode(&timed.event) {
+            replay.add(timed.event.ticks, timed.thread, &event);
+            curve.add(u64::try_from(timed.time_ns).unwrap_or(0), replay.live_bytes(EventKind::OWN_DEVICE));
         }
         ControlFlow::Continue(())
     })?;
-    timeline.points.extend(open.map(|(_, point)| point));
-    let last = TimelinePoint {
-        time_ns: range.end.saturating_sub(1),
-        heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)),
-        rss: None,
-    };
-    if timeline.points.last().is_some_and(|point| point.time_ns < last.time_ns) {
-        timeline.points.push(last);
+    Ok(curve.finish(replay.live_bytes(EventKind::OWN_DEVICE)))
+}
+
+/// The memory over time from a replay: the highest value of each interval.
+#[derive(Debug)]
+pub(crate) struct ReplayCurve {
+    range: Range<u64>,
+    part: u64,
+    /// The number of the current interval, and its highest point.
+    open: Option<(u64, TimelinePoint)>,
+    timeline: MemoryTimeline,
+}
+
+impl ReplayCurve {
+    pub(crate) fn new(range: Range<u64>) -> Self {
+        let part = (range.end.saturating_sub(range.start) / PARTS).max(1);
+        Self { range, part, open: None, timeline: MemoryTimeline::default() }
     }
-    Ok(timeline)
+
+    /// Returns the curve of the selected time of a process.
+    pub(crate) fn of(process: &ProcessRecording, selected: &Range<u64>) -> Self {
+        let whole = process.time_range().unwrap_or_default();
+        Self::new(selected.start.max(whole.start)..selected.end.min(whole.end))
+    }
+
+    /// Adds the live bytes after an event.
+    pub(crate) fn add(&mut self, time_ns: u64, live: u64) {
+        let Self { range, part, open, timeline } = self;
+        let time_ns = time_ns.max(range.start);
+        let point = TimelinePoint { time_ns, heap: Some(live), rss: None };
+        match open {
+            Some((_, before)) if time_ns == range.start => *before = point,
+            Some((number, highest)) if *number == time_ns / *part => {
+                *highest = if highest.heap < point.heap { point } else { *highest };
+            }
+            _ => timeline.points.extend(open.replace((time_ns / *part, point)).map(|(_, point)| point)),
+        }
+    }
+
+    /// Returns the whole curve; `live` are the live bytes at its end.
+    pub(crate) fn finish(self, live: u64) -> MemoryTimeline {
+        let Self { range, open, mut timeline, .. } = self;
+        timeline.points.extend(open.map(|(_, point)| point));
+        let last = TimelinePoint { time_ns: range.end.saturating_sub(1), heap: Some(live), rss: None };
+        if timeline.points.last().is_some_and(|point| point.time_ns < last.time_ns) {
+            timeline.points.push(last);
+        }
+        timeline
+    }
 }

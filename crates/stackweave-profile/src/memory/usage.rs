@@ -15,8 +15,9 @@ use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
 use super::labels::Labels;
 use super::query::MemoryQuery;
+use super::recorder_thread::RecorderThread;
 use super::replay::{CallSiteFigures, Replay, Replayed};
-use super::snapshot::{Snapshot, read_snapshot};
+use super::snapshot::Snapshot;
 
 /// The source of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,9 +120,19 @@ pub fn read_usage(
     query: &MemoryQuery,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryUsage, ReadError> {
+    usage_with(process, &RecorderThread::read(process)?, query, progress)
+}
+
+/// Reads the same with what the recorder has written.
+pub(super) fn usage_with(
+    process: &ProcessRecording,
+    recorder: &RecorderThread,
+    query: &MemoryQuery,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MemoryUsage, ReadError> {
     let header = MemoryHeader::of(process.start());
-    let mut builder = UsageBuilder::new(process, query, header);
-    if let Some(snapshot) = usable_snapshot(process, query, header)? {
+    let mut builder = UsageBuilder::new((process, recorder.hooks.as_ref()), query, header);
+    if let Some(snapshot) = usable_snapshot(process, recorder, query, header)? {
         builder.take_snapshot(&snapshot);
         progress(process.bytes());
         if header.is_some_and(|header| header.mode == MemoryMode::Aggregate) && query.range.is_some() {
@@ -139,20 +150,22 @@ pub fn read_usage(
 /// Returns the memory of a process, as far as its replay has come.
 pub(crate) fn usage_so_far(process: &ProcessRecording, replay: &Replay) -> MemoryUsage {
     let query = MemoryQuery::default();
-    UsageBuilder::new(process, &query, MemoryHeader::of(process.start())).replayed(replay.counted())
+    let hooks = ForeignHooks::read(process);
+    UsageBuilder::new((process, hooks.as_ref()), &query, MemoryHeader::of(process.start())).replayed(replay.counted())
 }
 
 /// Returns the snapshot that answers the query, if there is one. The snapshot of a recording without an end is older
 /// than its events; without events, it is all there is.
 pub(crate) fn usable_snapshot(
     process: &ProcessRecording,
+    recorder: &RecorderThread,
     query: &MemoryQuery,
     header: Option<MemoryHeader>,
-) -> Result<Option<Snapshot>, ReadError> {
+) -> Result<Option<Arc<Snapshot>>, ReadError> {
     let Some(header) = header else { return Ok(None) };
     let is_of_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
     let is_final = is_of_whole && process.end().is_some();
-    if is_final || header.mode == MemoryMode::Aggregate { read_snapshot(process) } else { Ok(None) }
+    if is_final || header.mode == MemoryMode::Aggregate { recorder.snapshot(process) } else { Ok(None) }
 }
 
 fn replay(
@@ -198,14 +211,18 @@ struct UsageBuilder<'a> {
 }
 
 impl<'a> UsageBuilder<'a> {
-    fn new(process: &'a ProcessRecording, query: &'a MemoryQuery, header: Option<MemoryHeader>) -> Self {
+    fn new(
+        (process, hooks): (&'a ProcessRecording, Option<&ForeignHooks>),
+        query: &'a MemoryQuery,
+        header: Option<MemoryHeader>,
+    ) -> Self {
         let usage = MemoryUsage {
             source: UsageSource::Replayed,
             header,
             devices: Vec::new(),
             allocators: Vec::new(),
             tags: Vec::new(),
-            remarks: ForeignHooks::read(process).map(|found| found.sentence()).into_iter().collect(),
+            remarks: hooks.map(ForeignHooks::sentence).into_iter().collect(),
             missing: Missing::default(),
         };
         Self { process, query, allocators: Labels::default(), tags: Labels::default(), usage }

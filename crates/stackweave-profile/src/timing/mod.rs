@@ -13,5 +13,5 @@ mod report;
 mod runs;
 
 pub use anomalies::{Anomalies, UnmatchedPop};
-pub use report::{CallerRow, PhaseRow, TimingReport, read_timing};
+pub use report::{CallerRow, PhaseRow, TimingReader, TimingReport, read_timing};
 pub use runs::{RunPhase, RunRow};

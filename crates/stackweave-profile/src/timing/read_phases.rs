@@ -6,7 +6,6 @@
 use std::ops::{ControlFlow, Range};
 
 use stackweave_recording::events::{Begin, Decoder, Ending, Event, InstantSubject};
-use stackweave_recording::file::RawEvent;
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, ReadError};
 
@@ -49,34 +48,25 @@ pub(super) fn read_phases(
     range: Range<u64>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<ProcessPhases, ReadError> {
-    let mut reader = PhaseReader {
-        process,
-        options,
-        decoder: Decoder::of(process.dictionary()),
-        range,
-        threads: Vec::new(),
-        by_number: WordMap::default(),
-        listed: WordMap::default(),
-        phases: ProcessPhases::default(),
-    };
+    let decoder = Decoder::of(process.dictionary());
+    let mut reader = PhaseReader::new(process, options, range);
     let until = (reader.range.end != u64::MAX).then_some(0..reader.range.end);
     process.visit(until, progress, &mut |block| {
-        let index = reader.index_of(block.thread());
-        let mut thread = core::mem::take(&mut reader.threads[index]);
-        if thread.is_selected {
-            block.into_iter().for_each(|event| reader.event(&mut thread, &event));
+        for event in block {
+            let time = process.timeline().nanoseconds(event.ticks);
+            reader.add(block.thread(), (event.ticks, time), &decoder.decode(&event));
         }
-        reader.threads[index] = thread;
         ControlFlow::Continue(())
     })?;
     Ok(reader.finish())
 }
 
-struct PhaseReader<'a> {
+/// Reads the phases of a process from its events: those of each thread in order.
+#[derive(Debug)]
+pub(super) struct PhaseReader<'a> {
     process: &'a ProcessRecording,
     options: &'a AggregateOptions,
     range: Range<u64>,
-    decoder: Decoder,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     /// Whether phases of a frame are listed in runs: those without a file are.
@@ -110,10 +100,24 @@ struct Phase {
     inner_ns: u64,
 }
 
-impl PhaseReader<'_> {
-    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
-        let ticks = event.ticks;
-        let event = self.decoder.decode(event);
+impl<'a> PhaseReader<'a> {
+    /// Creates a reader. `range` is in nanoseconds since the base of the process.
+    pub(super) fn new(process: &'a ProcessRecording, options: &'a AggregateOptions, range: Range<u64>) -> Self {
+        let (threads, by_number, listed, phases) = Default::default();
+        Self { process, options, range, threads, by_number, listed, phases }
+    }
+
+    /// Adds an event of the thread with this number, at these ticks and this time.
+    pub(super) fn add(&mut self, number: u32, at: (u64, u64), event: &Event<'_>) {
+        let index = self.index_of(number);
+        if self.threads[index].is_selected {
+            let mut threads = core::mem::take(&mut self.threads);
+            self.event(&mut threads[index], at, event);
+            self.threads = threads;
+        }
+    }
+
+    fn event(&mut self, thread: &mut Thread, (ticks, time): (u64, u64), event: &Event<'_>) {
         let is_open = matches!(event, Event::Open(_));
         if !is_open && thread.open.was_recorded_open() {
             self.end_beyond(thread);
@@ -124,11 +128,11 @@ impl PhaseReader<'_> {
             }
             thread.losses.pop();
         }
-        thread.now = thread.now.max(self.process.timeline().nanoseconds(ticks));
+        thread.now = thread.now.max(time);
         if !is_open {
             thread.last_event = thread.now;
         }
-        match event {
+        match *event {
             Event::Begin(begin) => self.begin(thread, begin),
             Event::Open(open) => self.open(thread, open.frame, open.depth),
             Event::End(end) => {
@@ -283,7 +287,7 @@ impl PhaseReader<'_> {
         self.threads.len() - 1
     }
 
-    fn finish(mut self) -> ProcessPhases {
+    pub(super) fn finish(mut self) -> ProcessPhases {
         for mut thread in core::mem::take(&mut self.threads) {
             let last = self.process.last_ticks(thread.number).map(|ticks| self.process.timeline().nanoseconds(ticks));
             let goes_on = last.is_some_and(|last| last >= self.range.end);

@@ -2,16 +2,17 @@
 
 use std::ops::RangeInclusive;
 
-use stackweave_recording::{Missing, ProcessRecording, ReadError};
+use stackweave_recording::events::Event;
+use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
 use super::anomalies::Anomalies;
 use super::phase_facts::PhaseFacts;
-use super::read_phases::{ProcessPhases, read_phases};
+use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
 use crate::aggregate::{
-    AggregateOptions, CallStatistics, Counts, Edge, Function, FunctionId, FunctionTable, Grouping, Measure, Profile,
-    RecordedNames, Statistics, View, aggregate, offsets, ranges,
+    AggregateOptions, CallStatistics, Counts, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping,
+    Measure, Profile, RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
@@ -86,12 +87,7 @@ pub fn read_timing(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<TimingReport, ReadError> {
-    let options = AggregateOptions {
-        measure: Some(Measure::WallTime),
-        grouping: Grouping::Merged,
-        lines: false,
-        ..options.clone()
-    };
+    let options = time_options(options);
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
     let profile = aggregated.merged().view(view);
@@ -104,6 +100,45 @@ pub fn read_timing(
         report.add(process, &phases, symbolizer, later);
     }
     Ok(report.finish(&profile, missing))
+}
+
+fn time_options(options: &AggregateOptions) -> AggregateOptions {
+    AggregateOptions { measure: Some(Measure::WallTime), grouping: Grouping::Merged, lines: false, ..options.clone() }
+}
+
+/// Reads the phases of processes together with their costs, from the same pass over the events.
+#[derive(Debug)]
+pub struct TimingReader<'a> {
+    readers: Vec<(&'a ProcessRecording, PhaseReader<'a>)>,
+}
+
+impl<'a> TimingReader<'a> {
+    /// Creates a reader. `options` select threads and range, as for the costs.
+    pub fn new(processes: &'a [ProcessRecording], options: &'a AggregateOptions) -> Self {
+        let ranges = ranges(processes, options.range.as_ref());
+        let reader = |(process, range)| (process, PhaseReader::new(process, options, range));
+        Self { readers: processes.iter().zip(ranges).map(reader).collect() }
+    }
+
+    /// Adds an event of the process with this index.
+    #[inline]
+    pub fn add(&mut self, process: usize, timed: &TimedEvent<'_>, event: &Event<'_>) {
+        let (recording, reader) = &mut self.readers[process];
+        let ticks = timed.event.ticks;
+        reader.add(timed.thread, (ticks, recording.timeline().nanoseconds(ticks)), event);
+    }
+
+    /// Returns the report, with the times of `costs`.
+    pub fn finish(self, costs: &EveryMeasure<'_>, view: &View, symbolizer: Option<&Symbolizer>) -> TimingReport {
+        let profile = costs.time(symbolizer).view(view);
+        let mut report = ReportBuilder::of(&profile);
+        let (processes, readers): (Vec<_>, Vec<_>) =
+            self.readers.into_iter().map(|(of, reader)| (of.clone(), reader)).unzip();
+        for ((process, reader), later) in processes.iter().zip(readers).zip(offsets(&processes)) {
+            report.add(process, &reader.finish(), symbolizer, later);
+        }
+        report.finish(&profile, costs.missing().cloned().collect())
+    }
 }
 
 /// A report that is being built.

@@ -16,7 +16,7 @@ const OWN: i64 = EventKind::OWN_DEVICE;
 
 fn all(process: &ProcessRecording, options: &AggregateOptions) -> Vec<MeasuredProfile> {
     let process = std::slice::from_ref(process);
-    EveryMeasure::collect(process, options, &mut |_| {}).unwrap().profiles(0, None).collect()
+    EveryMeasure::collect(process, options, None, &mut |_| {}).unwrap().profiles(0, None).collect()
 }
 
 fn by_thread() -> AggregateOptions {
@@ -119,6 +119,6 @@ fn a_recording_without_memory_is_read_once() {
         falls.set(falls.get() + u32::from(bytes < most.get()));
         most.set(bytes);
     };
-    EveryMeasure::collect(std::slice::from_ref(&process), &by_thread(), progress).unwrap();
+    EveryMeasure::collect(std::slice::from_ref(&process), &by_thread(), None, progress).unwrap();
     assert_eq!((most.get(), falls.get()), (process.bytes(), 0));
 }

@@ -5,15 +5,34 @@ use std::ops::Range;
 use stackweave_recording::TimedEvent;
 use stackweave_recording::events::Event;
 
-use super::{Visit, VisitedThread};
+use super::{Visit, VisitedThread, Visitor};
 use crate::activity::kinds::EventKinds;
 use crate::activity::{EventContent, Span, SpanEnd, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
 
-impl Visit<'_, '_> {
+impl VisitedThread {
+    pub(super) fn report_begin(&self, depth: usize, visitor: &mut Visitor<'_>) -> Result<(), ExportError> {
+        let span = &self.open[depth];
+        let around = &self.open[..depth];
+        let (process, thread, time) = (self.process, self.number, span.began);
+        visitor(&ThreadEvent { process, thread, time, around, content: EventContent::Begin(span) })
+    }
+
+    pub(super) fn report(
+        &self,
+        time: u64,
+        content: EventContent<'_>,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), ExportError> {
+        let (process, thread, around) = (self.process, self.number, &*self.open);
+        visitor(&ThreadEvent { process, thread, time, around, content })
+    }
+}
+
+impl Visit {
     /// Begins the selected time, and the open spans with it.
-    pub(super) fn enter_range(&mut self) -> Result<(), ExportError> {
+    pub(super) fn enter_range(&mut self, visitor: &mut Visitor<'_>) -> Result<(), ExportError> {
         self.is_inside = true;
         let mut threads = core::mem::take(&mut self.threads);
         for thread in &mut threads {
@@ -23,26 +42,19 @@ impl Visit<'_, '_> {
                 if let Some(object) = &mut thread.open[depth].object {
                     self.objects.set_reported(thread.process, object);
                 }
-                self.report_begin(thread, depth)?;
+                thread.report_begin(depth, visitor)?;
             }
         }
         self.threads = threads;
         Ok(())
     }
 
-    pub(super) fn report_begin(&mut self, thread: &VisitedThread, depth: usize) -> Result<(), ExportError> {
-        let span = &thread.open[depth];
-        let around = &thread.open[..depth];
-        let (process, number, time) = (thread.process, thread.number, span.began);
-        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content: EventContent::Begin(span) })
-    }
-
     pub(super) fn report_end(
         &mut self,
         thread: &VisitedThread,
         mut span: Span,
-        time: u64,
-        ending: SpanEnd,
+        (time, ending): (u64, SpanEnd),
+        visitor: &mut Visitor<'_>,
     ) -> Result<(), ExportError> {
         let Range { start, end } = self.range;
         if span.began >= end || (time <= start && span.began < start) {
@@ -56,45 +68,44 @@ impl Visit<'_, '_> {
                 self.objects.set_reported(process, object);
             }
             let content = EventContent::Begin(&span);
-            (self.visitor)(&ThreadEvent { process, thread: number, time: span.began, around, content })?;
+            visitor(&ThreadEvent { process, thread: number, time: span.began, around, content })?;
         }
         let content = EventContent::End(&span, ending);
-        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content })
-    }
-
-    pub(super) fn report(
-        &mut self,
-        thread: &VisitedThread,
-        time: u64,
-        content: EventContent<'_>,
-    ) -> Result<(), ExportError> {
-        let (process, number, around) = (thread.process, thread.number, &*thread.open);
-        (self.visitor)(&ThreadEvent { process, thread: number, time, around, content })
+        visitor(&ThreadEvent { process, thread: number, time, around, content })
     }
 
     /// Ends the spans that the opens did not repeat. Their ends were not recorded: they were open at the last event
     /// before the opens.
-    pub(super) fn end_beyond(&mut self, thread: &mut VisitedThread) -> Result<(), ExportError> {
+    pub(super) fn end_beyond(
+        &mut self,
+        thread: &mut VisitedThread,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), ExportError> {
         while let Some(span) = thread.open.take_beyond() {
             let ended = thread.last_seen.max(span.began);
-            self.report_end(thread, span, ended, SpanEnd::Unfinished)?;
+            self.report_end(thread, span, (ended, SpanEnd::Unfinished), visitor)?;
         }
         Ok(())
     }
 
     /// Ends all open spans at the time of the thread's last event, or at `until` if they are known to be open until
     /// then.
-    pub(super) fn end_all(&mut self, thread: &mut VisitedThread, until: Option<u64>) -> Result<(), ExportError> {
+    pub(super) fn end_all(
+        &mut self,
+        thread: &mut VisitedThread,
+        until: Option<u64>,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), ExportError> {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
         let ending = if until.is_some() { SpanEnd::Ended } else { SpanEnd::Unfinished };
         while let Some(span) = thread.open.take_innermost() {
-            self.report_end(thread, span, ended, ending)?;
+            self.report_end(thread, span, (ended, ending), visitor)?;
         }
         Ok(())
     }
 
     /// Ends the spans that are open at the end of the selected time or of the recording.
-    pub(super) fn finish(mut self, source: &Source<'_>) -> Result<(), ExportError> {
+    pub(crate) fn finish(mut self, source: &Source<'_>, visitor: &mut Visitor<'_>) -> Result<(), ExportError> {
         let end = self.range.end;
         let last_time = |thread: &VisitedThread| {
             let process = &source.processes()[thread.process];
@@ -103,7 +114,7 @@ impl Visit<'_, '_> {
         };
         for mut thread in core::mem::take(&mut self.threads) {
             let goes_on = last_time(&thread) >= end;
-            self.end_all(&mut thread, goes_on.then_some(end))?;
+            self.end_all(&mut thread, goes_on.then_some(end), visitor)?;
         }
         Ok(())
     }

@@ -15,15 +15,9 @@ use super::frames::RecordedFrames;
 use super::head::Threads;
 use crate::activity::{EventContent, Span, ThreadEvent};
 
-/// The sums of the current thread, and the head entries of earlier threads.
+/// The sums of a thread.
 #[derive(Debug, Default)]
 pub(super) struct CallLines {
-    thread: ThreadLines,
-    entries: Vec<Value>,
-}
-
-#[derive(Debug, Default)]
-struct ThreadLines {
     pairs: Vec<LineCallee>,
     /// The number of calls of each line that are open.
     lines: Vec<u32>,
@@ -55,25 +49,25 @@ struct LineCallee {
 }
 
 impl CallLines {
-    /// Adds an event of the current thread.
+    /// Adds an event of the thread.
     pub(super) fn add(&mut self, event: &ThreadEvent<'_>, threads: &Threads<'_>, frames: &mut RecordedFrames<'_>) {
         let depth = event.around.len();
         match &event.content {
             EventContent::Begin(span) => {
-                let pair = self.thread.pair(event.process, span, threads, frames);
-                self.thread.begin(depth, pair);
+                let pair = self.pair(event.process, span, threads, frames);
+                self.begin(depth, pair);
             }
-            EventContent::End(span, _) => self.thread.end(depth, span, event.time),
+            EventContent::End(span, _) => self.end(depth, span, event.time),
             _ => {}
         }
     }
 
-    /// Writes the sums of the thread, which has this index in the report, and begins with the next thread.
-    pub(super) fn finish_thread(&mut self, thread: usize, blocks: &mut PageBlocks<'_>) -> io::Result<()> {
-        let mut pairs = core::mem::take(&mut self.thread).pairs;
+    /// Writes the sums of the thread, which has this index in the report. Returns their head entry, if there are any.
+    pub(super) fn finish(self, thread: usize, blocks: &mut PageBlocks<'_>) -> io::Result<Option<Value>> {
+        let mut pairs = self.pairs;
         pairs.sort_unstable_by_key(|pair| (pair.frame, pair.called));
         if pairs.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let mut columns = Columns::default();
         columns.plain(pairs.iter().map(|pair| pair.frame.into()));
@@ -82,17 +76,9 @@ impl CallLines {
         columns.plain(pairs.iter().map(|pair| pair.total));
         columns.plain(pairs.iter().map(|pair| pair.of_line));
         let block = blocks.columns(&columns)?;
-        self.entries.push(json!({"thread": thread, "rows": pairs.len(), "block": block}));
-        Ok(())
+        Ok(Some(json!({"thread": thread, "rows": pairs.len(), "block": block})))
     }
 
-    /// Returns the head entries of all threads.
-    pub(super) fn into_entries(self) -> Value {
-        Value::Array(self.entries)
-    }
-}
-
-impl ThreadLines {
     fn begin(&mut self, depth: usize, index: Option<usize>) {
         self.close_beyond(depth);
         self.open.resize(depth, None);

@@ -1,8 +1,6 @@
 //! The frames of recordings, by their indexes in the report.
 
-use std::collections::HashMap;
-
-use stackweave_profile::{Frame, FrameKind, Function, Origin};
+use stackweave_profile::{Frame, FrameKind, Function, Origin, WordMap};
 use stackweave_recording::file::NumberMap;
 
 use super::head::Threads;
@@ -21,7 +19,7 @@ struct ProcessFrames {
     /// The innermost function of each frame, by its number in the recording.
     innermost: NumberMap<u32>,
     /// All functions of each frame, outermost first.
-    chains: HashMap<u32, Box<[u32]>>,
+    chains: WordMap<u32, Box<[u32]>>,
 }
 
 impl<'n> RecordedFrames<'n> {

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
-use stackweave_profile::{Measure, TraceNotes, memory};
+use stackweave_profile::memory::{self, ForeignHooks};
+use stackweave_profile::{Measure, TraceNotes};
 use stackweave_recording::ProcessRecording;
 
 use super::title::short_title;
 use super::trees::Trees;
 use crate::activity::{NamedProcess, NamedThread};
-use crate::error::ExportError;
 use crate::source::{Source, main_process};
 
 /// The threads of all processes, by their indexes in the report.
@@ -23,6 +23,11 @@ impl<'a> Threads<'a> {
         let processes = NamedProcess::all(source);
         let indexes = listed_threads(&processes).map(|(index, thread)| (index, thread.number)).zip(0..).collect();
         Self { processes, indexes }
+    }
+
+    /// Returns the number of threads in the report.
+    pub(super) fn count(&self) -> usize {
+        self.indexes.len()
     }
 
     /// Returns the index of a thread in the report, by the index of its process and its number there.
@@ -50,10 +55,15 @@ fn listed_threads<'p>(processes: &'p [NamedProcess<'_>]) -> impl Iterator<Item =
 }
 
 /// Returns remarks for the user after everything was read, one sentence each.
-pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>, ExportError> {
+pub(super) fn remarks(
+    source: &Source<'_>,
+    trees: &Trees,
+    notes: &[TraceNotes],
+    hooks: &[Option<ForeignHooks>],
+) -> Vec<String> {
     let mut remarks = part_of(source);
     remarks.extend(source.report());
-    remarks.extend(tracers_notes(source)?);
+    remarks.extend(tracers_notes(source, notes));
     if trees.entries.is_empty() {
         let has_sums = source.processes().iter().any(memory::has_no_history);
         let why =
@@ -62,20 +72,19 @@ pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>,
     }
     if trees.has_memory {
         let is_part = source.options().part.range.is_some();
-        remarks.extend(memory::remarks(source.processes(), Measure::PeakBytes, is_part));
+        remarks.extend(memory::remarks((source.processes(), hooks), Measure::PeakBytes, is_part));
     }
-    Ok(remarks)
+    remarks
 }
 
 /// Returns the notes of tracers about their own work, such as functions that they stopped recording.
-fn tracers_notes(source: &Source<'_>) -> Result<Vec<String>, ExportError> {
+fn tracers_notes(source: &Source<'_>, notes: &[TraceNotes]) -> Vec<String> {
     let (mut sentences, processes) = (Vec::new(), source.processes());
-    for process in processes {
+    for (process, notes) in processes.iter().zip(notes) {
         let of = if processes.len() > 1 { format!("Process {}: ", process.start().pid) } else { String::new() };
-        let notes = TraceNotes::read(process)?.sentences(process);
-        sentences.extend(notes.into_iter().map(|note| format!("{of}The tracer noted: {note}.")));
+        sentences.extend(notes.sentences(process).into_iter().map(|note| format!("{of}The tracer noted: {note}.")));
     }
-    Ok(sentences)
+    sentences
 }
 
 /// Returns a sentence about the selected part, if the report is not of the whole recording.

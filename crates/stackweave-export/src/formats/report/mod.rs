@@ -6,6 +6,7 @@
 mod blocks;
 mod call_lines;
 mod costs;
+mod events_pass;
 mod fold;
 mod frames;
 mod head;
@@ -27,7 +28,7 @@ use crate::error::ExportError;
 use crate::source::Source;
 
 use blocks::PageBlocks;
-use call_lines::CallLines;
+use events_pass::EventsPass;
 use head::Threads;
 use names::Names;
 
@@ -48,28 +49,25 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 fn write_data(source: &Source<'_>, blocks: &mut PageBlocks<'_>) -> Result<(), ExportError> {
     let mut names = Names::new(&source.options().texts);
     let threads = Threads::of(source);
-    let trees = trees::write(source, &threads, &mut names, blocks)?;
-    // Each of them reads all events, so parts without data are skipped.
-    let is_only_memory = trees.has_memory && !trees.has_time;
-    let (mut timeline, mut call_lines) = (Value::Null, CallLines::default());
-    if !is_only_memory {
-        timeline = timeline::write(source, &threads, &mut names, &mut call_lines, blocks)?;
-    }
+    let EventsPass { mut costs, timeline, notes, timing, failures } =
+        events_pass::read(source, &threads, &mut names, blocks)?;
+    let trees = trees::write(source, &costs, &threads, &mut names, blocks)?;
+    costs.free_stacks();
     let mut memory = Value::Null;
     if trees.has_memory {
-        memory = memory::write(source, &threads, &mut names, blocks)?;
+        memory = memory::write(source, (&costs, &failures), &threads, &mut names, blocks)?;
     }
-    let runs = runs::write(source, &threads, &mut names, blocks)?;
+    let runs = runs::write(timing.as_ref(), &threads, &mut names, blocks)?;
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
-    let mut remarks = head::remarks(source, &trees)?;
+    let mut remarks = head::remarks(source, &trees, &notes, &costs.hooks());
     remarks.extend(runs.problems);
     remarks.extend(source.sources().left_out_text());
 
     let mut head = head::head(source, &threads);
     let mut put = |part: &str, value: Value| head.insert(part.to_owned(), value);
     put("trees", Value::Array(trees.entries));
-    put("timeline", timeline);
-    put("callLines", call_lines.into_entries());
+    put("timeline", timeline.timeline);
+    put("callLines", Value::Array(timeline.call_lines));
     put("memory", memory);
     put("runs", runs.block);
     put("sources", sources);

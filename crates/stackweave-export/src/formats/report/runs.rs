@@ -19,21 +19,23 @@ pub(super) struct Runs {
     pub(super) problems: Vec<String>,
 }
 
+/// Returns whether any process has declared runs.
+pub(super) fn may_exist(source: &Source<'_>) -> bool {
+    source.processes().iter().any(|process| process.dictionary().declares(&events::BEGIN_RUN))
+}
+
 /// Writes the runs, if there are any.
 pub(super) fn write(
-    source: &Source<'_>,
+    report: Option<&TimingReport>,
     threads: &Threads<'_>,
     names: &mut Names,
     blocks: &mut PageBlocks<'_>,
 ) -> Result<Runs, ExportError> {
     let mut runs = Runs { block: Value::Null, problems: Vec::new() };
-    if !source.processes().iter().any(|process| process.dictionary().declares(&events::BEGIN_RUN)) {
-        return Ok(runs);
-    }
-    let report = source.timing()?;
+    let Some(report) = report else { return Ok(runs) };
     runs.problems = report.problems();
     if !report.runs.is_empty() {
-        let rows = rows(&report, threads, names);
+        let rows = rows(report, threads, names);
         runs.block = blocks.json(&rows)?.into();
     }
     Ok(runs)

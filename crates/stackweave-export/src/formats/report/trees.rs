@@ -1,7 +1,7 @@
 //! The call trees: one for each measure, device and thread.
 
 use serde_json::{Value, json};
-use stackweave_profile::{FrameIndex, Measure, MeasuredProfile};
+use stackweave_profile::{EveryMeasure, FrameIndex, Measure, MeasuredProfile};
 
 use super::blocks::{Columns, PageBlocks};
 use super::costs::FunctionCosts;
@@ -28,17 +28,16 @@ pub(super) struct Trees {
 /// Writes the trees of the recording, and of the one before a change.
 pub(super) fn write(
     source: &Source<'_>,
+    all: &EveryMeasure<'_>,
     threads: &Threads<'_>,
     names: &mut Names,
     blocks: &mut PageBlocks<'_>,
 ) -> Result<Trees, ExportError> {
     let mut trees = Trees::default();
-    let all = source.every_measure()?;
     for process in 0..source.processes().len() {
         let thread = |number: Option<u32>| threads.index(process, number?);
-        trees.add(source.visible_profiles(&all, process), ("after", &thread), names, blocks)?;
+        trees.add(source.visible_profiles(all, process), ("after", &thread), names, blocks)?;
     }
-    drop(all);
     if let Some((all, processes)) = source.every_measure_before()? {
         for process in 0..processes {
             trees.add(source.visible_profiles(&all, process), ("before", &|_| None), names, blocks)?;

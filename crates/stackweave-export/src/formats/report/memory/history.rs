@@ -11,6 +11,7 @@ use stackweave_profile::memory::{MemoryHeader, MemoryMode};
 use stackweave_recording::events::{Decoder, Event, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
+use super::host::{HostDevices, HostReader};
 use super::live::{EventContext, MemoryAtMoments};
 use super::moments::Moments;
 use super::rows::Rows;
@@ -95,16 +96,26 @@ impl LiveHistory {
     }
 }
 
-/// Reads the events of all processes that have a history. Returns whether any has.
-pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>) -> Result<bool, ExportError> {
-    let mut has_any = false;
+/// What one pass over the events has found.
+#[derive(Debug, Default)]
+pub(super) struct MemoryPass {
+    /// Whether any process has a history.
+    pub(super) has_history: bool,
+    pub(super) hosts: HostDevices,
+}
+
+/// Reads the events of all processes that have a history, or memory of devices.
+pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>) -> Result<MemoryPass, ExportError> {
+    let mut pass = MemoryPass::default();
     for (index, process) in source.processes().iter().enumerate() {
         let decoder = Decoder::of(process.dictionary());
         let header = MemoryHeader::of(process.start());
-        if !decoder.has_memory() || header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
+        let mut host = HostReader::new(source, index, &decoder);
+        let has_history = decoder.has_memory() && header.is_none_or(|header| header.mode != MemoryMode::Aggregate);
+        if !has_history && host.is_none() {
             continue;
         }
-        has_any = true;
+        pass.has_history |= has_history;
         let scale = MemoryHeader::scale_of(process.start());
         for device in devices.values_mut() {
             device.scale = scale;
@@ -114,14 +125,25 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>
         let mut reader = ProcessReader { source, index, process, began, selected: HashMap::new() };
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
             let event = decoder.decode(&timed.event);
-            reader.event(&timed, &event, devices);
+            let at = (timed.thread, u64::try_from(timed.time_ns).unwrap_or(0));
+            if let Some(host) = &mut host {
+                host.event(at, &event);
+            }
+            if has_history {
+                reader.event(&timed, &event, devices);
+            }
             ControlFlow::Continue(())
         })?;
-        for device in devices.values_mut() {
-            device.finish(index);
+        if let Some(host) = host {
+            host.finish(&mut pass.hosts);
+        }
+        if has_history {
+            for device in devices.values_mut() {
+                device.finish(index);
+            }
         }
     }
-    Ok(has_any)
+    Ok(pass)
 }
 
 struct ProcessReader<'s, 'a> {

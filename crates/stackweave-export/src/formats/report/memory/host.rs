@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::{DeviceHistory, DevicePoint, OutOfMemory, lifetime, pool_name, read_devices};
+use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceReader, OutOfMemory, lifetime, pool_name};
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::{Decoder, Event};
 
 use super::curve::{host_columns, sum};
 use super::states;
@@ -17,8 +19,6 @@ use crate::source::Source;
 
 /// The maximum number of failed requests that are listed: a program may retry very often.
 const MAX_FAILURES: usize = 100;
-/// The maximum number of failed requests whose times are moments.
-const MAX_FAILURE_MOMENTS: usize = 8;
 
 /// The memory of one device in all processes.
 #[derive(Debug, Default)]
@@ -38,19 +38,40 @@ pub(super) struct ProcessDevice {
 /// The curve of each process, with the lifetime of the process.
 type Curves<'h> = Vec<(Range<u64>, &'h [DevicePoint])>;
 
-/// Reads the histories of all devices.
-pub(super) fn read(source: &Source<'_>) -> Result<BTreeMap<i64, HostDevice>, ExportError> {
-    let mut hosts: BTreeMap<i64, HostDevice> = BTreeMap::new();
-    for (index, process) in source.processes().iter().enumerate() {
-        let began = source.began(process);
-        let range = source.options().part.range.as_ref();
-        let range = range.map(|range| range.start.saturating_sub(began)..range.end.saturating_sub(began));
-        for history in read_devices(process, range, &mut |_| {})? {
-            let device = ProcessDevice { process: index, lifetime: lifetime(process, began), history };
+/// The memory of all devices.
+pub(super) type HostDevices = BTreeMap<i64, HostDevice>;
+
+/// Reads the histories of the devices of one process.
+#[derive(Debug)]
+pub(super) struct HostReader<'p> {
+    process: &'p ProcessRecording,
+    index: usize,
+    began: u64,
+    reader: DeviceReader,
+}
+
+impl<'p> HostReader<'p> {
+    /// Creates a reader for the process with this index; `None` if it has declared no events of devices.
+    pub(super) fn new(source: &Source<'p>, index: usize, decoder: &Decoder) -> Option<Self> {
+        let process = &source.processes()[index];
+        let range = source.options().part.range.as_ref().map(|range| source.time_of_process(process, range));
+        let reader = DeviceReader::new(process, decoder, range)?;
+        Some(Self { process, index, began: source.began(process), reader })
+    }
+
+    /// Adds an event of the process, with its thread and its time.
+    pub(super) fn event(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>) {
+        self.reader.event(thread, time_ns, event);
+    }
+
+    /// Adds the histories to those of other processes.
+    pub(super) fn finish(self, hosts: &mut HostDevices) {
+        for history in self.reader.finish(self.process) {
+            let lifetime = lifetime(self.process, self.began);
+            let device = ProcessDevice { process: self.index, lifetime, history };
             hosts.entry(device.history.device).or_default().processes.push(device);
         }
     }
-    Ok(hosts)
 }
 
 impl HostDevice {
@@ -70,11 +91,6 @@ impl HostDevice {
     pub(super) fn is_empty(&self) -> bool {
         let has_history = |part: &ProcessDevice| part.history.state.is_some() || !part.history.out_of_memory.is_empty();
         !self.processes.iter().any(has_history) && self.points().is_empty()
-    }
-
-    /// Returns the times of the first failed requests.
-    pub(super) fn failure_times(&self) -> Vec<u64> {
-        self.failures().iter().take(MAX_FAILURE_MOMENTS).map(|(time, ..)| *time).collect()
     }
 
     fn curves<'h>(&'h self, of: impl Fn(&'h DeviceHistory) -> Option<&'h Vec<DevicePoint>>) -> Curves<'h> {

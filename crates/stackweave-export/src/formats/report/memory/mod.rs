@@ -1,6 +1,7 @@
 //! The memory in a report: figures, curves, and the live memory at some moments.
 
 mod curve;
+mod failures;
 mod figures;
 mod history;
 mod host;
@@ -14,9 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stackweave_core::EventKind;
-use stackweave_profile::memory::{MemoryHeader, MemoryQuery, MemoryReport, read_report};
+use stackweave_profile::EveryMeasure;
+use stackweave_profile::memory::{MemoryHeader, MemoryQuery, MemoryReport};
+use stackweave_recording::ReadError;
 
-use self::history::{LiveHistory, Peak};
+pub(super) use self::failures::FailureTimes;
+use self::history::{LiveHistory, MemoryPass, Peak};
 use self::host::HostDevice;
 use self::moments::Moments;
 use self::tree::StackTree;
@@ -27,26 +31,41 @@ use super::names::Names;
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// Writes the memory, and returns its entry for the head; `null` if there is none.
+/// Writes the memory with these costs, and returns its entry for the head; `null` if there is none.
 pub(super) fn write(
     source: &Source<'_>,
+    (costs, failures): (&EveryMeasure<'_>, &FailureTimes),
     threads: &Threads<'_>,
     names: &mut Names,
     blocks: &mut PageBlocks<'_>,
 ) -> Result<Value, ExportError> {
-    let hosts = host::read(source)?;
-    let reports = reports(source, &hosts)?;
-    let Some(sample_every) = reports.first().map(MemoryReport::sample_every) else { return Ok(Value::Null) };
-    let device = |report: &MemoryReport| {
-        let failure_times = hosts.get(&report.device).map(HostDevice::failure_times).unwrap_or_default();
-        let moments = Moments::new(report.time.start, report.time.end, report.peak_ns(), &failure_times);
-        (report.device, LiveHistory::new(moments, peak(report)))
+    let part = &source.options().part;
+    let query = MemoryQuery { range: part.range.clone(), threads: part.threads.clone(), ..MemoryQuery::default() };
+    let report = |device: i64| costs.memory_report(&query, device);
+    let new_history = |report: &MemoryReport| {
+        let (failures, time) = (failures.of(report.device), &report.time);
+        LiveHistory::new(Moments::new(time.start, time.end, report.peak_ns(), failures), peak(report))
     };
-    let mut devices: BTreeMap<i64, LiveHistory> = reports.iter().map(device).collect();
-    let has_history = history::read(source, &mut devices)?;
+    let own = report(EventKind::OWN_DEVICE)?;
+    let others: BTreeSet<i64> = own.devices.iter().copied().filter(|device| *device != own.device).collect();
+    let others: Result<Vec<MemoryReport>, ReadError> = others.into_iter().map(report).collect();
+    let mut reports: BTreeMap<i64, MemoryReport> =
+        [own].into_iter().chain(others?).map(|report| (report.device, report)).collect();
+    let mut devices: BTreeMap<i64, LiveHistory> =
+        reports.values().map(|report| (report.device, new_history(report))).collect();
+    let MemoryPass { has_history, hosts } = history::read(source, &mut devices)?;
+    // Only now it is known which devices have memory that is not allocated.
+    for device in hosts.keys().filter(|device| !devices.contains_key(device)).copied().collect::<Vec<i64>>() {
+        let report = report(device)?;
+        devices.insert(device, new_history(&report));
+        reports.insert(device, report);
+    }
+    let has_host = |device: i64| hosts.get(&device).is_some_and(|host| !host.is_empty());
+    reports.retain(|device, report| !report.is_empty() || has_host(*device));
+    let Some(sample_every) = reports.values().next().map(MemoryReport::sample_every) else { return Ok(Value::Null) };
     let mut frames = RecordedFrames::new(source, names);
     let mut entries = Vec::new();
-    for report in &reports {
+    for report in reports.values() {
         let host = hosts.get(&report.device);
         let mut fields = figures::fields(report);
         let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -69,30 +88,6 @@ pub(super) fn write(
         entries.push(Value::Object(fields));
     }
     Ok(json!({"devices": entries, "sampleEvery": sample_every}))
-}
-
-/// Returns the figures of `stackweave heap` for each device that was used, the memory of the process first.
-fn reports(source: &Source<'_>, hosts: &BTreeMap<i64, HostDevice>) -> Result<Vec<MemoryReport>, ExportError> {
-    let part = &source.options().part;
-    let report = |device: i64| {
-        let query = MemoryQuery {
-            range: part.range.clone(),
-            threads: part.threads.clone(),
-            devices: vec![device],
-            ..MemoryQuery::default()
-        };
-        read_report(source.processes(), &query, None, &mut |_| {})
-    };
-    let process_memory = report(EventKind::OWN_DEVICE)?;
-    let mut others: BTreeSet<i64> = process_memory.devices.iter().chain(hosts.keys()).copied().collect();
-    others.remove(&EventKind::OWN_DEVICE);
-    let mut reports = vec![process_memory];
-    for device in others {
-        reports.push(report(device)?);
-    }
-    let has_host = |device: i64| hosts.get(&device).is_some_and(|host| !host.is_empty());
-    reports.retain(|report| !report.is_empty() || has_host(report.device));
-    Ok(reports)
 }
 
 /// Returns the highest peak of the processes.

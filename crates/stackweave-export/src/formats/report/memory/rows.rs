@@ -1,6 +1,6 @@
 //! The live memory at the moments, in few rows: blocks of one stack that are live at the same moments have one row.
 
-use std::collections::HashMap;
+use stackweave_profile::WordMap;
 
 use stackweave_heap::Weight;
 
@@ -20,7 +20,7 @@ pub(super) struct LiveInterval {
 /// The rows of one device.
 #[derive(Debug)]
 pub(super) struct Rows {
-    all: HashMap<LiveInterval, Weight>,
+    all: WordMap<LiveInterval, Weight>,
     max: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for Rows {
 
 impl Rows {
     pub(super) fn at_most(max: usize) -> Self {
-        Self { all: HashMap::new(), max }
+        Self { all: WordMap::default(), max }
     }
 
     /// Adds blocks that are not live any more, unless they count for nothing or were live at no moment.

@@ -1,8 +1,6 @@
 //! The stacks of allocations, as a tree of frames.
 
-use std::collections::HashMap;
-
-use stackweave_profile::Frame;
+use stackweave_profile::{Frame, WordMap};
 use stackweave_recording::ProcessRecording;
 
 use crate::formats::report::blocks::Columns;
@@ -14,15 +12,17 @@ use crate::formats::report::head::Threads;
 pub(super) struct StackTree {
     /// Parent and frame.
     nodes: Vec<(u32, u32)>,
-    children: HashMap<(u32, u32), u32>,
+    children: WordMap<u64, u32>,
     /// By process and stack.
-    stacks: HashMap<(u32, u32), u32>,
+    stacks: WordMap<u64, u32>,
+    /// Stacks with their frames, while a node is looked up.
+    path: Vec<(u32, u32)>,
 }
 
 impl StackTree {
     pub(super) fn new() -> Self {
-        let (children, stacks) = Default::default();
-        Self { nodes: vec![(0, 0)], children, stacks }
+        let (children, stacks, path) = Default::default();
+        Self { nodes: vec![(0, 0)], children, stacks, path }
     }
 
     /// Returns the node of a stack, below those of its callers; the root for the empty stack.
@@ -33,17 +33,17 @@ impl StackTree {
         frames: &mut RecordedFrames<'_>,
         threads: &Threads<'_>,
     ) -> u32 {
-        let mut path = Vec::new();
+        let mut path = core::mem::take(&mut self.path);
         let mut next = stack;
         let mut node = loop {
-            if let Some(known) = self.stacks.get(&(process_index, next)) {
+            if let Some(known) = self.stacks.get(&key(process_index, next)) {
                 break *known;
             }
             let Some((callers, frame)) = process.dictionary().stack(next) else { break 0 };
             path.push((next, frame));
             next = callers;
         };
-        for (stack, frame) in path.into_iter().rev() {
+        for (stack, frame) in path.drain(..).rev() {
             if threads.processes[process_index as usize].chain(frame).any(Frame::is_boundary) {
                 node = 0;
             } else {
@@ -51,14 +51,15 @@ impl StackTree {
                     node = self.child(node, *frame);
                 }
             }
-            self.stacks.insert((process_index, stack), node);
+            self.stacks.insert(key(process_index, stack), node);
         }
+        self.path = path;
         node
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "as many nodes do not fit into memory")]
     fn child(&mut self, parent: u32, frame: u32) -> u32 {
-        *self.children.entry((parent, frame)).or_insert_with(|| {
+        *self.children.entry(key(parent, frame)).or_insert_with(|| {
             self.nodes.push((parent, frame));
             (self.nodes.len() - 1) as u32
         })
@@ -75,4 +76,8 @@ impl StackTree {
         columns.plain(self.nodes.iter().map(|(_, frame)| (*frame).into()));
         columns
     }
+}
+
+fn key(first: u32, second: u32) -> u64 {
+    u64::from(first) << 32 | u64::from(second)
 }

@@ -5,9 +5,8 @@
 
 use std::io;
 
-use super::levels::Levels;
 use super::spans::TimelineSpan;
-use super::tiles::{ROWS, Tiles};
+use super::tiles::{TileSizes, Tiles};
 use crate::formats::report::blocks::{Columns, PageBlocks};
 
 /// The maximum length of a segment, in multiples of the shortest span of its level: a few pixels.
@@ -62,6 +61,8 @@ impl DenseSegment {
 /// The segments of one thread, by level.
 #[derive(Debug)]
 pub(super) struct DenseTiles {
+    /// The number of rows in a tile.
+    rows: usize,
     all: Vec<DenseLevel>,
 }
 
@@ -76,12 +77,12 @@ struct DenseLevel {
 }
 
 impl DenseTiles {
-    pub(super) fn new(levels: Levels) -> Self {
+    pub(super) fn new(sizes: TileSizes) -> Self {
         let level = |least: &u64| {
             let (tiles, growing, done) = Default::default();
             DenseLevel { least: *least, tiles, growing, done }
         };
-        Self { all: levels.min_durations().iter().map(level).collect() }
+        Self { rows: sizes.rows, all: sizes.levels.min_durations().iter().map(level).collect() }
     }
 
     /// Adds an ended span of this level.
@@ -119,7 +120,7 @@ impl DenseTiles {
     fn close(&mut self, level: usize, segment: (DenseSegment, u32), blocks: &mut PageBlocks<'_>) -> io::Result<()> {
         self.all[level].done.push(segment);
         self.grow(level + 1, segment, blocks)?;
-        if self.all[level].done.len() < ROWS {
+        if self.all[level].done.len() < self.rows {
             return Ok(());
         }
         self.close_all(level, segment.0.ended, blocks)?;

@@ -1,8 +1,8 @@
 //! The spans of each thread, in tiles: the page decodes only the visible ones.
 //!
 //! Every span is stored once, in the level of its duration. Spans that are too short for a level are represented there
-//! by segments that are long enough to be visible. Threads are read one after another, and tiles are written as soon as
-//! they are full: memory does not grow with the number of events.
+//! by segments that are long enough to be visible. Tiles are written as soon as they are full: memory grows with the
+//! number of threads, and not with that of events.
 
 mod counters;
 mod dense;
@@ -13,79 +13,156 @@ mod spans;
 mod tiles;
 mod track;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use serde_json::{Value, json};
+use stackweave_recording::TimedEvent;
+use stackweave_recording::events::Event;
 
 use self::counters::Counter;
 use self::levels::Levels;
 use self::samples::{Intervals, SampledStack};
 use self::spans::TimelineSpan;
+use self::tiles::TileSizes;
 use self::track::Track;
 use super::blocks::PageBlocks;
 use super::call_lines::CallLines;
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
-use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit_thread};
+use crate::activity::{
+    AllKinds, Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, Visit, all_kinds, visit_thread,
+};
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// Writes the tiles, and returns their head entries; `null` if no thread has a timeline.
-pub(super) fn write(
-    source: &Source<'_>,
-    threads: &Threads<'_>,
-    names: &mut Names,
-    call_lines: &mut CallLines,
-    blocks: &mut PageBlocks<'_>,
-) -> Result<Value, ExportError> {
-    let duration = source.time_range().end;
-    let levels = Levels::of(duration);
-    let mut timeline = Timeline {
-        threads,
-        frames: RecordedFrames::new(source, names),
-        duration,
-        intervals: Intervals::default(),
-        counters: BTreeMap::new(),
-    };
-    let mut tracks = Vec::new();
-    for (process, named) in threads.processes.iter().enumerate() {
-        for thread in &named.threads {
-            let Some(index) = threads.index(process, thread.number) else { continue };
-            let mut track = Track::new(levels);
-            visit_thread(source, (process, thread.number), &mut |event| {
-                call_lines.add(event, threads, &mut timeline.frames);
-                timeline.add(&mut track, event, blocks)
-            })?;
-            if !track.has_spans() && !timeline.intervals.is_empty() {
-                timeline.read_samples(source, (process, thread.number), &mut track, blocks)?;
-            }
-            timeline.intervals = Intervals::default();
-            tracks.extend(track.finish(index, blocks)?);
-            call_lines.finish_thread(index, blocks)?;
-        }
-    }
-    if tracks.is_empty() {
-        return Ok(Value::Null);
-    }
-    let counters = timeline.write_counters(blocks)?;
-    Ok(json!({"levels": levels.min_durations(), "tracks": tracks, "counters": counters}))
-}
-
-struct Timeline<'t, 'n> {
+/// The timeline of all threads, which grows as events are added: those of each thread in order.
+pub(super) struct Timeline<'t, 'n> {
     threads: &'t Threads<'t>,
     frames: RecordedFrames<'n>,
+    kinds: AllKinds,
+    sizes: TileSizes,
     duration: u64,
-    /// The intervals between samples of the current thread.
-    intervals: Intervals,
+    /// The threads so far.
+    all: Vec<TimedThread>,
+    /// Their indexes, by process and number; `None` for a thread that is not in the report.
+    indexes: HashMap<(usize, u32), Option<usize>>,
+    /// The last look-up.
+    last: Option<((usize, u32), Option<usize>)>,
     /// By process and frame.
     counters: BTreeMap<(usize, u32), Counter>,
 }
 
-impl Timeline<'_, '_> {
+/// A thread with its timeline so far.
+#[derive(Debug)]
+struct TimedThread {
+    process: usize,
+    number: u32,
+    /// Its index in the report.
+    index: usize,
+    visit: Visit,
+    track: Track,
+    call_lines: CallLines,
+    /// The intervals between its samples.
+    intervals: Intervals,
+}
+
+/// The entries of the head.
+#[derive(Debug, Default)]
+pub(super) struct TimelineEntries {
+    /// `null` if no thread has a timeline.
+    pub(super) timeline: Value,
+    pub(super) call_lines: Vec<Value>,
+}
+
+impl<'t, 'n> Timeline<'t, 'n> {
+    pub(super) fn new(source: &Source<'_>, threads: &'t Threads<'t>, names: &'n mut Names) -> Self {
+        let duration = source.time_range().end;
+        let (all, indexes, last, counters) = Default::default();
+        Self {
+            threads,
+            frames: RecordedFrames::new(source, names),
+            kinds: all_kinds(source),
+            sizes: TileSizes { levels: Levels::of(duration), rows: tiles::rows(threads.count()) },
+            duration,
+            all,
+            indexes,
+            last,
+            counters,
+        }
+    }
+
+    /// Adds an event of the process with this index.
+    pub(super) fn event(
+        &mut self,
+        source: &Source<'_>,
+        process: usize,
+        (timed, event): (&TimedEvent<'_>, &Event<'_>),
+        blocks: &mut PageBlocks<'_>,
+    ) -> Result<(), ExportError> {
+        let Some(at) = self.thread(source, process, timed.thread) else { return Ok(()) };
+        let mut all = core::mem::take(&mut self.all);
+        let thread = &mut all[at];
+        let TimedThread { visit, track, call_lines, intervals, .. } = thread;
+        let result = visit.event(process, (timed, event), &mut |event| {
+            call_lines.add(event, self.threads, &mut self.frames);
+            self.add((track, intervals), event, blocks)
+        });
+        self.all = all;
+        result
+    }
+
+    fn thread(&mut self, source: &Source<'_>, process: usize, number: u32) -> Option<usize> {
+        let key = (process, number);
+        if let Some((_, at)) = self.last.filter(|(last, _)| *last == key) {
+            return at;
+        }
+        let Self { threads, kinds, sizes, all, indexes, .. } = self;
+        let at = *indexes.entry(key).or_insert_with(|| {
+            let index = threads.index(process, number)?;
+            let (call_lines, intervals) = Default::default();
+            let (visit, track) = (Visit::without_memory(source, Rc::clone(kinds)), Track::new(*sizes));
+            all.push(TimedThread { process, number, index, visit, track, call_lines, intervals });
+            Some(all.len() - 1)
+        });
+        self.last = Some((key, at));
+        at
+    }
+
+    /// Writes what is not written yet, after the last event, and returns the entries of the head.
+    pub(super) fn finish(
+        mut self,
+        source: &Source<'_>,
+        blocks: &mut PageBlocks<'_>,
+    ) -> Result<TimelineEntries, ExportError> {
+        let (mut tracks, mut lines) = (Vec::new(), Vec::new());
+        let mut all = core::mem::take(&mut self.all);
+        all.sort_by_key(|thread| thread.index);
+        for thread in all {
+            let TimedThread { process, number, index, visit, mut track, mut call_lines, mut intervals } = thread;
+            visit.finish(source, &mut |event| {
+                call_lines.add(event, self.threads, &mut self.frames);
+                self.add((&mut track, &mut intervals), event, blocks)
+            })?;
+            if !track.has_spans() && !intervals.is_empty() {
+                self.read_samples(source, (process, number), (&mut track, &intervals), blocks)?;
+            }
+            tracks.extend(track.finish(index, blocks)?);
+            lines.extend(call_lines.finish(index, blocks)?);
+        }
+        if tracks.is_empty() {
+            return Ok(TimelineEntries { timeline: Value::Null, call_lines: lines });
+        }
+        let levels = self.sizes.levels.min_durations();
+        let counters = self.write_counters(blocks)?;
+        let timeline = json!({"levels": levels, "tracks": tracks, "counters": counters});
+        Ok(TimelineEntries { timeline, call_lines: lines })
+    }
+
     fn add(
         &mut self,
-        track: &mut Track,
+        (track, intervals): (&mut Track, &mut Intervals),
         event: &ThreadEvent<'_>,
         blocks: &mut PageBlocks<'_>,
     ) -> Result<(), ExportError> {
@@ -113,7 +190,7 @@ impl Timeline<'_, '_> {
                 Ok(())
             }
             EventContent::Sample { .. } => {
-                self.intervals.add(event.time);
+                intervals.add(event.time);
                 Ok(())
             }
             _ => Ok(()),
@@ -125,11 +202,11 @@ impl Timeline<'_, '_> {
         &mut self,
         source: &Source<'_>,
         (process, thread): (usize, u32),
-        track: &mut Track,
+        (track, intervals): (&mut Track, &Intervals),
         blocks: &mut PageBlocks<'_>,
     ) -> Result<(), ExportError> {
         let dictionary = source.processes()[process].dictionary();
-        let mut sampled = SampledStack::new(self.intervals.median());
+        let mut sampled = SampledStack::new(intervals.median());
         let (mut innermost_first, mut frames, mut over) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |over: &mut Vec<TimelineSpan>| {
             over.drain(..).try_for_each(|span| track.add(span, &Details::default(), blocks))

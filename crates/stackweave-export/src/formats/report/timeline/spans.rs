@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::levels::Levels;
-use super::tiles::{ROWS, Tiles};
+use super::tiles::{TileSizes, Tiles};
 use crate::activity::Details;
 use crate::formats::report::blocks::{Columns, PageBlocks};
 
@@ -37,7 +36,7 @@ const MAX_TEXT: usize = 1 << 20;
 /// The spans of one thread, by level.
 #[derive(Debug)]
 pub(super) struct SpanTiles {
-    levels: Levels,
+    sizes: TileSizes,
     all: Vec<OpenTile>,
 }
 
@@ -58,8 +57,8 @@ struct DetailTexts {
 }
 
 impl SpanTiles {
-    pub(super) fn new(levels: Levels) -> Self {
-        Self { levels, all: (0..levels.count()).map(|_| OpenTile::default()).collect() }
+    pub(super) fn new(sizes: TileSizes) -> Self {
+        Self { sizes, all: (0..sizes.levels.count()).map(|_| OpenTile::default()).collect() }
     }
 
     /// Adds an ended span, and returns its level.
@@ -69,10 +68,10 @@ impl SpanTiles {
         details: &Details,
         blocks: &mut PageBlocks<'_>,
     ) -> io::Result<usize> {
-        let level = self.levels.level(span.duration);
+        let level = self.sizes.levels.level(span.duration);
         let open = &mut self.all[level];
         open.spans.push((span, open.details.index(details)));
-        if open.spans.len() == ROWS || open.details.all.len() > MAX_TEXT {
+        if open.spans.len() == self.sizes.rows || open.details.all.len() > MAX_TEXT {
             open.write(blocks)?;
         }
         Ok(level)

@@ -2,10 +2,26 @@
 
 use std::io;
 
+use super::levels::Levels;
 use crate::formats::report::blocks::{Columns, PageBlocks};
 
-/// The number of rows in a tile: few enough to be decoded quickly, many enough to be compressed well.
-pub(super) const ROWS: usize = 16_384;
+/// The maximum number of rows in a tile: few enough to be decoded quickly, many enough to be compressed well.
+const MAX_ROWS: usize = 16_384;
+/// The tiles of more threads have fewer rows, as each thread has open ones.
+const FULL_THREADS: usize = 16;
+const MIN_ROWS: usize = 1_024;
+
+/// Returns the number of rows in a tile of a report with so many threads.
+pub(super) fn rows(threads: usize) -> usize {
+    (MAX_ROWS * FULL_THREADS / threads.max(FULL_THREADS)).max(MIN_ROWS)
+}
+
+/// The levels of a recording, and the number of rows in its tiles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TileSizes {
+    pub(super) levels: Levels,
+    pub(super) rows: usize,
+}
 
 /// The tiles of one level of a thread.
 #[derive(Debug, Default)]

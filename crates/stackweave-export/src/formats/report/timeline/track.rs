@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::dense::DenseTiles;
 use super::instants::Instants;
-use super::levels::Levels;
 use super::spans::{SpanTiles, TimelineSpan};
+use super::tiles::TileSizes;
 use crate::activity::Details;
 use crate::error::ExportError;
 use crate::formats::report::blocks::PageBlocks;
@@ -23,10 +23,10 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) fn new(levels: Levels) -> Self {
+    pub(super) fn new(sizes: TileSizes) -> Self {
         Self {
-            spans: SpanTiles::new(levels),
-            dense: DenseTiles::new(levels),
+            spans: SpanTiles::new(sizes),
+            dense: DenseTiles::new(sizes),
             instants: Instants::default(),
             began: u64::MAX,
             ended: 0,
