@@ -216,11 +216,11 @@ fn help_of_python_commands_needs_no_python() {
     let recorded = Recorded::new();
     let (help, printed) = recorded.printed(&["trace", "--python", "no/such/python", "--help"]);
     assert!(
-        help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration TIME"),
+        help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration <TIME>"),
         "{help}"
     );
     assert!(printed.contains("can't run no/such/python") && printed.contains("--python"), "{printed}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
     let output = command.args(["help", "memory"]).env("STACKWEAVE_PYTHON", "no/such/python").output().unwrap();
-    assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss SIZE"));
+    assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss <SIZE>"));
 }
