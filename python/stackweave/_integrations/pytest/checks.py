@@ -214,7 +214,7 @@ class Check:
         return False
 
     def _folder(self) -> Any:
-        kept = self._item.config.getoption("stackweave_memory_folder")
+        kept = self._item.config.getoption("stackweave_peaks_folder")
         return _Kept(kept) if kept else tempfile.TemporaryDirectory(prefix="stackweave-")
 
     def _recorder(self, folder: str, mark: Limit | Leaks | None) -> MemoryRecorder:
