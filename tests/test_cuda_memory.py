@@ -160,7 +160,7 @@ with cuda_memory():
         for process in (False, True):
             self.run_torch(f"""
 torch.cuda.init()
-with cuda_memory(process={process}, overwrite=True):
+with cuda_memory(host_memory={process}, overwrite=True):
     devices.allocate(100)
     kept = [bytearray(100_000) for _ in range(10)]
 """)
@@ -341,7 +341,7 @@ except stackweave.StackweaveError as error:
     def test_a_child_that_is_the_first_to_use_cuda_records_nothing_of_it(self):
         self.run_torch("""
 warnings.simplefilter("ignore", DeprecationWarning)  # stackweave runs threads
-with cuda_memory(process=True):
+with cuda_memory(host_memory=True):
     child = os.fork()
     torch.cuda.init()
     devices.allocate(100 if child == 0 else 200)

@@ -11,11 +11,14 @@ import tracemalloc
 import unittest
 
 import stackweave
+from stackweave._options.table import OF_MEMORY
 from tests.memory_support import BEGIN, MemoryCase, library_path, of_library
 
 MEGABYTE = 1_000_000
 TOO_LARGE = 1 << 46
 SECONDS = 120
+#: In the form of the native module.
+OPTIONS = {option.name: option.checked(option.default) for option in OF_MEMORY} | {"own_memory": True}
 
 
 def rows_of(memory):
@@ -218,7 +221,7 @@ sys.last = Last()
                 self.assertGreater(stackweave.open(self.path).memory().totals().allocations, 0)
 
     def test_a_recorder_that_is_not_stopped_ends_with_its_last_reference(self):
-        options = {"mode": "history", "python_allocators": True}
+        options = {**OPTIONS, "python_allocators": True}
         with stackweave.Recorder(self.path) as recording:
             for _ in range(3):
                 recorder = stackweave._native.AllocationHooks(recording, options)
@@ -230,12 +233,16 @@ sys.last = Last()
 
     def test_calls_before_the_start_are_refused(self):
         recording = stackweave.Recorder(self.path)
-        recorder = stackweave._native.AllocationHooks(recording, {})
+        recorder = stackweave._native.AllocationHooks(recording, OPTIONS)
         for call in (recorder.snapshot, recorder.pause, recorder.stop, recorder.stats, recorder.start):
             with self.assertRaises(stackweave.StackweaveError):
                 call()
-        self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "some"})
-        self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, {"mode": "sampled"})
+        for wrong in ({"mode": "some"}, {"mode": "sampled"}):
+            self.assertRaises(ValueError, stackweave._native.AllocationHooks, recording, OPTIONS | wrong)
+        for wrong in ({"colour": "red"}, {"native": None}):
+            self.assertRaises(
+                stackweave.StackweaveError, stackweave._native.AllocationHooks, recording, OPTIONS | wrong
+            )
 
 
 class Tags(MemoryCase):

@@ -42,7 +42,7 @@ class Sameness(SamenessCase):
     def test_options_change_nothing(self):
         self.write("surroundings.py", programs.SURROUNDINGS)
         plain = self.run_in(self.folder, [PYTHON, "surroundings.py", "x"])
-        for option in ("--python-allocators", "--aggregate", "--sample=4kB", "--no-native", "--free-stacks"):
+        for option in ("--python-allocators", "--mode=aggregate", "--mode=sampled", "--no-native", "--free-stacks"):
             with self.subTest(option):
                 recorded = self.run_in(self.folder, [*self.command, "-q", *OUTPUT, option, "surroundings.py", "x"])
                 self.assertEqual(neutral(recorded), neutral(plain))
@@ -66,7 +66,7 @@ class Messages(MemoryCommandCase):
 
     def test_the_blocks_of_the_program_are_recorded(self):
         self.write("work.py", WORK)
-        for options in ([], ["--aggregate"], ["--no-native"], ["--python-allocators"]):
+        for options in ([], ["--mode", "aggregate"], ["--no-native"], ["--python-allocators"]):
             with self.subTest(options=options):
                 self.messages("-q", *OUTPUT, *options, "work.py", library_path())
                 memory = stackweave.open(self.path).memory()
@@ -79,7 +79,7 @@ class Messages(MemoryCommandCase):
 
     def test_samples_are_estimates(self):
         self.write("work.py", WORK.replace("1_000_000) for _ in range(3)", "10_000) for _ in range(3000)"))
-        message = self.messages(*OUTPUT, "--sample", "20kB", "work.py", library_path())
+        message = self.messages(*OUTPUT, "--mode", "sampled", "--sample-every", "20kB", "work.py", library_path())
         self.assertRegex(message, r"\Astackweave: peak about [\d.]+ MiB")
 
     def test_it_can_be_silent(self):
@@ -101,10 +101,13 @@ class Messages(MemoryCommandCase):
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--depth", "deep", "x.py"], "invalid int value: 'deep'"),
             (["--depth", "0", "x.py"], "--depth must be greater than 0"),
-            (["--sample", "often", "x.py"], '--sample must be a size like "64MB"'),
-            (["--sample", "1kB", "--aggregate", "x.py"], "not allowed with argument"),
-            (["--aggregate", "--ring", "1MB", "x.py"], "--ring keeps the last events, and --aggregate writes none"),
-            (["--dump-signal", "HOP", "x.py"], "--dump-signal must be a signal like USR1"),
+            (["--mode", "sampled", "--sample-every", "often", "x.py"], '--sample-every must be a size like "64MB"'),
+            (["--sample-every", "1kB", "--mode", "aggregate", "x.py"], "--sample-every needs --mode sampled"),
+            (
+                ["--mode", "aggregate", "--ring", "1MB", "x.py"],
+                "--ring keeps the last events, and --mode aggregate writes none",
+            ),
+            (["--dump-signal", "HOP", "x.py"], '--dump-signal must be a signal like "USR1"'),
             (["--dump-at-rss", "much", "x.py"], "--dump-at-rss must be a size"),
             (["gone.py"], "can't open file"),
             (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
@@ -124,7 +127,9 @@ class Messages(MemoryCommandCase):
     def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = [
-            "--sample",
+            "--mode",
+            "sampled",
+            "--sample-every",
             "1MB",
             "--python-allocators",
             "--no-native",
@@ -142,7 +147,6 @@ class Messages(MemoryCommandCase):
             "--flush-every",
             "1",
             "--no-follow-forks",
-            "--follow-fork",
         ]
         options += ["--ring", "1MB,10", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.messages(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")

@@ -223,7 +223,7 @@ def test_plain():
     pass
 """)
         search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TOOLS]))
-        for arguments, outcome in (((), "2 failed, 1 passed"), (("--stackweave-memory",), "2 failed, 1 passed")):
+        for arguments, outcome in (((), "2 failed, 1 passed"), (("--stackweave-peaks",), "2 failed, 1 passed")):
             done = subprocess.run(
                 [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments, path],
                 cwd=self.folder,

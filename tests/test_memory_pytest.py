@@ -167,7 +167,7 @@ def test_some():
 def test_more():
     use(9_000_000)
 """
-        shown = self.pytest(code, "--stackweave-memory", "--stackweave-memory-folder", "kept", passed=2)
+        shown = self.pytest(code, "--stackweave-peaks", "--stackweave-peaks-folder", "kept", passed=2)
         self.assertRegex(
             shown,
             r"memory of tests at their peak =+\n +8\.\d+ MiB  test_program\.py::test_more\n"
@@ -179,10 +179,10 @@ def test_more():
 def test_alike(size):
     use(3_000_000)
 """
-        self.pytest(alike, "--stackweave-memory", "--stackweave-memory-folder", "alike", passed=3)
+        self.pytest(alike, "--stackweave-peaks", "--stackweave-peaks-folder", "alike", passed=3)
         self.assertEqual(len(os.listdir(os.path.join(self.folder, "alike"))), 3)
         self.assertNotIn("memory of tests", self.pytest(code, passed=2))
-        shown = self.pytest(code, "-o", "stackweave_memory=true", "--stackweave-memory-top", "1", passed=2)
+        shown = self.pytest(code, "-o", "stackweave_peaks=true", "--stackweave-peaks-top", "1", passed=2)
         self.assertNotRegex(shown, r"MiB  test_program\.py::test_some")
 
     def test_wrong_marks_are_one_sentence(self):

@@ -210,11 +210,11 @@ print(json.dumps(shown))
         shown = self.shell(
             """
 in_notebook()
-cell("%%trace --limit 100kB\\nsorted(range(100), key=lambda each: -each)")
+cell("%%trace --max-size 100kB\\nsorted(range(100), key=lambda each: -each)")
 print(json.dumps(shown))
-cell("%%trace --limit 100kB -o kept.swv\\n1")
+cell("%%trace --max-size 100kB -o kept.swv\\n1")
 print(json.dumps(shown))
-cell("%%trace --limit 100kB -o ~/mine.swv\\n1")
+cell("%%trace --max-size 100kB -o ~/mine.swv\\n1")
 print(json.dumps(shown))
 """,
             HOME=self.folder,
@@ -255,9 +255,9 @@ print(sorted(shown[-1]), "height: 300px" in shown[-1]["text/html"])
             "%%trace work()",
             "%%memory --depth x",
             "%%trace -o notes.txt",
-            "%%trace --limit 3q",
+            "%%trace --max-size 3q",
             "%%trace --live",
-            "%%memory --sample much",
+            "%%memory --mode sampled --sample-every much",
             "%%trace -o missing/out.swv",
         ]
         shown = self.shell(
@@ -284,9 +284,9 @@ with contextlib.redirect_stderr(sys.stdout):
                 "what is 'work()' in its line",
                 "--depth",
                 "notes.txt exists and is not a recording",
-                "--limit",
+                "--max-size",
                 "--live",
-                "--sample must be a size",
+                "--sample-every must be a size",
                 "missing/out.swv: its folder does not exist",
                 "is on, and there can be one trace at a time",
                 "records the statement after it",

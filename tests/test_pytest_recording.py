@@ -284,8 +284,8 @@ def test_free():
         search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TOOLS]))
         for arguments, sentence in (
             (
-                ["--stackweave=record", "--stackweave-memory"],
-                "--stackweave=record and --stackweave-memory both record memory",
+                ["--stackweave=record", "--stackweave-peaks"],
+                "--stackweave=record and --stackweave-peaks both record memory",
             ),
             (["-o", "stackweave=sleep"], "stackweave must be trace, memory or record, but is 'sleep'"),
         ):

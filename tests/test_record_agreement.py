@@ -82,7 +82,7 @@ class Calls(RunCase):
             gc.collect()
             with make(self.path, overwrite=True) as recording:
                 program.main()
-            functions, edges = of_program(Counts.from_stats(recording.recording.stats(kinds=["python"])))
+            functions, edges = of_program(Counts.from_stats(recording.recording.stats(kind=["python"])))
             file = program.__file__
             found.append(
                 (

@@ -113,7 +113,7 @@ class Chosen(RunCase):
         for query in (record.live, record.recorder_stats):
             with self.assertRaisesRegex(stackweave.RecordingError, "memory was not recorded: record with memory=True"):
                 query()
-        self.assertEqual(record._native_options["buffer"], 64 << 20)
+        self.assertEqual(record._native_options["buffer"], 32 << 20)
 
     def test_memory_alone(self):
         with self.record(calls=False) as record:
@@ -123,13 +123,13 @@ class Chosen(RunCase):
         with self.assertRaisesRegex(stackweave.RecordingError, "calls were not recorded: record with calls=True"):
             record.tracer_stats()
         self.assertEqual(stackweave.open(self.path).tree().measure, "peak")
-        self.assertEqual(record._native_options["buffer"], 8 << 20)
+        self.assertEqual(record._native_options["buffer"], 32 << 20)
 
     def test_wrong_options_are_refused(self):
         for options, kind, text in [
             ({"calls": False, "memory": False}, ValueError, "both False, so nothing would be recorded"),
-            ({"calls": {"mode": "sampled"}}, ValueError, "calls has no option 'mode': there are c_calls, "),
-            ({"memory": {"ring": "1MB"}}, ValueError, "memory has no option 'ring': there are native, "),
+            ({"calls": {"mode": "sampled"}}, ValueError, "calls has no option 'mode': there are include, "),
+            ({"memory": {"ring": "1MB"}}, ValueError, "memory has no option 'ring': there are mode, "),
             ({"memory": "8MB"}, TypeError, "memory must be True, False or a dict of options, not str"),
             ({"calls": 1}, TypeError, "calls must be True, False or a dict of options, not int"),
             ({"buffer": "much"}, ValueError, 'buffer must be a size like "64MB"'),

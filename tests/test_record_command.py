@@ -69,10 +69,10 @@ class Messages(CommandCase):
         self.assertNotIn("runpy", " ".join(row.filename or "" for row in called))
 
     def test_one_of_them_can_be_chosen(self):
-        message = self.messages(*OUTPUT, "--only", "calls", "work.py", library_path())
+        message = self.messages(*OUTPUT, "--no-memory", "work.py", library_path())
         self.assertRegex(message, r"\Astackweave: [\d,]+ calls in .*\nstackweave: recorded in out\.swv.*\n\Z")
         self.assertEqual(calls_of(stackweave.open(self.path), "use"), 1000)
-        message = self.messages(*OUTPUT, "--only", "memory", "work.py", library_path())
+        message = self.messages(*OUTPUT, "--no-calls", "work.py", library_path())
         self.assertRegex(message, r"\Astackweave: peak .*\nstackweave: recorded in out\.swv.*\n\Z")
         opened = stackweave.open(self.path)
         self.assertEqual(calls_of(opened, "use"), 0)
@@ -81,19 +81,22 @@ class Messages(CommandCase):
     def test_wrong_arguments_are_refused_in_one_sentence(self):
         for arguments, text in [
             ([], "no program was given"),
-            (["--only", "phases", "work.py"], "invalid choice: 'phases'"),
-            (["--only", "calls", "--sample", "1MB", "work.py"], "--only calls leaves out memory, which --sample"),
+            (["--no-calls", "--no-memory", "work.py"], "--no-calls and --no-memory leave nothing to record"),
+            (["--no-memory", "--depth", "9", "work.py"], "--no-memory leaves out memory, which --depth apply to"),
             (
-                ["--only", "memory", "--c-calls", "--include", "x", "work.py"],
-                "--only memory leaves out calls, which --include and --c-calls apply to",
+                ["--no-calls", "--c-calls", "--include", "x", "work.py"],
+                "--no-calls leaves out calls, which --include and --c-calls apply to",
             ),
             (["--buffer", "much", "work.py"], '--buffer must be a size like "64MB"'),
             (["--memory", "1MB", "work.py"], "unrecognized arguments: --memory"),
-            (["--sample", "0", "work.py"], "--sample must be greater than 0"),
+            (["--mode", "sampled", "--sample-every", "0", "work.py"], "--sample-every must be greater than 0"),
             (["--max-depth", "0", "work.py"], "--max-depth must be greater than 0"),
             (["--min-duration", "long", "work.py"], '--min-duration must be a time like "10us"'),
-            (["--dump-signal", "KILL", "work.py"], "--dump-signal must be a signal like USR1"),
-            (["--aggregate", "--ring", "1MB", "work.py"], "--ring keeps the last events, and --aggregate writes none"),
+            (["--dump-signal", "KILL", "work.py"], '--dump-signal must be a signal like "USR1"'),
+            (
+                ["--mode", "aggregate", "--ring", "1MB", "work.py"],
+                "--ring keeps the last events, and --mode aggregate writes none",
+            ),
             (["gone.py"], "can't open file"),
         ]:
             with self.subTest(arguments=arguments):
@@ -104,16 +107,25 @@ class Messages(CommandCase):
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"Examples:", b"--only", b"--min-duration", b"--sample", b"stackweave report FILE"):
+        for word in (b"Examples:", b"--no-calls", b"--min-duration", b"--sample-every", b"stackweave report FILE"):
             self.assertIn(word, output)
 
     def test_every_option_is_accepted(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = ["--c-calls", "--include", "x", "--exclude", "module:json", "--min-duration", "1us"]
-        options += ["--max-depth", "9", "--max-events", "1000", "--demote", "--demote-after", "100,1us"]
+        options += ["--max-depth", "9", "--max-events", "1000", "--demote", "--demote=100,1us"]
         options += ["--mechanism", "auto", "--no-gc", "--no-tasks", "--no-torch", "--arguments", "x.f"]
-        options += ["--native-stacks", "x.f", "--logs", "--logger", "a", "--log-level", "info"]
-        options += ["--sample", "64KiB", "--python-allocators", "--no-native", "--no-mappings", "--free-stacks"]
+        options += ["--native-stacks", "x.f", "--logs", "--logs=a,info"]
+        options += [
+            "--mode",
+            "sampled",
+            "--sample-every",
+            "64KiB",
+            "--python-allocators",
+            "--no-native",
+            "--no-mappings",
+            "--free-stacks",
+        ]
         options += ["--depth", "9", "--temporary", "2", "--curve-every", "1", "--dump-signal", "USR2"]
         options += ["--dump-at-rss", "64GB", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]

@@ -4,7 +4,8 @@ import os
 import unittest
 
 import stackweave
-from stackweave._recorders import options
+from stackweave._options.special_kinds import Ring
+from stackweave._sizes import size_of
 from tests.recordings import RecordingCase
 from tests.support import run_on_oldest_and_newest
 
@@ -25,32 +26,31 @@ class Sizes(unittest.TestCase):
             ("0.5k" + "b", 500),
             (" 2 TB ", 2 * 10**12),
         ]:
-            self.assertEqual(options.size_of("memory", text), expected, text)
+            self.assertEqual(size_of("memory", text), expected, text)
 
     def test_other_sizes_are_refused(self):
         for text in ["", "MB", "64 MBytes", "-1MB", "1e6", "0", "0MB", 0, -5, 1 << 63, "10000000TB", "64M"]:
             with self.assertRaisesRegex(ValueError, "memory must be", msg=text):
-                options.size_of("memory", text)
+                size_of("memory", text)
         for value in [1.5, None, True, b"64MB", ["64MB"]]:
             with self.assertRaisesRegex(TypeError, "memory must be a number of bytes or a size", msg=value):
-                options.size_of("memory", value)
+                size_of("memory", value)
 
     def test_rings_are_sizes_or_seconds_or_both(self):
         for value, expected in [
-            (None, None),
             ("16MB", (16_000_000, None)),
             (30, (None, 30.0)),
             (0.25, (None, 0.25)),
             (("16MiB", 5), (16 << 20, 5.0)),
             ((4096, 5.5), (4096, 5.5)),
         ]:
-            self.assertEqual(options.ring_of(value), expected)
+            self.assertEqual(Ring().checked("ring", value), expected)
         for value in ["x", 0, -1, float("inf"), float("nan"), ("1MB",), ("1MB", 2, 3), ("1MB", 0), (0, 1)]:
             with self.assertRaisesRegex(ValueError, "ring must be", msg=value):
-                options.ring_of(value)
+                Ring().checked("ring", value)
         for value in [True, b"x", [1, 2], ("1MB", "2")]:
             with self.assertRaisesRegex(TypeError, "ring must be", msg=value):
-                options.ring_of(value)
+                Ring().checked("ring", value)
 
 
 class Options(RecordingCase):

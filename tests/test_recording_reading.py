@@ -150,12 +150,12 @@ class Profiles(RecordingCase):
         recording = self.record_spans()
         self.assertEqual({row.name for row in recording.recording.top(exclude=["inner"])}, {"outer", "other"})
         self.assertEqual({row.name for row in recording.recording.top(include="function:o*")}, {"outer", "other"})
-        self.assertEqual(recording.recording.top(kinds=["python"]), [])
+        self.assertEqual(recording.recording.top(kind="python"), [])
         self.assertEqual(recording.recording.top(start=3600), [])
         with self.assertRaisesRegex(ValueError, "measure must be one of time, samples"):
             recording.recording.tree(measure="luck")
-        with self.assertRaisesRegex(ValueError, "kinds may hold python"):
-            recording.recording.tree(kinds=["luck"])
+        with self.assertRaisesRegex(ValueError, "kind may hold python"):
+            recording.recording.tree(kind=["luck"])
 
     def test_samples_and_memory_are_trees_of_functions(self):
         def leaf(recording):

@@ -125,8 +125,8 @@ class Programs(TerminationCase):
             ("trace",),
             ("trace", "--ring", "16MB"),
             ("memory",),
-            ("memory", "--aggregate"),
-            ("memory", "--sample", "1"),
+            ("memory", "--mode", "aggregate"),
+            ("memory", "--mode", "sampled", "--sample-every", "1"),
             ("memory", "--ring", "16MB"),
         )
         for command in modes:
@@ -227,7 +227,7 @@ class Workers(TerminationCase):
         self.assertEqual((self.calls_of(opened, "work"), opened.info()["missing"]), (CALLS, []))
 
     def test_memory_of_forked_workers_in_every_mode(self):
-        for mode in ((), ("--aggregate",), ("--sample", "1"), ("--ring", "16MB")):
+        for mode in ((), ("--mode", "aggregate"), ("--mode", "sampled", "--sample-every", "1"), ("--ring", "16MB")):
             with self.subTest(mode):
                 opened = self.pool("memory", *mode)
                 self.assertEqual([process["ended"] for process in self.workers(opened)], ["ended by SIGTERM"] * 2)

@@ -181,7 +181,7 @@ print("done", kept.data_ptr())
 
     def test_the_memory_of_the_process_can_be_recorded_too(self):
         size = new_size()
-        with self.cuda_memory(process=True) as memory:
+        with self.cuda_memory(host_memory=True) as memory:
             kept = empty(size)
             own = bytearray(40 * MIB)
         self.assertEqual([row.bytes for row in memory.recording.leaks(device=0) if row.bytes == size], [size])

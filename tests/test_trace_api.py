@@ -9,8 +9,9 @@ import threading
 import unittest
 
 import stackweave
+from stackweave._options.kinds import Duration
+from stackweave._options.special_kinds import DEMOTION, Demotion
 from stackweave._recorders import argument_values as values
-from stackweave._recorders import call_options as options
 from tests.recordings import RecordingCase, recording_of
 from tests.support import PYTHON, run_python
 
@@ -60,28 +61,27 @@ class Options(TraceCase):
             (".5s", 0.5),
             (" 2 min ", 120.0),
         ]:
-            self.assertAlmostEqual(options.duration_of("min_duration", value), expected, places=12)
+            self.assertAlmostEqual(Duration().checked("min_duration", value), expected, places=12)
         for value in ["", "10", "us", "10 parsecs", "-1us", "1e3us", -1, float("nan"), float("inf")]:
             with self.assertRaisesRegex(ValueError, "min_duration must be", msg=value):
-                options.duration_of("min_duration", value)
+                Duration().checked("min_duration", value)
         for value in [None, True, b"10us", [1]]:
             with self.assertRaisesRegex(TypeError, "min_duration must be a number of seconds or a time", msg=value):
-                options.duration_of("min_duration", value)
+                Duration().checked("min_duration", value)
 
     def test_demotion_is_a_flag_or_a_pair(self):
         for value, expected in [
-            (None, None),
             (False, None),
-            (True, options.DEMOTION),
+            (True, DEMOTION),
             ((100, "500ns"), (100, 500e-9)),
         ]:
-            self.assertEqual(options.demotion_of(value), expected)
+            self.assertEqual(Demotion().checked("demote", value), expected)
         for value in [(1,), (0, 1), (1, -1), (1, 2, 3)]:
             with self.assertRaisesRegex(ValueError, "demote must be", msg=value):
-                options.demotion_of(value)
+                Demotion().checked("demote", value)
         for value in [1, "yes", ("1", 2), (1, None)]:
             with self.assertRaisesRegex(TypeError, "demote must be", msg=value):
-                options.demotion_of(value)
+                Demotion().checked("demote", value)
 
     def test_wrong_options_are_errors_before_anything_happens(self):
         for keywords, error, text in [

@@ -117,6 +117,12 @@ class Said(TraceCommandCase):
         self.assertEqual(self.messages("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
 
+    def test_a_ring_can_be_written_only_at_an_exception(self):
+        ring = [*OUTPUT, "--ring", "1MB", "--dump-on", "exception"]
+        self.assertIn("nothing was written to out.swv: a ring is written", self.messages(*ring, "-c", "1"))
+        self.assertEqual(self.files(), [])
+        self.assertIn("recorded in out.swv", self.messages(*ring, "-c", "1 / 0", status=1))
+
     def test_names_come_from_the_program(self):
         self.write("folder/__main__.py")
         for arguments, name in [
@@ -146,11 +152,11 @@ class Said(TraceCommandCase):
             (["--max-depth", "deep", "x.py"], "invalid int value: 'deep'"),
             (["--max-depth", "0", "x.py"], "--max-depth must be greater than 0"),
             (["--min-duration", "10 parsecs", "x.py"], '--min-duration must be a time like "10us"'),
-            (["--demote-after", "many", "x.py"], "--demote"),
+            (["--demote=many", "x.py"], "--demote"),
             (["--ring", "x", "x.py"], "--ring must be"),
             (["--mechanism", "magic", "x.py"], "invalid choice: 'magic'"),
             (["--include", "file:", "x.py"], "--include has a pattern without a text"),
-            (["--log-level", "loud", "x.py"], "--logs must have a level"),
+            (["--logs=a,loud", "x.py"], "--logs must have a level"),
             (
                 ["gone.py"],
                 re.escape(f"can't open file '{os.path.realpath(self.folder)}/gone.py': [Errno 2] No such file"),
@@ -182,7 +188,7 @@ class Said(TraceCommandCase):
             "--max-depth",
             "9",
         ]
-        options += ["--max-events", "1000", "--demote", "--demote-after", "100,1us", "--mechanism", "auto", "--no-gc"]
+        options += ["--max-events", "1000", "--demote", "--demote=100,1us", "--mechanism", "auto", "--no-gc"]
         options += [
             "--no-tasks",
             "--no-torch",
@@ -191,10 +197,9 @@ class Said(TraceCommandCase):
             "--native-stacks",
             "x.f",
             "--logs",
-            "--logger",
-            "a",
+            "--logs=a,info",
         ]
-        options += ["--log-level", "info", "--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
+        options += ["--buffer", "1MB", "--when-full", "drop", "--flush-every", "1"]
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.messages(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])

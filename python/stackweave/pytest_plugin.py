@@ -5,7 +5,7 @@
 
 @pytest.mark.stackweave_limit("24 MB") fails a test that has more memory in use at any moment, and
 @pytest.mark.stackweave_leaks("100 kB") a test that leaves more memory in use, each time that it runs.
---stackweave-memory lists the tests that use most memory.
+--stackweave-peaks lists the tests that use most memory.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ MARKS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("stackweave", "calls and memory of tests, as stackweave records them")
-    group.addoption("--stackweave-memory", action="store_true", help="list the tests that use most memory")
+    group.addoption("--stackweave-peaks", action="store_true", help="list the tests that use most memory")
     group.addoption(
-        "--stackweave-memory-top", type=int, metavar="NUMBER", default=10, help="how many tests are listed (10)"
+        "--stackweave-peaks-top", type=int, metavar="NUMBER", default=10, help="how many tests are listed (10)"
     )
     group.addoption(
-        "--stackweave-memory-folder", metavar="FOLDER", help="keep the recordings of tests that are measured there"
+        "--stackweave-peaks-folder", metavar="FOLDER", help="keep the recordings of tests that are measured there"
     )
     _add_recording(group, parser)
-    parser.addini("stackweave_memory", "list the tests that use most memory", type="bool", default=False)
+    parser.addini("stackweave_peaks", "list the tests that use most memory", type="bool", default=False)
 
 
 def _add_recording(group: Any, parser: pytest.Parser) -> None:
@@ -79,7 +79,7 @@ def pytest_unconfigure() -> None:
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     limit, leaks = (item.get_closest_marker(name) for name in MARKS)
-    lists_all = item.config.getoption("stackweave_memory") or item.config.getini("stackweave_memory")
+    lists_all = item.config.getoption("stackweave_peaks") or item.config.getini("stackweave_peaks")
     if not (limit or leaks or lists_all) or not hasattr(item, "obj"):
         yield
         return
@@ -96,11 +96,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 def _record_tests(config: pytest.Config, kind: str) -> None:
     if kind not in KINDS:
         raise pytest.UsageError(f"stackweave must be trace, memory or record, but is {kind!r}")
-    lists_all = config.getoption("stackweave_memory") or config.getini("stackweave_memory")
+    lists_all = config.getoption("stackweave_peaks") or config.getini("stackweave_peaks")
     if lists_all and kind != "trace":
-        raise pytest.UsageError(
-            f"--stackweave={kind} and --stackweave-memory both record memory: leave out one of them"
-        )
+        raise pytest.UsageError(f"--stackweave={kind} and --stackweave-peaks both record memory: leave out one of them")
     from ._integrations.pytest.recordings import Recordings
 
     names = ("folder", "fixtures", "only_failed")
@@ -113,8 +111,8 @@ class _Peaks:
 
     def __init__(self, config: pytest.Config) -> None:
         self._peaks: list[tuple[int, str]] = []
-        self._most: int = config.getoption("stackweave_memory_top")
-        self._is_on = bool(config.getoption("stackweave_memory") or config.getini("stackweave_memory"))
+        self._most: int = config.getoption("stackweave_peaks_top")
+        self._is_on = bool(config.getoption("stackweave_peaks") or config.getini("stackweave_peaks"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":

@@ -142,7 +142,7 @@ pub(crate) struct Top {
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
-    pub(crate) number: usize,
+    pub(crate) limit: usize,
     /// The column to sort by
     #[arg(long, value_enum, default_value_t = Sort::SelfCost)]
     pub(crate) sort: Sort,
@@ -161,7 +161,7 @@ pub(crate) struct Diff {
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
-    pub(crate) number: usize,
+    pub(crate) limit: usize,
     /// Compare shares of the total, for recordings of different length
     #[arg(long)]
     pub(crate) shares: bool,
@@ -290,7 +290,7 @@ pub(crate) struct Heap {
     pub(crate) json: bool,
     /// Show this many stacks, threads or tags
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
-    pub(crate) number: usize,
+    pub(crate) limit: usize,
     /// The memory of this device instead of the process's heap; by default the first device if only devices were
     /// recorded
     #[arg(long, value_name = "NUMBER")]
@@ -319,7 +319,7 @@ pub(crate) struct Phases {
     pub(crate) json: bool,
     /// Show this many runs, and this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
-    pub(crate) number: usize,
+    pub(crate) limit: usize,
     /// The column to sort the functions by
     #[arg(long, value_enum, default_value_t = PhaseSort::SelfCost)]
     pub(crate) sort: PhaseSort,
@@ -365,10 +365,10 @@ pub(crate) struct Filters {
     /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or
     /// file:*/nn/*; function:=f matches exactly f
     #[arg(long, value_name = "PATTERN")]
-    pub(crate) only: Vec<String>,
+    pub(crate) include: Vec<String>,
     /// Hide functions that match
     #[arg(long, value_name = "PATTERN")]
-    pub(crate) hide: Vec<String>,
+    pub(crate) exclude: Vec<String>,
     /// Only frames of this kind
     #[arg(long, value_name = "KIND", value_parser = frame_kind())]
     pub(crate) kind: Vec<FrameKind>,
@@ -385,10 +385,10 @@ pub(crate) struct Scope {
     pub(crate) thread: Vec<String>,
     /// Only from this time on, since the start of the recording: 1.5s, 200ms
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) from: Option<Duration>,
+    pub(crate) start: Option<Duration>,
     /// Only up to this time
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) to: Option<Duration>,
+    pub(crate) end: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let has_filter = !arguments.selection.filters.view().filter.is_empty();
     if arguments.shares && gate.total.is_some() && !has_filter {
         return Err(Failure::new(
-            "shares of the whole recording always add up to 100 %: --fail-above needs --only beside --shares",
+            "shares of the whole recording always add up to 100 %: --fail-above needs --include beside --shares",
         ));
     }
     let before = arguments.selection.profile(&[&arguments.before])?;
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let Screen { width, colour, .. } = Screen::of_output();
     let options = DiffOptions {
         by_path: arguments.paths,
-        limit: Some(arguments.number),
+        limit: Some(arguments.limit),
         width,
         colour,
         folder: std::env::current_dir().ok(),

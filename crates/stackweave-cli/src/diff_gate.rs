@@ -107,7 +107,7 @@ impl Gate {
         match checked.map(|side| side.has_functions) {
             [_, true] => None,
             [false, false] => Some(format!(
-                "the gate can't be checked, because nothing is selected in {before} and {after}: are --only, --hide, --kind, --from and --to right?"
+                "the gate can't be checked, because nothing is selected in {before} and {after}: are --include, --exclude, --kind, --start and --end right?"
             )),
             [true, false] => Some(format!(
                 "the gate can't be checked, because what is selected in {before} is not in {after}: was it renamed, or did the program not run?"

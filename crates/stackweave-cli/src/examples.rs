@@ -10,7 +10,7 @@ pub(crate) const HEAP: &str = "\
 Examples:
   stackweave heap train.4242.swv          peak, leaks, temporary blocks, sizes, the curve over time
   stackweave heap --view leaks train.swv  leak candidates, by stack
-  stackweave heap --view peak -n 30 --only file:*/models/* train.swv
+  stackweave heap --view peak -n 30 --include file:*/models/* train.swv
                                           live at the peak, from these files only";
 
 pub(crate) const PHASES: &str = "\
@@ -25,14 +25,14 @@ Examples:
   stackweave tree --depth 6 --min 5 train.swv
                                           the first levels, without paths below 5 %
   stackweave tree --measure live mem.swv  where live memory was allocated
-  stackweave tree --only file:*/models/* --thread loader train.swv";
+  stackweave tree --include file:*/models/* --thread loader train.swv";
 
 pub(crate) const TOP: &str = "\
 Examples:
   stackweave top train.4242.swv           the functions with the highest self time
   stackweave top --sort total -n 40 train.swv
                                           sorted by total time
-  stackweave top --from 10s --to 12s --kind python train.swv
+  stackweave top --start 10s --end 12s --kind python train.swv
                                           two seconds of the run, Python frames only
   stackweave top --json train.swv         the same as JSON";
 
@@ -51,7 +51,7 @@ Examples:
                                           by call path, for runs of different length
   stackweave diff --measure calls --fail-above 2 main.swv branch.swv
                                           fail (status 3) if there are over 2 % more calls
-  stackweave diff --measure peak --only file:*/models/* --fail-above 10 main.swv branch.swv";
+  stackweave diff --measure peak --include file:*/models/* --fail-above 10 main.swv branch.swv";
 
 pub(crate) const REPORT: &str = "\
 Examples:

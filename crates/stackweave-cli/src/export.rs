@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
 }
 
 /// Advice for an export that is too large.
-const SMALLER: &str = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
+const SMALLER: &str = "--start and --end export a part of the time, --max-size 4GB or --max-size none allows more";
 
 /// Writes a file, prints what could not be read, and returns the sentence about what was written.
 pub(crate) fn export_to(

@@ -17,7 +17,7 @@ pub(crate) struct Flame {
     /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true, value_hint = clap::ValueHint::FilePath)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// Only the calls below this function: a part of its name, or a pattern as of --only
+    /// Only the calls below this function: a part of its name, or a pattern as of --include
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) root: Option<Pattern>,
     /// Start with self costs and continue with the callers

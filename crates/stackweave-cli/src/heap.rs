@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
         temporary: arguments.temporary,
     };
     if query.range.is_some() && recording.processes().iter().all(has_no_history) {
-        return Err(Failure::new("the recording has totals and no history: --from and --to need a history"));
+        return Err(Failure::new("the recording has totals and no history: --start and --end need a history"));
     }
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Reading", recording.bytes());
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     remarks.append(&mut report.remarks);
     let Screen { width, colour, .. } = Screen::of_output();
     let options =
-        HeapOptions { view: arguments.view, limit: arguments.number, frames: arguments.filters.view(), width, colour };
+        HeapOptions { view: arguments.view, limit: arguments.limit, frames: arguments.filters.view(), width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {

@@ -34,7 +34,7 @@ pub(crate) fn with_page(command: Command, colour: ColourChoice) -> Command {
 }
 
 /// The maximum width of help texts, however wide the screen is.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// Gives `-h` and `--help` the same short help.
 fn with_short_help(command: Command) -> Command {

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     }
     let Screen { width, colour, .. } = Screen::of_output();
     let options =
-        PhasesOptions { sort: arguments.sort, limit: Some(arguments.number), only_runs: arguments.runs, width, colour };
+        PhasesOptions { sort: arguments.sort, limit: Some(arguments.limit), only_runs: arguments.runs, width, colour };
     if arguments.json {
         return show_json(|out| phases_json::write(out, &report, &options, &remarks));
     }

@@ -3,11 +3,13 @@
 //! `python_commands.json` is written by scripts/write-command-reference from the package's own parsers.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use clap::builder::{PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgAction, Command, ValueHint};
 use serde_json::Value;
+
+use crate::help::WIDTH;
 
 static TABLE: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("python_commands.json")).unwrap_or_default());
@@ -43,83 +45,59 @@ impl PythonCommand {
                 return false;
             }
             let is_it = |option: &&'static Value| texts(&option["flags"]).any(|flag| flag == word);
-            if self.options().find(is_it).is_some_and(|option| option["value"].is_string()) {
+            let takes_next = |option: &Value| option["value"].is_string() && !has_optional_value(option);
+            if self.options().find(is_it).is_some_and(takes_next) {
                 words.next();
             }
         }
         false
     }
 
-    /// Returns the help as the package itself would print it.
-    pub(crate) fn help(self) -> String {
+    /// Returns the help, which differs from that of the package only in its layout.
+    pub(crate) fn help(self) -> StyledStr {
         let text = |name: &str| self.0[name].as_str().unwrap_or_default();
-        let mut help = format!("{}\n\nUsage: {}\n", text("description"), text("usage"));
-        for (title, options) in self.groups() {
-            let _ = write!(help, "\n{}:\n", capitalised(title));
-            for option in options {
-                put_option(&mut help, option);
-            }
-        }
-        if !text("examples").is_empty() {
-            let _ = write!(help, "\n{}\n", capitalised(text("examples")));
-        }
-        help
+        let command = Command::new("stackweave").about(text("description")).override_usage(text("usage"));
+        let command = command.after_help(text("examples")).disable_help_flag(true).max_term_width(WIDTH);
+        self.with_options(command).render_help()
     }
 
     /// Adds the options to a command, for shell completions.
     pub(crate) fn completed(self, command: Command) -> Command {
-        let mut command = command.mut_arg("arguments", |arg| arg.value_hint(ValueHint::FilePath));
+        self.with_options(command.mut_arg("arguments", |arg| arg.value_hint(ValueHint::FilePath)))
+    }
+
+    fn with_options(self, mut command: Command) -> Command {
         let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();
-        for option in self.options() {
-            let Some(flag) = texts(&option["flags"]).find(|flag| flag.starts_with("--")) else { continue };
-            let long = flag.trim_start_matches('-');
-            if known.iter().any(|other| other == long) {
-                continue;
-            }
-            let short = texts(&option["flags"]).find_map(|flag| flag.strip_prefix('-').filter(|rest| rest.len() == 1));
-            let mut arg = Arg::new(flag).long(long).help(option["help"].as_str().unwrap_or_default());
-            arg = arg.action(if option["value"].is_string() { ArgAction::Set } else { ArgAction::SetTrue });
-            if let Some(short) = short.and_then(|short| short.chars().next()) {
-                arg = arg.short(short);
-            }
-            if let Some(value) = option["value"].as_str() {
-                arg = arg.value_name(value);
-                let is_file = value.contains("FILE");
-                arg = arg.value_hint(if is_file { ValueHint::FilePath } else { ValueHint::Other });
-                let choices: Vec<&str> = texts(&option["choices"]).collect();
-                if !choices.is_empty() {
-                    arg = arg.value_parser(clap::builder::PossibleValuesParser::new(choices));
-                }
-            }
-            command = command.arg(arg);
+        for (title, options) in self.groups() {
+            let args = options.iter().filter_map(argument);
+            let new = args.filter(|arg| !known.iter().any(|other| arg.get_long() == Some(other)));
+            command = command.args(new.map(|arg| arg.help_heading(title)));
         }
         command
     }
 }
 
+/// Returns an option, unless it has no long name.
+fn argument(option: &'static Value) -> Option<Arg> {
+    let flag = texts(&option["flags"]).find(|flag| flag.starts_with("--"))?;
+    let short = texts(&option["flags"]).find_map(|flag| flag.strip_prefix('-').filter(|rest| rest.len() == 1));
+    let arg = Arg::new(flag).long(flag.trim_start_matches('-')).short(short.and_then(|short| short.chars().next()));
+    let arg = arg.help(option["help"].as_str().unwrap_or_default());
+    let Some(value) = option["value"].as_str() else { return Some(arg.action(ArgAction::SetTrue)) };
+    let hint = if value.contains("FILE") { ValueHint::FilePath } else { ValueHint::Other };
+    let arg = arg.action(ArgAction::Set).value_name(value).value_hint(hint).hide_possible_values(true);
+    let arg = if has_optional_value(option) { arg.num_args(0..=1).require_equals(true) } else { arg };
+    let choices: Vec<&str> = texts(&option["choices"]).collect();
+    Some(if choices.is_empty() { arg } else { arg.value_parser(PossibleValuesParser::new(choices)) })
+}
+
+/// Returns whether a value follows only after an equals sign.
+fn has_optional_value(option: &Value) -> bool {
+    option["optional"].as_bool().unwrap_or(false)
+}
+
 fn texts(list: &'static Value) -> impl Iterator<Item = &'static str> {
     list.as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
-}
-
-/// The width of the column of flags.
-const FLAGS: usize = 28;
-
-fn put_option(help: &mut String, option: &'static Value) {
-    let mut flags = texts(&option["flags"]).collect::<Vec<_>>().join(", ");
-    if let Some(value) = option["value"].as_str() {
-        flags = format!("{flags} {value}");
-    }
-    let text = option["help"].as_str().unwrap_or_default();
-    if flags.chars().count() + 2 > FLAGS {
-        let _ = write!(help, "  {flags}\n  {:FLAGS$}{text}\n", "");
-    } else {
-        let _ = writeln!(help, "  {flags:<FLAGS$}{text}");
-    }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -129,8 +107,8 @@ mod tests {
     #[test]
     fn every_command_has_options_and_examples() {
         for name in ["trace", "memory", "dynamo"] {
-            let help = PythonCommand::of(name).map(PythonCommand::help).unwrap_or_default();
-            assert!(help.contains("--output FILE") && help.contains("\nExamples:"), "{help}");
+            let help = PythonCommand::of(name).map(PythonCommand::help).unwrap_or_default().to_string();
+            assert!(help.contains("--output <FILE>") && help.contains("\nExamples:"), "{help}");
         }
         assert!(PythonCommand::of("paint").is_none());
     }

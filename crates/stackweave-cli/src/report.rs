@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
 
 /// Larger pages may be more than a browser can open.
 const LARGE_PAGE: u64 = 1 << 30;
-const TOO_LARGE: &str = "That is large for a browser: --from and --to, --process or --thread make it smaller.";
+const TOO_LARGE: &str = "That is large for a browser: --start and --end, --process or --thread make it smaller.";
 
 fn is_too_large(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.len() >= LARGE_PAGE)

@@ -18,7 +18,7 @@ const PACKAGE_CHECK: &str = "import importlib.util, sys; sys.exit(importlib.util
 pub(crate) fn run(command: &str, given: RunPython) -> Result<(), Failure> {
     let help = PythonCommand::of(command).filter(|known| known.is_help(&given.arguments));
     match (hand_over(command, given), help) {
-        (Err(why), Some(known)) => show(&[format!("{why}.")], |out| out.write_all(known.help().as_bytes())),
+        (Err(why), Some(known)) => show(&[format!("{why}.")], |out| write!(out, "{}", known.help())),
         (done, _) => done,
     }
 }

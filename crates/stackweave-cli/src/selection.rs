@@ -100,7 +100,7 @@ impl Filters {
     /// Returns the view of the profile.
     pub(crate) fn view(&self) -> View {
         let patterns = |texts: &[String]| texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect();
-        let (include, exclude) = (patterns(&self.only), patterns(&self.hide));
+        let (include, exclude) = (patterns(&self.include), patterns(&self.exclude));
         let filter = Filter { include, exclude, kinds: self.kind.clone() };
         View { show_all: self.all, filter }
     }
@@ -126,11 +126,11 @@ impl Scope {
     /// Returns the selected time range, in nanoseconds since the start of the recording.
     pub(crate) fn range(&self) -> Result<Option<Range<u64>>, Failure> {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let (from, to) = (self.from.map_or(0, nanoseconds), self.to.map_or(u64::MAX, nanoseconds));
-        if from >= to {
-            return Err(Failure::new("--from must be before --to"));
+        let (start, end) = (self.start.map_or(0, nanoseconds), self.end.map_or(u64::MAX, nanoseconds));
+        if start >= end {
+            return Err(Failure::new("--start must be before --end"));
         }
-        Ok((self.from.is_some() || self.to.is_some()).then_some(from..to))
+        Ok((self.start.is_some() || self.end.is_some()).then_some(start..end))
     }
 
     fn check_processes(&self, recording: &Recording) -> Result<(), Failure> {

@@ -18,11 +18,11 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let view = arguments.selection.filters.view();
     if arguments.json {
         let profile = selected.profile.view(&view);
-        return show_json(|out| write_json(out, &profile, (arguments.sort, arguments.number), &selected.remarks));
+        return show_json(|out| write_json(out, &profile, (arguments.sort, arguments.limit), &selected.remarks));
     }
     let options = TableOptions {
         sort: arguments.sort,
-        limit: Some(arguments.number),
+        limit: Some(arguments.limit),
         width,
         view,
         colour,

@@ -23,6 +23,7 @@ mod keywords;
 mod memory;
 mod memory_sink;
 mod memory_usage;
+mod options;
 mod outputs;
 mod process_token;
 mod python_extra_frames;

@@ -61,24 +61,3 @@ impl fmt::Debug for TraceOptions {
         f.debug_struct("TraceOptions").field("mechanism", &self.mechanism).finish_non_exhaustive()
     }
 }
-
-impl TraceOptions {
-    /// Returns options that record all calls except those of native functions.
-    pub fn new(describer: Box<dyn Describer>) -> Self {
-        Self {
-            c_calls: false,
-            mechanism: None,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            own: Vec::new(),
-            min_duration: Duration::ZERO,
-            max_depth: None,
-            demotion: None,
-            max_events: None,
-            tasks: true,
-            outer: true,
-            described: Vec::new(),
-            describer,
-        }
-    }
-}

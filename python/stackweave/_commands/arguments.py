@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .._options.option import Group, Option
+
+
+LIVE = """show the recording on the terminal while the program runs; its output follows at the end, and it can't read
+from the terminal"""
+
+
+def _as_given(options: dict[str, Any]) -> dict[str, Any]:
+    return options
+
+
+class Syntax(NamedTuple):
+    """The help and the options of a command that runs a program."""
+
+    name: str
+    description: str
+    examples: str
+    #: The options for how the file is written, and others.
+    writing: tuple[Option, ...]
+    groups: tuple[Group, ...]
+    can_be_live: bool = True
+    #: Arranges the options for the recorder. Raises ValueError where they contradict each other.
+    arranged: Callable[[dict[str, Any]], dict[str, Any]] = _as_given
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return self.writing + tuple(option for group in self.groups for option in group.options)
 
 
 class Parser(argparse.ArgumentParser):
     """Ends the process with one sentence if an argument is wrong."""
 
-    def __init__(self, command: str, name: str, description: str, examples: str) -> None:
+    def __init__(self, command: str, syntax: Syntax) -> None:
         super().__init__(
-            prog=f"{command} {name}",
+            prog=f"{command} {syntax.name}",
             usage="%(prog)s [options] (script.py | -m module | -c code) [arguments ...]",
-            description=description,
-            epilog=examples,
+            description=syntax.description,
+            epilog=syntax.examples,
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
-        self._name = name
+        self._name = syntax.name
+        self._optionals.title = "Options"
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"stackweave {self._name}: {message}; see {self.prog} --help\n")
@@ -29,6 +61,13 @@ class Parser(argparse.ArgumentParser):
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Returns "-o, --output FILE", or "--demote[=CALLS,TIME]" where the value may be left out."""
+        flags = ", ".join(action.option_strings)
+        if action.nargs == 0 or action.metavar is None:
+            return flags
+        return f"{flags}[={action.metavar}]" if action.nargs == "?" else f"{flags} {action.metavar}"
 
 
 class Request:
@@ -40,84 +79,48 @@ class Request:
         self.quiet: bool = parsed.quiet
         self.live: bool = getattr(parsed, "live", False)
         #: The options of the recorder that were given.
-        self.options = {name: value for name, value in options.items() if value is not None}
+        self.options = options
 
 
-def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Program]:
-    """Returns the options of the command, and the program with the arguments after its name."""
+def parse(syntax: Syntax, command: str, arguments: list[str]) -> Request:
+    """Returns what the arguments request. Ends the process with a sentence if one is wrong."""
+    parser = parser_of(syntax, command)
     ours, rest = _split(parser, arguments)
-    return parser.parse_args(ours), _program(parser, rest)
+    parsed = parser.parse_args(ours)
+    program = _program(parser, rest)
+    try:
+        return Request(parsed, program, syntax.arranged(given_options(syntax.options, parsed)))
+    except ValueError as error:
+        parser.error(str(error))
 
 
-def add_output(group: Any, buffer: str = "64MiB") -> None:
-    """Adds the options of recordings that may be rings, and can be shown live."""
-    add_writing(group, buffer)
-    add_ring(group)
-    group.add_argument(
-        "--live",
-        action="store_true",
-        help="show the recording on the terminal while the program runs; its output follows at the end, and it can't"
-        " read from the terminal",
-    )
-
-
-def add_writing(group: Any, buffer: str = "64MiB") -> None:
-    """Adds the options for the file."""
-    group.add_argument(
+def parser_of(syntax: Syntax, command: str) -> Parser:
+    parser = Parser(command, syntax)
+    where = parser.add_argument_group("Where it is recorded")
+    where.add_argument(
         "-o", "--output", metavar="FILE", help="write the recording to this file (PROGRAM.PID.swv in this folder)"
     )
-    group.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    group.add_argument("-q", "--quiet", action="store_true", help="print nothing at the end")
-    add_pace(group, buffer)
+    where.add_argument("-q", "--quiet", action="store_true", help="print nothing at the end")
+    if syntax.can_be_live:
+        where.add_argument("--live", action="store_true", help=LIVE)
+    add_options(where, syntax.writing)
+    for group in syntax.groups:
+        add_options(parser.add_argument_group(group.title), group.options)
+    return parser
 
 
-def add_ring(group: Any) -> None:
-    group.add_argument("--ring", metavar="SIZE|SECONDS", help="keep only the last bytes, seconds, or both: 64MB,30")
+def add_options(group: Any, options: tuple[Option, ...]) -> None:
+    """Adds those options that commands have. What is not given is None."""
+    for option in options:
+        if option.in_commands:
+            text = option.help_text.replace("%", "%%")
+            group.add_argument(option.flag, dest=option.name, help=text, **option.kind.argument(option.default))
 
 
-def add_pace(group: Any, buffer: str) -> None:
-    """Adds the options for how the file is written and which processes are recorded."""
-    group.add_argument(
-        "--buffer", metavar="SIZE", help=f"keep at most this much in memory before it is written ({buffer})"
-    )
-    group.add_argument(
-        "--when-full",
-        choices=("block", "drop"),
-        help="if the buffer is full, wait, or leave out events and count them (block)",
-    )
-    group.add_argument("--flush-every", metavar="SECONDS", type=float, help="write to the file at this interval (0.2)")
-    group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
-    group.add_argument("--subprocesses", action="store_true", help="record the Python programs that it starts, too")
-
-
-def output_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of add_output() for a recorder."""
-    return {**writing_options(parsed), "ring": _ring(parsed.ring)}
-
-
-def writing_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "buffer": parsed.buffer,
-        "when_full": parsed.when_full,
-        "flush_every": parsed.flush_every,
-        "overwrite": parsed.overwrite or None,
-        "follow_forks": False if parsed.no_follow_forks else None,
-        "subprocesses": parsed.subprocesses or None,
-    }
-
-
-def number_or_text(text: str | None) -> float | str | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
-def _ring(text: str | None) -> object:
-    if text is None or "," not in text:
-        return number_or_text(text)
-    size, seconds = text.split(",", 1)
-    return size, number_or_text(seconds)
+def given_options(options: Iterable[Option], parsed: argparse.Namespace) -> dict[str, Any]:
+    """Returns the keywords for the options that were given."""
+    values = ((option.name, getattr(parsed, option.name, None)) for option in options)
+    return {name: value for name, value in values if value is not None}
 
 
 def _split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:

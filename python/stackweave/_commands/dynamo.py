@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..torch.dynamo import DynamoRecorder
+from .dynamo_arguments import SYNTAX
 from .recorded_program import OfProgram, RecordingCommand
 
 
@@ -21,4 +22,4 @@ class ProgramDynamoRecorder(OfProgram, DynamoRecorder):
 
 def main(command: str, arguments: list[str]) -> int:
     """Returns the exit status, unless the program ends the process itself."""
-    return RecordingCommand("dynamo", ProgramDynamoRecorder).run(command, arguments)
+    return RecordingCommand(SYNTAX, ProgramDynamoRecorder).run(command, arguments)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from .arguments import Parser, Request, add_writing, writing_options
-from .arguments import parse as parse_with
-
-if TYPE_CHECKING:
-    import argparse
+from .._options.kinds import Flag
+from .._options.option import Group, Option
+from .._options.table import PHASES, WRITE_PHASES
+from .arguments import Syntax
 
 DESCRIPTION = """\
 Record where the time of torch.compile goes in a Python program: each compilation, each function that Dynamo traces,
@@ -27,32 +24,12 @@ Examples:
 SIZE is a number of bytes or 64MB, 1GiB.
 
 Then:
-  stackweave report FILE                          one page with everything: runs, timeline, flame graphs
-  stackweave phases FILE                          the compilations, and the functions with the highest cost
+  stackweave report FILE                          a page: runs, timeline, flame graphs
+  stackweave phases FILE                          compilations, and the most expensive functions
   stackweave export FILE -o compile.svg --time-order
                                                   a flame graph in the order of time
-  stackweave export FILE -o compile.prof          for snakeviz, tuna and pstats; also call graphs and ten others"""
+  stackweave export FILE -o compile.prof          for snakeviz, tuna and pstats; also eleven others"""
 
-
-def parse(command: str, arguments: list[str]) -> Request:
-    """Ends the process with a sentence if an argument is wrong."""
-    parser = Parser(command, "dynamo", DESCRIPTION, EXAMPLES)
-    add_writing(parser.add_argument_group("where it is recorded"))
-    _add_choice(parser.add_argument_group("what is recorded and shown"))
-    parsed, program = parse_with(parser, arguments)
-    return Request(parsed, program, _profile_options(parsed))
-
-
-def _add_choice(group: Any) -> None:
-    group.add_argument(
-        "--no-phases", action="store_true", help="record only what Dynamo traces, not the phases after it"
-    )
-    group.add_argument("--report", action="store_true", help="print compilations and functions at the end")
-
-
-def _profile_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of stackweave.torch.dynamo.profile()."""
-    options = writing_options(parsed)
-    options["phases"] = False if parsed.no_phases else None
-    options["report"] = parsed.report or None
-    return options
+REPORT = Option("report", Flag(), False, "print compilations and functions at the end")
+SHOWN = Group(PHASES.title, (*PHASES.options, REPORT))
+SYNTAX = Syntax("dynamo", DESCRIPTION, EXAMPLES, WRITE_PHASES, (SHOWN,), can_be_live=False)

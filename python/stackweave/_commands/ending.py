@@ -60,6 +60,11 @@ def others(ended: Ended, next_command: str) -> Iterator[str]:
         yield f"{has} could not record: nothing could be written to {_seen_from(ended.folder, folder) or folder}"
 
 
+def unwritten(ended: Ended) -> Iterator[str]:
+    """Yields a sentence about a ring of which nothing was written."""
+    yield f"nothing was written to {recorded_in(ended)}: a ring is written at the moments of --dump-on"
+
+
 def unrecorded(ended: Ended) -> Iterator[str]:
     """Yields a sentence if Python programs were started that have not recorded."""
     if ended.recorder._native_options.get("subprocesses"):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .._recorders.memory import MemoryRecorder
+from .memory_arguments import SYNTAX
 from .recorded_program import OfProgram, RecordingCommand
-
-WORDS = {"sample_every": "--sample", 'mode="aggregate"': "--aggregate", 'signal.SIGUSR1 or "USR1"': "USR1"}
 
 
 class _ProgramMemory(OfProgram, MemoryRecorder):
@@ -14,4 +13,4 @@ class _ProgramMemory(OfProgram, MemoryRecorder):
 
 def main(command: str, arguments: list[str]) -> int:
     """Returns the exit status, unless the program ends the process itself."""
-    return RecordingCommand("memory", _ProgramMemory, WORDS).run(command, arguments)
+    return RecordingCommand(SYNTAX, _ProgramMemory).run(command, arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._recorders.combined import CombinedRecorder
-from .memory import WORDS
+from .record_arguments import SYNTAX
 from .recorded_program import OfProgram, RecordingCommand
 
 
@@ -19,4 +19,4 @@ class _ProgramRecord(OfProgram, CombinedRecorder):
 
 def main(command: str, arguments: list[str]) -> int:
     """Returns the exit status, unless the program ends the process itself."""
-    return RecordingCommand("record", _ProgramRecord, WORDS).run(command, arguments)
+    return RecordingCommand(SYNTAX, _ProgramRecord).run(command, arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import sys
 import time
 from importlib import import_module
@@ -14,12 +15,13 @@ from .. import _native
 from .._open_files import identity_of
 from .._printable import printable
 from . import program
+from .arguments import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .._recorders.recorder import Recorder, Summary
-    from .arguments import Request
+    from .arguments import Syntax
 
 
 class Ended(NamedTuple):
@@ -43,16 +45,18 @@ class OfProgram:
 
 
 class RecordingCommand(NamedTuple):
-    """A command that records programs. Its modules are NAME_arguments, with parse(), and NAME_ending, with lines()."""
+    """A command that records programs. Its module NAME_ending has lines()."""
 
-    name: str
+    syntax: Syntax
     make: Callable[..., Recorder]
-    #: Texts of the recorder's errors, and the words of the command for them.
-    words: dict[str, str] = {}  # noqa: RUF012
+
+    @property
+    def name(self) -> str:
+        return self.syntax.name
 
     def run(self, command: str, arguments: list[str]) -> int:
         """Returns the exit status, unless the program ends the process itself."""
-        request: Request = self._module("arguments").parse(command, arguments)
+        request = parse(self.syntax, command, arguments)
         complaint = program.complaint(request.program)
         if complaint is not None:
             return self._refuse(complaint)
@@ -66,7 +70,7 @@ class RecordingCommand(NamedTuple):
         try:
             recorder = self.make(path, **request.options)
         except (TypeError, ValueError) as error:
-            return self._refuse(in_words_of_options(str(error), request.options, self.words))
+            return self._refuse(in_words_of_options(str(error), request.options))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
         # In a container each run may have the same process number: a name that the user did not choose gets a number.
@@ -75,7 +79,7 @@ class RecordingCommand(NamedTuple):
             return self._show(arguments, path, request.output)
 
         # Imported now: at the end the import system may find the modules of the program, or none.
-        lines = self._module("ending").lines
+        lines = import_module(f".{self.name}_ending", __package__).lines
 
         def begin() -> None:
             ending = _Ending(lines, command, recorder, quiet=request.quiet)
@@ -90,9 +94,6 @@ class RecordingCommand(NamedTuple):
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
 
-    def _module(self, part: str) -> Any:
-        return import_module(f".{self.name}_{part}", __package__)
-
     def _show(self, arguments: list[str], path: str, output: str | None) -> int:
         from . import live_view
 
@@ -105,13 +106,16 @@ class RecordingCommand(NamedTuple):
         return 2
 
 
-def in_words_of_options(sentence: str, options: dict[str, Any], words: dict[str, str]) -> str:
+def in_words_of_options(sentence: str, options: dict[str, Any]) -> str:
     """Returns an error of a recorder about its options, in the words of the command."""
-    for word, ours in words.items():
-        sentence = sentence.replace(word, ours)
+    sentence = re.sub(r'\b([a-z_]+)="(\w+)"', lambda found: f"{_flag(found[1])} {found[2]}", sentence)
     name = sentence.partition(" ")[0]
     is_ours = any(name in group for group in (options, *options.values()) if isinstance(group, dict))
-    return "--" + name.replace("_", "-") + sentence[len(name) :] if is_ours else sentence
+    return _flag(name) + sentence[len(name) :] if is_ours else sentence
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _failed(recorder: Recorder) -> None:
@@ -127,10 +131,11 @@ class _Ending:
     def __init__(
         self, lines: Callable[[Ended], Iterable[str]], command: str, recorder: Recorder, *, quiet: bool
     ) -> None:
-        from .ending import unrecorded  # imported by the module of lines already
+        from .ending import unrecorded, unwritten  # imported by the module of lines already
 
         self._lines = lines
         self._unrecorded = unrecorded
+        self._unwritten = unwritten
         self._command = command
         self._recorder = recorder
         self._is_quiet = quiet
@@ -149,7 +154,8 @@ class _Ending:
             return
         ended = Ended(self._command, self._recorder, summary, seconds, self._folder)
         try:
-            lines = (*self._lines(ended), *self._unrecorded(ended))
+            is_written = summary.bytes or summary.error is not None
+            lines = (*(self._lines if is_written else self._unwritten)(ended), *self._unrecorded(ended))
             text = "".join(f"stackweave: {line}\n" for line in lines)
         except Exception as error:  # the program may have changed everything that we use
             text = f"stackweave: recorded in {summary.path}, and the summary failed: {type(error).__name__}: {error}\n"

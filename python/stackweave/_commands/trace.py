@@ -6,6 +6,7 @@ from typing import Any
 
 from .._recorders.trace import TraceRecorder
 from .recorded_program import OfProgram, RecordingCommand
+from .trace_arguments import SYNTAX
 
 
 class _ProgramTrace(OfProgram, TraceRecorder):
@@ -18,4 +19,4 @@ class _ProgramTrace(OfProgram, TraceRecorder):
 
 def main(command: str, arguments: list[str]) -> int:
     """Returns the exit status, unless the program ends the process itself."""
-    return RecordingCommand("trace", _ProgramTrace).run(command, arguments)
+    return RecordingCommand(SYNTAX, _ProgramTrace).run(command, arguments)

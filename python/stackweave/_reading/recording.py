@@ -137,7 +137,7 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         lines: bool = False,
         all: bool = False,
     ) -> CallTree:
@@ -150,7 +150,7 @@ class Recording:
         of the interpreter and of the inside of libraries are hidden, and their cost is that of their callers, unless
         all is True. lines=True distinguishes the lines of a function.
         """
-        options = _profile_options(measure, include, exclude, kinds, lines, all)
+        options = _profile_options(measure, include, exclude, kind, lines, all)
         return self._files.tree(_selection(process, thread, start, end), options)
 
     def top(
@@ -164,11 +164,11 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         all: bool = False,
     ) -> list[FunctionCost]:
         """Returns the cost of each function, the most expensive first, at most limit of them. Arguments: see tree()."""
-        options = _profile_options(measure, include, exclude, kinds, False, all)
+        options = _profile_options(measure, include, exclude, kind, False, all)
         rows = self._files.top(_selection(process, thread, start, end), options)
         return [FunctionCost(*row) for row in rows[:limit]]
 
@@ -181,14 +181,14 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         all: bool | None = None,
     ) -> pstats.Stats:
         """Returns the statistics of cProfile, as export(format="pstats") writes them. Arguments: see tree()."""
         import marshal
         import pstats
 
-        options = _profile_options(None, include, exclude, kinds, False, all)
+        options = _profile_options(None, include, exclude, kind, False, all)
         table = self._files.pstats(_selection(process, thread, start, end), options)
         profiler: Any = _Profiled(marshal.loads(table))
         return pstats.Stats(profiler)
@@ -202,7 +202,7 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         all: bool = False,
     ) -> list[PhaseCost]:
         """Returns the cost of each function with its callers, failures and bytecode, the highest self time first.
@@ -210,7 +210,7 @@ class Recording:
         Everything with a start and an end is a phase: those of stackweave.Timing, spans, and calls of a trace.
         Arguments: see tree().
         """
-        options = _profile_options(None, include, exclude, kinds, False, all)
+        options = _profile_options(None, include, exclude, kind, False, all)
         return phase_costs(self._files.phases(_selection(process, thread, start, end), options))
 
     def runs(
@@ -241,14 +241,14 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         all: bool = False,
     ) -> str:
         """Returns the text that the command `stackweave phases` prints: at most limit runs, and as many functions.
 
         width limits the length of lines. Other arguments: see phases().
         """
-        options = _profile_options(None, include, exclude, kinds, False, all)
+        options = _profile_options(None, include, exclude, kind, False, all)
         request = {"sort": sort, "limit": limit, "runs": only_runs, "width": width}
         return self._files.phases_text(_selection(process, thread, start, end), options, request)
 
@@ -264,7 +264,7 @@ class Recording:
         end: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
-        kinds: Iterable[_Kind] = (),
+        kind: _Kind | Iterable[_Kind] = (),
         lines: bool = False,
         all: bool | None = None,
         title: str | None = None,
@@ -306,7 +306,7 @@ class Recording:
             "overwrite": overwrite,
             "max_size": _max_size(max_size),
         }
-        options = _profile_options(measure, include, exclude, kinds, lines, all)
+        options = _profile_options(measure, include, exclude, kind, lines, all)
         sentences = self._files.export(_selection(process, thread, start, end), options, request)
         for sentence in self._worth_saying(sentences):
             warnings.warn(sentence, stacklevel=2)
@@ -430,7 +430,7 @@ def _profile_options(
     measure: str | None,
     include: Iterable[str],
     exclude: Iterable[str],
-    kinds: Iterable[str],
+    kind: Iterable[str],
     lines: bool,
     all: bool | None,
 ) -> dict[str, Any]:
@@ -441,7 +441,7 @@ def _profile_options(
         "measure": measure,
         "include": texts(include),
         "exclude": texts(exclude),
-        "kinds": texts(kinds),
+        "kind": texts(kind),
         "lines": lines,
         "all": all,
     }

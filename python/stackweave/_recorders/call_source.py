@@ -3,66 +3,49 @@
 from __future__ import annotations
 
 import gc as garbage
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _loaded_modules, _native
+from .._location import FOLDER
 from .._native import StateError
-from .call_options import optional_flag, patterns_of, tracer_options
+from .._options.option import for_native
+from .._options.table import OF_CALLS
 from .described_calls import DescribedCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .log_records import LogRecords
     from .sources import SourcedRecorder
-
-#: The options, with their defaults.
-OPTIONS: dict[str, Any] = {
-    "c_calls": False,
-    "include": (),
-    "exclude": (),
-    "min_duration": 0.0,
-    "max_depth": None,
-    "demote": None,
-    "max_events": None,
-    "gc": True,
-    "tasks": True,
-    "arguments": (),
-    "native_stacks": (),
-    "torch": None,
-    "logs": None,
-    "mechanism": "auto",
-}
-#: The options that programs started from here take in the form of the native module.
-_CHECKED = ("c_calls", "include", "exclude", "min_duration", "max_depth", "demote", "max_events", "gc", "tasks")
 
 
 class CallSource:
     """Records every call. A process has at most one: an interpreter reports its calls to one tracer."""
 
-    __slots__ = ("_described", "_logs", "_options", "_tracer", "counted", "for_others")
+    __slots__ = ("_described", "_logs", "_native_options", "_tracer", "counted", "options")
 
     one: ClassVar[str] = "one trace"
     outlasts_failures: ClassVar[bool] = False
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        chosen = OPTIONS | given
-        self._options = tracer_options(chosen)
-        arguments_of = patterns_of("arguments", chosen["arguments"])
-        stacks_of = patterns_of("native_stacks", chosen["native_stacks"])
-        torch, logs = chosen["torch"], chosen["logs"]
-        self._described = DescribedCalls(arguments_of, stacks_of, torch=optional_flag("torch", torch) is not False)
-        self._logs = _log_records(logs)
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        #: The checked options, for programs that are started from here too.
+        self.options = {option.name: options[option.name] for option in OF_CALLS}
+        self._described = DescribedCalls(options["arguments"], options["native_stacks"], torch=options["torch"])
+        self._native_options = for_native(OF_CALLS, options) | {
+            "own": [_own_files()],
+            "outer": True,
+            "described": self._described.patterns,
+            "describe": self._described,
+        }
+        self._logs = _log_records(options["logs"])
         self._tracer: _native.Tracer | None = None
         #: The figures at the end, once it is stopped.
         self.counted: dict[str, Any] | None = None
-        unchecked = {"torch": torch, "logs": logs, "arguments": arguments_of, "native_stacks": stacks_of}
-        #: The options for programs that are started from here.
-        self.for_others = {**unchecked, "mechanism": chosen["mechanism"]} | {
-            name: self._options[name] for name in _CHECKED
-        }
 
     def leave_out_callers(self) -> None:
         """Leaves out the frames that are active already, which run the program."""
-        self._options["outer"] = False
+        self._native_options["outer"] = False
 
     def stats(self) -> dict[str, Any]:
         """Returns how calls were recorded, and what was left out: numbers by their names."""
@@ -71,9 +54,8 @@ class CallSource:
         return dict(self.counted)
 
     def prepare(self, recorder: SourcedRecorder) -> None:
-        described = {"described": self._described.patterns, "describe": self._described}
-        self._tracer = _native.Tracer(recorder, self._options | described)
-        if self._options["gc"]:
+        self._tracer = _native.Tracer(recorder, self._native_options)
+        if self.options["gc"]:
             garbage.callbacks.append(self._tracer.gc_callback)
         if self._logs is not None:
             self._logs.start(recorder)
@@ -114,10 +96,14 @@ class CallSource:
             self._tracer.forked()
 
 
-def _log_records(logs: object) -> LogRecords | None:
-    if logs is None or logs is False:
+def _log_records(logs: tuple[str, int] | None) -> LogRecords | None:
+    if logs is None:
         return None
-    from . import log_records
+    from .log_records import LogRecords
 
-    chosen = log_records.chosen(logs)
-    return None if chosen is None else log_records.LogRecords(*chosen)
+    return LogRecords(*logs)
+
+
+def _own_files() -> str:
+    """Returns a pattern for the files of this package, whose calls are not recorded."""
+    return "file:" + re.sub(r"([*?[])", r"[\1]", FOLDER) + "/*"

@@ -6,28 +6,19 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._native import RecordingError
-from .._sizes import size_of
+from .._options.table import RECORD
 
 # Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
-from .call_source import OPTIONS as OPTIONS_OF_CALLS
 from .call_source import CallSource
 from .live_memory import BaseMemoryRecorder
-from .memory_options import BUFFER, check_together, moments_of
-from .memory_source import OPTIONS as OPTIONS_OF_MEMORY
 from .memory_source import MemorySource
-from .options import BUFFER as BUFFER_OF_CALLS
-from .options import MOMENTS
-from .sources import if_busy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .memory import _Moment
     from .sources import _IfBusy
-
-#: More than memory alone has: a burst of calls need not wait.
-BUFFER_OF_BOTH = "32MiB"
 
 
 class CombinedRecorder(BaseMemoryRecorder):
@@ -58,7 +49,7 @@ class CombinedRecorder(BaseMemoryRecorder):
         *,
         calls: bool | dict[str, Any] = True,
         memory: bool | dict[str, Any] = True,
-        buffer: int | str | None = None,
+        buffer: int | str = "32MiB",
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[_Moment] = ("exit", "exception", "memory-error"),
@@ -68,28 +59,13 @@ class CombinedRecorder(BaseMemoryRecorder):
         overwrite: bool = False,
         if_busy: _IfBusy = "raise",
     ) -> None:
-        chosen_calls = _chosen("calls", calls, OPTIONS_OF_CALLS)
-        chosen_memory = _chosen("memory", memory, OPTIONS_OF_MEMORY)
-        if chosen_calls is None and chosen_memory is None:
+        options = self._take(path, RECORD, locals())
+        if options["calls"] is None and options["memory"] is None:
             raise ValueError("calls and memory are both False, so nothing would be recorded: leave out one of them")
-        moments = moments_of(dump_on)
-        super().__init__(
-            path,
-            buffer=_buffer(buffer, chosen_calls, chosen_memory),
-            when_full=when_full,
-            ring=ring,
-            dump_on=moments.intersection(MOMENTS),  # type: ignore[arg-type]
-            flush_every=flush_every,
-            follow_forks=follow_forks,
-            subprocesses=subprocesses,
-            overwrite=overwrite,
-        )
-        self._if_busy = if_busy_of(if_busy)
-        self._dump_on = moments
-        self._call_source = None if chosen_calls is None else CallSource(chosen_calls)
-        if chosen_memory is not None:
-            check_together(chosen_memory.get("mode", "history"), ring)
-            self._memory_source = MemorySource(chosen_memory)
+        if options["calls"] is not None:
+            self._call_source = CallSource(options["calls"])
+        if options["memory"] is not None:
+            self._memory_source = MemorySource({**options["memory"], "ring": options["ring"]})
         # Calls start last and stop first, so that the time of starting and stopping the other source is not recorded.
         self._sources = tuple(each for each in (self._memory_source, self._call_source) if each is not None)
 
@@ -108,33 +84,13 @@ class CombinedRecorder(BaseMemoryRecorder):
         return None if options is None else {**options, "beside_calls": self._call_source is not None}
 
     def _for_subprocesses(self) -> tuple[str, dict[str, Any]]:
-        calls = self._call_source is not None and self._call_source.for_others
+        calls = self._call_source is not None and self._call_source.options
         memory = self._memory_source is not None and self._memory_source.options
         return "record", {"calls": calls, "memory": memory, "dump_on": tuple(self._dump_on)}
 
     def _leave_out_callers(self) -> None:
         if self._call_source is not None:
             self._call_source.leave_out_callers()
-
-
-def _chosen(name: str, value: object, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the options of one kind of data, or None if it is not recorded."""
-    if value is True or value is False:
-        return {} if value else None
-    if not isinstance(value, dict):
-        raise TypeError(f"{name} must be True, False or a dict of options, not {type(value).__name__}")
-    for option in value:
-        if option not in options:
-            raise ValueError(f"{name} has no option {option!r}: there are {', '.join(options)}")
-    return value
-
-
-def _buffer(given: int | str | None, calls: object, memory: object) -> int | str:
-    if given is not None:
-        return size_of("buffer", given)
-    if calls is None:
-        return BUFFER
-    return BUFFER_OF_CALLS if memory is None else BUFFER_OF_BOTH
 
 
 CombinedRecorder.__module__ = "stackweave"

@@ -112,7 +112,7 @@ class BaseMemoryRecorder(SourcedRecorder):
         return self._memory_source
 
     def _memory_options(self) -> dict[str, Any] | None:
-        return None if self._memory_source is None else self._memory_source.options
+        return None if self._memory_source is None else self._memory_source.native_options
 
     def _open_while_recording(self) -> Recording:
         """Writes a snapshot and opens it. A ring is written to a temporary file."""

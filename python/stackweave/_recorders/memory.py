@@ -6,11 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
+from .._options.table import MEMORY_RECORDER
 from .live_memory import BaseMemoryRecorder
-from .memory_options import BUFFER, SAMPLE_EVERY, check_together, moments_of
 from .memory_source import MemorySource
-from .options import MOMENTS
-from .sources import current_of, if_busy_of
+from .sources import current_of
 
 if TYPE_CHECKING:
     import signal
@@ -54,7 +53,7 @@ class MemoryRecorder(BaseMemoryRecorder):
         native: bool = True,
         python_allocators: bool = False,
         mode: Literal["history", "aggregate", "sampled"] = "history",
-        sample_every: int | str = SAMPLE_EVERY,
+        sample_every: int | str | None = None,
         free_stacks: bool = False,
         mappings: bool = True,
         depth: int | None = None,
@@ -62,7 +61,7 @@ class MemoryRecorder(BaseMemoryRecorder):
         curve_every: float = 0.02,
         dump_signal: int | str | signal.Signals | None = None,
         dump_at_rss: int | str | None = None,
-        buffer: int | str = BUFFER,
+        buffer: int | str = "8MiB",
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[_Moment] = ("exit", "exception", "memory-error"),
@@ -72,36 +71,7 @@ class MemoryRecorder(BaseMemoryRecorder):
         overwrite: bool = False,
         if_busy: _IfBusy = "raise",
     ) -> None:
-        moments = moments_of(dump_on)
-        super().__init__(
-            path,
-            buffer=buffer,
-            when_full=when_full,
-            ring=ring,
-            dump_on=moments.intersection(MOMENTS),  # type: ignore[arg-type]
-            flush_every=flush_every,
-            follow_forks=follow_forks,
-            subprocesses=subprocesses,
-            overwrite=overwrite,
-        )
-        self._if_busy = if_busy_of(if_busy)
-        self._dump_on = moments
-        check_together(mode, ring)
-        self._memory_source = MemorySource(
-            {
-                "native": native,
-                "python_allocators": python_allocators,
-                "mode": mode,
-                "sample_every": sample_every,
-                "free_stacks": free_stacks,
-                "mappings": mappings,
-                "depth": depth,
-                "temporary": temporary,
-                "curve_every": curve_every,
-                "dump_signal": dump_signal,
-                "dump_at_rss": dump_at_rss,
-            }
-        )
+        self._memory_source = MemorySource(self._take(path, MEMORY_RECORDER, locals()))
         self._sources = (self._memory_source,)
 
     def _for_subprocesses(self) -> tuple[str, dict[str, Any]]:

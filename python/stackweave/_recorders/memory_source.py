@@ -9,27 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _native
 from .._native import StateError
-from .memory_options import SAMPLE_EVERY, recorder_options
+from .._options.table import OF_MEMORY
 from .thread_names import ThreadNames
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .sources import SourcedRecorder
 
-#: The options, with their defaults.
-OPTIONS: dict[str, Any] = {
-    "native": True,
-    "python_allocators": False,
-    "mode": "history",
-    "sample_every": SAMPLE_EVERY,
-    "free_stacks": False,
-    "mappings": True,
-    "own_memory": True,
-    "depth": None,
-    "temporary": 1,
-    "curve_every": 0.02,
-    "dump_signal": None,
-    "dump_at_rss": None,
-}
+SAMPLE_EVERY = 512 << 10
 #: Figures that are gone when the hooks are removed.
 _WHILE_ON = ("modules", "slots", "foreign_slots")
 
@@ -37,14 +25,19 @@ _WHILE_ON = ("modules", "slots", "foreign_slots")
 class MemorySource:
     """Records every allocation. A process has at most one."""
 
-    __slots__ = ("_follows_forks", "_names", "began", "counted", "hooks", "options")
+    __slots__ = ("_follows_forks", "_names", "began", "counted", "hooks", "native_options", "options")
 
     one: ClassVar[str] = "one"
     outlasts_failures: ClassVar[bool] = True
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        #: In the form of the native module, and for programs that are started from here.
-        self.options = recorder_options(OPTIONS | given)
+    def __init__(self, options: Mapping[str, Any], *, own_memory: bool = True) -> None:
+        _check_together(options)
+        #: The checked options, for programs that are started from here too.
+        self.options = {option.name: options[option.name] for option in OF_MEMORY}
+        #: In the form of the native module.
+        self.native_options = {**self.options, "own_memory": own_memory}
+        if options["mode"] == "sampled" and options["sample_every"] is None:
+            self.native_options["sample_every"] = SAMPLE_EVERY
         #: From start to stop.
         self.hooks: _native.AllocationHooks | None = None
         #: When it was started, in seconds of time.monotonic().
@@ -74,7 +67,7 @@ class MemorySource:
 
     def prepare(self, recorder: SourcedRecorder) -> None:
         self._follows_forks = recorder._native_options.get("follow_forks", True)
-        self.hooks = _native.AllocationHooks(recorder, self.options)
+        self.hooks = _native.AllocationHooks(recorder, self.native_options)
         self._names = ThreadNames(recorder._name_thread)
         self._names.start()
         self.began = time.monotonic()
@@ -119,3 +112,10 @@ class MemorySource:
     def forked(self) -> None:
         if self.hooks is not None and self._follows_forks:
             self.hooks.forked()
+
+
+def _check_together(options: Mapping[str, Any]) -> None:
+    if options.get("ring") is not None and options["mode"] == "aggregate":
+        raise ValueError('ring keeps the last events, and mode="aggregate" writes none: leave one of them out')
+    if options["sample_every"] is not None and options["mode"] != "sampled":
+        raise ValueError('sample_every needs mode="sampled"')

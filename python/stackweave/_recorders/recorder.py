@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from .. import _native
 from .._native import StackweaveError, StateError
+from .._options.option import checked, for_native
+from .._options.table import WRITE
 from .._reading.recording import Recording
 
 # The native module calls native_callbacks from any thread: it must be loaded before a thread can fork during its
 # import.
 from . import native_callbacks, process_hooks, subprocesses  # noqa: F401
-from .options import BUFFER, moments_of, native_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from .._options.option import Option
 
     _Path = str | os.PathLike[str]
 
@@ -91,7 +94,7 @@ class Recorder(_native.Feed):
         self,
         path: _Path,
         *,
-        buffer: int | str = BUFFER,
+        buffer: int | str = "64MiB",
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[Literal["exit", "exception"]] = ("exit", "exception"),
@@ -100,17 +103,23 @@ class Recorder(_native.Feed):
         subprocesses: bool = False,
         overwrite: bool = False,
     ) -> None:
-        given = {
-            "buffer": buffer,
-            "when_full": when_full,
-            "ring": ring,
-            "flush_every": flush_every,
-            "follow_forks": follow_forks,
-            "subprocesses": subprocesses,
-            "overwrite": overwrite,
+        self._take(path, WRITE, locals())
+
+    def _take(self, path: _Path, options: tuple[Option, ...], given: Mapping[str, object]) -> dict[str, Any]:
+        """Checks the keywords of a constructor, and takes those for how the file is written. Returns all of them."""
+        chosen = checked(options, given)
+        dump_on = chosen.get("dump_on", frozenset())
+        writing = tuple(option for option in WRITE if option.name in chosen)
+        native = for_native(writing, chosen)
+        native |= {
+            "path": os.fsdecode(path),
+            "ring": chosen.get("ring"),
+            "dump_at_exit": chosen.get("ring") is not None and "exit" in dump_on,
+            "subprocesses": chosen.get("subprocesses", False),
+            "python": sys.version.split()[0],
         }
-        moments = moments_of(dump_on)
-        self._set_up(native_options(path, moments, given), moments)
+        self._set_up(native, dump_on)
+        return chosen
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         self._native_options = options

@@ -12,9 +12,13 @@ from . import process_hooks, subprocesses
 from .recorder import Recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from .._options.option import Option
+    from .recorder import _Path
 
     _IfBusy = Literal["raise", "skip"]
 
@@ -37,13 +41,6 @@ _claims: _Claims = _native.__dict__.setdefault("_claims", _Claims())
 def current_of(kind: type[Source]) -> SourcedRecorder | None:
     """Returns the recorder that a source of this kind feeds."""
     return _claims.current.get(kind.__name__)
-
-
-def if_busy_of(value: object) -> _IfBusy:
-    """Checks the option."""
-    if value not in ("raise", "skip"):
-        raise ValueError(f'if_busy must be "raise" or "skip", but is {value!r}')
-    return "skip" if value == "skip" else "raise"
 
 
 class Source(Protocol):
@@ -90,6 +87,11 @@ class SourcedRecorder(Recorder):
         self._sources = ()
         self._is_automatic = False
         self._if_busy = "raise"
+
+    def _take(self, path: _Path, options: tuple[Option, ...], given: Mapping[str, object]) -> dict[str, Any]:
+        chosen = super()._take(path, options, given)
+        self._if_busy = chosen["if_busy"]
+        return chosen
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from .. import _native
 from .._native import RecordingError
 from .._open_files import identity_of
+from .._options.table import WRITE_PHASES
 from .._reading.recording import Recording, open_unfinished
-from .options import BUFFER
 from .recorder import Recorder, Summary
 from .timing_problems import Problems, sentences_of
 
@@ -75,7 +75,7 @@ class Timing(Recorder):
         path: _Path | None = None,
         *,
         clock: Callable[[], int] | None = None,
-        buffer: int | str = BUFFER,
+        buffer: int | str = "64MiB",
         when_full: Literal["block", "drop"] = "block",
         flush_every: float = 0.2,
         follow_forks: bool = True,
@@ -86,15 +86,8 @@ class Timing(Recorder):
             raise ValueError("subprocesses needs a path: the recordings of other programs are beside it")
         if clock is not None and not callable(clock):
             raise TypeError(f"clock must be a function that returns nanoseconds, not {type(clock).__name__}")
-        super().__init__(
-            "" if path is None else path,
-            buffer=buffer,
-            when_full=when_full,
-            flush_every=flush_every,
-            follow_forks=follow_forks and path is not None,
-            subprocesses=subprocesses,
-            overwrite=overwrite,
-        )
+        chosen = self._take("" if path is None else path, WRITE_PHASES, locals())
+        self._native_options["follow_forks"] = chosen["follow_forks"] and path is not None
         self._clock = clock
         self._native_options |= {"timing": True, "own_clock": clock is not None}
         self.start()

@@ -6,11 +6,12 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._options.table import TRACE
+
 # Imports the modules that a traced program may call before it is traced.
 from . import live_events, native_callbacks  # noqa: F401
 from .call_source import CallSource
-from .options import BUFFER
-from .sources import SourcedRecorder, if_busy_of
+from .sources import SourcedRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -71,10 +72,10 @@ class TraceRecorder(SourcedRecorder):
         tasks: bool = True,
         arguments: Iterable[str] = (),
         native_stacks: Iterable[str] = (),
-        torch: bool | None = None,
+        torch: bool = True,
         logs: bool | int | str | tuple[str, int | str] | None = None,
         mechanism: Literal["auto", "monitoring", "eval", "profile"] = "auto",
-        buffer: int | str = BUFFER,
+        buffer: int | str = "64MiB",
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[Literal["exit", "exception"]] = ("exit", "exception"),
@@ -84,36 +85,7 @@ class TraceRecorder(SourcedRecorder):
         overwrite: bool = False,
         if_busy: _IfBusy = "raise",
     ) -> None:
-        super().__init__(
-            path,
-            buffer=buffer,
-            when_full=when_full,
-            ring=ring,
-            dump_on=dump_on,
-            flush_every=flush_every,
-            follow_forks=follow_forks,
-            subprocesses=subprocesses,
-            overwrite=overwrite,
-        )
-        self._if_busy = if_busy_of(if_busy)
-        self._calls = CallSource(
-            {
-                "c_calls": c_calls,
-                "include": include,
-                "exclude": exclude,
-                "min_duration": min_duration,
-                "max_depth": max_depth,
-                "demote": demote,
-                "max_events": max_events,
-                "gc": gc,
-                "tasks": tasks,
-                "arguments": arguments,
-                "native_stacks": native_stacks,
-                "torch": torch,
-                "logs": logs,
-                "mechanism": mechanism,
-            }
-        )
+        self._calls = CallSource(self._take(path, TRACE, locals()))
         self._sources = (self._calls,)
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
@@ -123,7 +95,7 @@ class TraceRecorder(SourcedRecorder):
         self._gate = threading.RLock()
 
     def _for_subprocesses(self) -> tuple[str, dict[str, Any]]:
-        return "trace", self._calls.for_others
+        return "trace", self._calls.options
 
     def _leave_out_callers(self) -> None:
         self._calls.leave_out_callers()

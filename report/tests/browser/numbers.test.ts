@@ -68,7 +68,7 @@ inBrowsers(["chromium"], "the table shows the numbers that it has", async (brows
 
 inBrowsers(
   ["chromium", "firefox"],
-  "functions of a time have the numbers of stackweave top --from --to",
+  "functions of a time have the numbers of stackweave top --start --end",
   async (browser) => {
     for (const name of ["calls", "inside"] as const) {
       const opened = await Opened.open(browser, name);

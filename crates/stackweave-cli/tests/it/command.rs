@@ -102,13 +102,13 @@ fn totals_have_no_time_range_and_samples_are_estimates() {
     record("few.swv", &[("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "2048")]);
     let (_, remarks) = recorded.printed(&["top", "few.swv"]);
     assert!(remarks.contains("estimated, from a sample of one allocation in 2.00 KiB"), "{remarks}");
-    let printed = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
+    let printed = recorded.failure(&["heap", "sums.swv", "--start", "1s"]);
     assert!(printed.contains("totals and no history"), "{printed}");
     let printed = recorded.failure(&["heap", "sums.swv"]);
     assert!(printed.contains("no figures: the recording ended before the first were written"), "{printed}");
     let printed = recorded.failure(&["heap", "few.swv"]);
     assert!(printed.contains("no allocations are in the recording"), "{printed}");
-    let (_, remarks) = recorded.printed(&["top", "sums.swv", "--from", "1s"]);
+    let (_, remarks) = recorded.printed(&["top", "sums.swv", "--start", "1s"]);
     assert!(remarks.contains("Only totals of memory"), "{remarks}");
 }
 
@@ -231,7 +231,7 @@ fn trees_and_tables_have_names_calls_and_locations() {
     let (top, _) = recorded.printed(&["top", "a.swv", "--sort", "calls"]);
     assert!(top.find("load").unwrap() < top.find("epoch").unwrap(), "{top}");
     assert!(top.contains("train.py"), "{top}");
-    let (one, _) = recorded.printed(&["top", "a.swv", "--only", "function:step"]);
+    let (one, _) = recorded.printed(&["top", "a.swv", "--include", "function:step"]);
     assert!(one.contains("step") && !one.contains("load"), "{one}");
     let (bytes, _) = recorded.printed(&["tree", "a.swv", "--measure", "bytes"]);
     assert!(bytes.contains("4.00 KiB") && bytes.contains("grow"), "{bytes}");
@@ -278,7 +278,7 @@ fn failures_are_one_sentence() {
         (&["top", "gone.swv"], "gone.swv"),
         (&["tree", "a.swv", "--thread", "unknown"], "unknown"),
         (&["tree", "a.swv", "--process", "1"], "no process 1"),
-        (&["tree", "a.swv", "--from", "2s", "--to", "1s"], "--from"),
+        (&["tree", "a.swv", "--start", "2s", "--end", "1s"], "--start"),
         (&["merge", "a.swv", "-o", "no/such/folder.swv"], "folder.swv"),
     ] {
         let printed = recorded.failure(arguments);

@@ -30,8 +30,8 @@ fn wrong_arguments_are_one_sentence_with_the_help_of_the_command() {
             &["top", "--measure", "x", "a"],
             "--measure can't be 'x', only time, calls, samples, bytes, allocations, live, ",
         ),
-        (&["top", "--from", "1h", "a"], "--from can't be '1h': write a time like 1.5s or 200ms; see stackweave top"),
-        (&["top", "-n", "few", "a"], "--number can't be 'few': write a whole number; see"),
+        (&["top", "--start", "1h", "a"], "--start can't be '1h': write a time like 1.5s or 200ms; see stackweave top"),
+        (&["top", "-n", "few", "a"], "--limit can't be 'few': write a whole number; see"),
         (&["flame", "--width", "5", "a"], "--width can't be '5': write a number from 20 to 10000; see"),
         (&["diff", "--fail-above", "-5", "a", "b"], "--fail-above can't be '-5': write a number like 5 or 2.5; see"),
         (
@@ -74,7 +74,7 @@ fn a_missing_file_is_reported_with_similar_names_and_the_newest_recordings() {
 #[test]
 fn an_export_that_is_too_large_gives_advice_and_leaves_no_file() {
     let recorded = Recorded::new().with("a.swv", 50);
-    let advice = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
+    let advice = "--start and --end export a part of the time, --max-size 4GB or --max-size none allows more";
     for arguments in [&["export", "a.swv", "-o", "a.jsonl"][..], &["export", "a.swv", "-o", "a.parquet"]] {
         let printed = recorded.failure(&[arguments, &["--max-size", "200B"]].concat());
         assert!(printed.contains("is larger than its limit of 200 B") && printed.ends_with(advice), "{printed}");
@@ -121,7 +121,7 @@ fn unknown_threads_and_measures_are_reported_with_those_that_exist() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("leave out --measure"));
     let printed = recorded.failure(&["diff", "a.swv", "a.swv", "--shares", "--fail-above", "1"]);
-    assert!(printed.contains("needs --only"), "{printed}");
+    assert!(printed.contains("needs --include"), "{printed}");
 }
 
 #[test]

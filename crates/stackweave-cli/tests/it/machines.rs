@@ -26,7 +26,7 @@ fn top_writes_json() {
         (&calls["total"], &calls["unit"], &calls["functions"][0]["self"]),
         (&json!(5), &json!("calls"), &json!(3))
     );
-    let one = json_of(&recorded, &["top", "--json", "--measure", "calls", "--only", "function:load", "a.swv"]);
+    let one = json_of(&recorded, &["top", "--json", "--measure", "calls", "--include", "function:load", "a.swv"]);
     assert_eq!(one["total"], 3, "what is not shown does not count");
 }
 
@@ -69,23 +69,23 @@ fn unchecked(recorded: &Recorded, arguments: &[&str]) -> String {
 fn a_gate_with_nothing_to_check_fails() {
     let recorded = Recorded::new().with("a.swv", 10).with("b.swv", 10);
     for gate in ["--fail-above", "--fail-above-each"] {
-        let printed = unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5"]);
+        let printed = unchecked(&recorded, &["a.swv", "b.swv", "--include", "no_such_function", gate, "5"]);
         assert!(
             printed
                 .starts_with("stackweave: the gate can't be checked, because nothing is selected in a.swv and b.swv"),
             "{printed}"
         );
-        unchecked(&recorded, &["a.swv", "b.swv", "--from", "3600s", gate, "5"]);
-        unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5", "--json"]);
+        unchecked(&recorded, &["a.swv", "b.swv", "--start", "3600s", gate, "5"]);
+        unchecked(&recorded, &["a.swv", "b.swv", "--include", "no_such_function", gate, "5", "--json"]);
     }
     // Without a gate, an empty selection is no failure.
-    recorded.printed(&["diff", "a.swv", "b.swv", "--only", "no_such_function"]);
+    recorded.printed(&["diff", "a.swv", "b.swv", "--include", "no_such_function"]);
 }
 
 #[test]
 fn new_functions_count_as_growth_and_missing_ones_can_not_be_checked() {
     let recorded = Recorded::new().with("none.swv", 0).with("some.swv", 10);
-    let only = ["--only", "function:load", "--fail-above", "5", "--measure", "calls"];
+    let only = ["--include", "function:load", "--fail-above", "5", "--measure", "calls"];
     let grown = recorded.run(&[&["diff", "none.swv", "some.swv"], &only[..]].concat());
     assert_eq!(grown.status.code(), Some(3), "{}", text(&grown.stderr));
     let printed = unchecked(&recorded, &[&["some.swv", "none.swv"], &only[..]].concat());
@@ -143,8 +143,8 @@ fn a_failed_gate_has_its_own_status() {
     );
     assert!(table.contains("+50.0%"), "{table}");
     assert_eq!(gate(&["--fail-above", "50%"]).0, 0);
-    assert_eq!(gate(&["--fail-above", "0", "--only", "function:step"]).0, 0);
-    let (status, _, printed) = gate(&["--fail-above", "59", "--only", "function:load"]);
+    assert_eq!(gate(&["--fail-above", "0", "--include", "function:step"]).0, 0);
+    let (status, _, printed) = gate(&["--fail-above", "59", "--include", "function:load"]);
     assert_eq!((status, printed.contains("grew by 60.0 %, from 10 to 16")), (3, true), "{printed}");
     let (status, _, printed) = gate(&["--fail-above-each", "49.9"]);
     assert_eq!((status, printed.contains("self calls of load grew by 60.0 %, from 10 to 16")), (3, true), "{printed}");
@@ -216,11 +216,11 @@ fn help_of_python_commands_needs_no_python() {
     let recorded = Recorded::new();
     let (help, printed) = recorded.printed(&["trace", "--python", "no/such/python", "--help"]);
     assert!(
-        help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration TIME"),
+        help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration <TIME>"),
         "{help}"
     );
     assert!(printed.contains("can't run no/such/python") && printed.contains("--python"), "{printed}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
     let output = command.args(["help", "memory"]).env("STACKWEAVE_PYTHON", "no/such/python").output().unwrap();
-    assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss SIZE"));
+    assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss <SIZE>"));
 }

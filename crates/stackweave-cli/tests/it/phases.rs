@@ -85,11 +85,12 @@ fn functions_are_sorted_limited_and_filtered() {
     };
     assert_eq!(["total", "calls"].map(|sort| first("spans.swv", sort)), ["epoch", "load"]);
     assert_eq!(["self", "failed"].map(|sort| first("compile.swv", sort)), ["forward"; 2]);
-    let (part, _) = recorded.printed(&["phases", "compile.swv", "--from", "150ms", "--hide", "function:forward"]);
+    let (part, _) = recorded.printed(&["phases", "compile.swv", "--start", "150ms", "--exclude", "function:forward"]);
     assert!(part.contains("1 run, 20.0 ms") && part.contains("1 function, 20.0 ms"), "{part}");
-    let (one, _) = recorded.printed(&["phases", "compile.swv", "--thread", "compiler", "--only", "function:lowering"]);
+    let (one, _) =
+        recorded.printed(&["phases", "compile.swv", "--thread", "compiler", "--include", "function:lowering"]);
     assert!(one.contains("lowering") && !one.contains("attention"), "{one}");
-    let (none, remarks) = recorded.printed(&["phases", "compile.swv", "--only", "function:unknown"]);
+    let (none, remarks) = recorded.printed(&["phases", "compile.swv", "--include", "function:unknown"]);
     assert!(none.contains("0 functions") && remarks.contains("No phases are selected."), "{none} {remarks}");
 }
 
@@ -153,7 +154,7 @@ fn failures_are_one_sentence() {
         (&["phases", "nothing.swv"], "no phases were recorded; stackweave.Timing records those of a program"),
         (&["phases", "spans.swv", "--runs"], "the recording has no runs"),
         (&["phases", "compile.swv", "--thread", "unknown"], "unknown"),
-        (&["phases", "compile.swv", "--from", "2s", "--to", "1s"], "--from"),
+        (&["phases", "compile.swv", "--start", "2s", "--end", "1s"], "--start"),
     ] {
         let printed = recorded.failure(arguments);
         assert!(printed.starts_with("stackweave: ") && printed.contains(words), "{printed}");

@@ -49,8 +49,8 @@ fn folders_parts_and_changes_are_shown() {
     assert!(["many.html", "change.html", "by-export.html"].iter().all(|name| is_report(&recorded.path(name))));
     let printed = recorded.failure(&["report", "many", "--thread", "unknown"]);
     assert!(printed.contains("there is no thread unknown"), "{printed}");
-    let printed = recorded.failure(&["report", "many", "--from", "2s", "--to", "1s"]);
-    assert!(printed.contains("--from must be before --to"), "{printed}");
+    let printed = recorded.failure(&["report", "many", "--start", "2s", "--end", "1s"]);
+    assert!(printed.contains("--start must be before --end"), "{printed}");
     let printed = recorded.failure(&["report", "no-such.swv"]);
     assert!(printed.contains("no-such.swv"), "{printed}");
 }

@@ -23,7 +23,7 @@ const COMMANDS: &[&str] = &[
     "top x.swv -n 1000",
     "top x.swv --json",
     "top x.swv --measure live",
-    "top x.swv --from 1us --measure peak",
+    "top x.swv --start 1us --measure peak",
     "tree x.swv --all",
     "tree x.swv --json",
     "heap x.swv",

@@ -8,6 +8,8 @@ use pyo3::types::PyDict;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
 use stackweave_recording::{MakeObserver, Options};
 
+use crate::options::from_dict;
+
 /// The options of a memory recording, and the triggers of snapshots.
 #[derive(Clone, Debug)]
 pub(crate) struct MemorySettings {
@@ -51,45 +53,52 @@ impl MemorySettings {
     }
 }
 
-fn item<'py, T: FromPyObjectOwned<'py>>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
-    match dict.get_item(name)? {
-        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
-        _ => Ok(None),
+from_dict! {
+    /// The options as Python writes them.
+    struct MemoryKeywords {
+        mode: String,
+        sample_every: Option<u64>,
+        native: bool,
+        python_allocators: bool,
+        free_stacks: bool,
+        own_memory: bool,
+        mappings: bool,
+        depth: Option<usize>,
+        temporary: u32,
+        curve_every: f64,
+        dump_signal: Option<i32>,
+        dump_at_rss: Option<u64>,
+        beside_calls: Option<bool>,
     }
 }
 
-fn mode_of(dict: &Bound<'_, PyDict>) -> PyResult<Mode> {
-    match item::<String>(dict, "mode")?.as_deref() {
-        None | Some("history") => Ok(Mode::History),
-        Some("aggregate") => Ok(Mode::Aggregate),
-        Some("sampled") => match item(dict, "sample_every")? {
-            Some(every) if every > 0 => Ok(Mode::Sampled { every }),
-            _ => Err(PyValueError::new_err("sample_every must be a number of bytes")),
-        },
-        Some(other) => Err(PyValueError::new_err(format!("mode must be history, aggregate or sampled, not {other:?}"))),
+fn mode_of(name: &str, sample_every: Option<u64>) -> PyResult<Mode> {
+    match (name, sample_every) {
+        ("history", _) => Ok(Mode::History),
+        ("aggregate", _) => Ok(Mode::Aggregate),
+        ("sampled", Some(every)) if every > 0 => Ok(Mode::Sampled { every }),
+        ("sampled", _) => Err(PyValueError::new_err("sample_every must be a number of bytes")),
+        (other, _) => Err(PyValueError::new_err(format!("mode must be history, aggregate or sampled, not {other:?}"))),
     }
 }
 
-/// Reads settings from a dict; missing entries have the default value.
+/// Reads settings from a dict.
 pub(crate) fn settings_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySettings> {
-    let default = MemoryOptions::default();
-    let curve_every = match item(dict, "curve_every")? {
-        Some(seconds) => Duration::try_from_secs_f64(seconds)
-            .map_err(|error| PyValueError::new_err(format!("curve_every: {error}")))?,
-        None => default.curve_every,
-    };
+    let given = MemoryKeywords::from_dict(dict)?;
+    let curve_every = Duration::try_from_secs_f64(given.curve_every)
+        .map_err(|error| PyValueError::new_err(format!("curve_every: {error}")))?;
     let options = MemoryOptions {
-        mode: mode_of(dict)?,
-        native: item(dict, "native")?.unwrap_or(default.native),
-        python_allocators: item(dict, "python_allocators")?.unwrap_or(default.python_allocators),
-        free_stacks: item(dict, "free_stacks")?.unwrap_or(default.free_stacks),
-        own_memory: item(dict, "own_memory")?.unwrap_or(default.own_memory),
-        mappings: item(dict, "mappings")?.unwrap_or(default.mappings),
-        depth: item(dict, "depth")?.unwrap_or(default.depth),
-        temporary: item(dict, "temporary")?.unwrap_or(default.temporary),
+        mode: mode_of(&given.mode, given.sample_every)?,
+        native: given.native,
+        python_allocators: given.python_allocators,
+        free_stacks: given.free_stacks,
+        own_memory: given.own_memory,
+        mappings: given.mappings,
+        depth: given.depth.unwrap_or(MemoryOptions::default().depth),
+        temporary: given.temporary,
         curve_every,
-        dump_at_rss: item(dict, "dump_at_rss")?,
+        dump_at_rss: given.dump_at_rss,
     };
-    let beside_calls = item(dict, "beside_calls")?.unwrap_or(false);
-    Ok(MemorySettings { options, dump_signal: item(dict, "dump_signal")?, beside_calls })
+    let beside_calls = given.beside_calls.unwrap_or(false);
+    Ok(MemorySettings { options, dump_signal: given.dump_signal, beside_calls })
 }

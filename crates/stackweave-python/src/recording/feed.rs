@@ -11,10 +11,10 @@ use pyo3::types::{PyDict, PyTuple};
 use stackweave_recording::{Recorder, Summary};
 
 use super::feed_mode::FeedMode;
-use super::options::options_of;
+use super::options::{memory_settings, options_of};
 use super::{audit_hook, label_cache, thread_names, writer_names, writer_wait};
 use crate::errors::Error;
-use crate::memory::{MemorySettings, settings_of};
+use crate::memory::MemorySettings;
 use crate::timing::TimingState;
 
 /// The environment variable by which a recording is passed on to other programs.
@@ -118,11 +118,7 @@ impl Feed {
         if !matches!(self.mode(), FeedMode::New | FeedMode::Skipped) {
             return Err(Error::state("a recording can be started once: create another one").into());
         }
-        let memory = memory_settings(options.get_item("memory_recorder")?.as_ref())?;
-        let mut options = options_of(options)?;
-        if let Some(memory) = &memory {
-            memory.apply_to(&mut options);
-        }
+        let (options, memory) = options_of(options)?;
         let observer = memory.map(|memory| memory.observer());
         writer_wait::release_gil_while_waiting();
         let names = writer_names::names();
@@ -283,14 +279,6 @@ impl Feed {
             FeedMode::Stopped | FeedMode::Over => "stopped",
             FeedMode::Skipped => "skipped",
         }
-    }
-}
-
-/// Reads the memory settings, if memory is recorded.
-fn memory_settings(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Option<MemorySettings>> {
-    match settings {
-        Some(options) if !options.is_none() => settings_of(options.cast()?).map(Some),
-        _ => Ok(None),
     }
 }
 

@@ -9,37 +9,65 @@ use pyo3::types::PyDict;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::{Options, Ring, WhenFull};
 
-use crate::errors::Error;
+use crate::memory::{MemorySettings, settings_of};
+use crate::options::from_dict;
 
-pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<Options> {
-    let value = |name: &str| {
-        let value = dict.get_item(name)?;
-        Ok::<_, PyErr>(value.ok_or_else(|| Error::other(format!("the option {name} is missing")))?)
-    };
-    let path: PathBuf = value("path")?.extract()?;
-    let ring: Option<(Option<u64>, Option<f64>)> = value("ring")?.extract()?;
-    let flush_every: f64 = value("flush_every")?.extract()?;
-    // Only some recordings have these options: phases, and the program's own clock, which counts nanoseconds.
-    let flag = |name: &str| dict.get_item(name)?.map_or(Ok(false), |value| value.extract());
-    let entries = dict.get_item("extra")?.map(|value| value.extract()).transpose()?;
-    let mut extra: BTreeMap<String, String> = entries.unwrap_or_default();
-    if flag("timing")? {
+from_dict! {
+    /// The options as Python writes them.
+    struct RecordingKeywords {
+        path: PathBuf,
+        buffer: usize,
+        when_full: String,
+        ring: Option<(Option<u64>, Option<f64>)>,
+        dump_at_exit: bool,
+        flush_every: f64,
+        follow_forks: bool,
+        subprocesses: bool,
+        overwrite: bool,
+        python: String,
+        named_later: Option<bool>,
+        numbered: Option<bool>,
+        timing: Option<bool>,
+        own_clock: Option<bool>,
+        extra: Option<BTreeMap<String, String>>,
+        memory_recorder: Option<Py<PyAny>>,
+    }
+}
+
+/// Reads the options of a recording, and those of memory if that is recorded.
+pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(Options, Option<MemorySettings>)> {
+    let given = RecordingKeywords::from_dict(dict)?;
+    let memory = memory_settings(given.memory_recorder.as_ref().map(|settings| settings.bind(dict.py())))?;
+    let mut extra = given.extra.unwrap_or_default();
+    if given.timing.unwrap_or(false) {
         extra.insert("timing".to_owned(), "1".to_owned());
     }
-    Ok(Options {
-        memory: value("buffer")?.extract()?,
-        when_full: if value("drop")?.extract()? { WhenFull::Drop } else { WhenFull::Block },
-        ring: ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
-        dump_at_exit: value("dump_at_exit")?.extract()?,
-        flush_every: Duration::try_from_secs_f64(flush_every).unwrap_or(Duration::MAX),
-        follow_forks: value("follow_forks")?.extract()?,
-        subprocesses: value("subprocesses")?.extract()?,
-        overwrite: value("overwrite")?.extract()?,
-        named_later: flag("named_later")?,
-        numbered: flag("numbered")?,
-        python: value("python")?.extract()?,
-        clock: flag("own_clock")?.then_some(ClockSource::Monotonic),
+    let mut options = Options {
+        memory: given.buffer,
+        when_full: if given.when_full == "drop" { WhenFull::Drop } else { WhenFull::Block },
+        ring: given.ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
+        dump_at_exit: given.dump_at_exit,
+        flush_every: Duration::try_from_secs_f64(given.flush_every).unwrap_or(Duration::MAX),
+        follow_forks: given.follow_forks,
+        subprocesses: given.subprocesses,
+        overwrite: given.overwrite,
+        named_later: given.named_later.unwrap_or(false),
+        numbered: given.numbered.unwrap_or(false),
+        python: Some(given.python),
+        clock: given.own_clock.unwrap_or(false).then_some(ClockSource::Monotonic),
         extra,
-        ..Options::new(path)
-    })
+        ..Options::new(given.path)
+    };
+    if let Some(memory) = &memory {
+        memory.apply_to(&mut options);
+    }
+    Ok((options, memory))
+}
+
+/// Reads the memory settings, if memory is recorded.
+pub(super) fn memory_settings(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Option<MemorySettings>> {
+    match settings {
+        Some(options) if !options.is_none() => settings_of(options.cast()?).map(Some),
+        _ => Ok(None),
+    }
 }

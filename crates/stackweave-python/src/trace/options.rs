@@ -10,51 +10,65 @@ use stackweave_cpython::calls::Mechanism;
 use stackweave_trace::{Demotion, DescribedFunctions, TraceOptions};
 
 use super::python_describer::PythonDescriber;
+use crate::options::from_dict;
 
-fn item<'py, T: FromPyObjectOwned<'py>>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
-    match dict.get_item(name)? {
-        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
-        _ => Ok(None),
+from_dict! {
+    /// The options as Python writes them.
+    struct TraceKeywords {
+        c_calls: bool,
+        mechanism: String,
+        include: Vec<String>,
+        exclude: Vec<String>,
+        own: Vec<String>,
+        min_duration: f64,
+        max_depth: Option<usize>,
+        demote: Option<(u32, f64)>,
+        max_events: Option<u64>,
+        tasks: bool,
+        outer: bool,
+        described: Vec<(String, bool)>,
+        describe: Py<PyAny>,
     }
 }
 
-fn patterns(texts: Option<Vec<String>>) -> Vec<Pattern> {
-    texts.unwrap_or_default().iter().filter_map(|text| text.parse().ok()).collect()
+fn patterns(texts: &[String]) -> Vec<Pattern> {
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 fn seconds(value: f64, name: &str) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value).map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-fn mechanism(name: &str) -> PyResult<Mechanism> {
+fn mechanism(name: &str) -> PyResult<Option<Mechanism>> {
     match name {
-        "monitoring" => Ok(Mechanism::Monitoring),
-        "eval" => Ok(Mechanism::EvalHook),
-        "profile" => Ok(Mechanism::ProfileSlot),
-        _ => Err(PyValueError::new_err(format!("mechanism must be monitoring, eval or profile, not {name:?}"))),
+        "auto" => Ok(None),
+        "monitoring" => Ok(Some(Mechanism::Monitoring)),
+        "eval" => Ok(Some(Mechanism::EvalHook)),
+        "profile" => Ok(Some(Mechanism::ProfileSlot)),
+        _ => Err(PyValueError::new_err(format!("mechanism must be auto, monitoring, eval or profile, not {name:?}"))),
     }
 }
 
 /// Reads the options from a dict.
 pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<TraceOptions> {
-    let mut options = TraceOptions::new(Box::new(PythonDescriber::new(item(dict, "describe")?)));
-    options.c_calls = item(dict, "c_calls")?.unwrap_or(false);
-    options.mechanism = item::<String>(dict, "mechanism")?.map(|name| mechanism(&name)).transpose()?;
-    options.include = patterns(item(dict, "include")?);
-    options.exclude = patterns(item(dict, "exclude")?);
-    options.own = patterns(item(dict, "own")?);
-    options.min_duration = seconds(item(dict, "min_duration")?.unwrap_or(0.0), "min_duration")?;
-    options.max_depth = item(dict, "max_depth")?;
-    if let Some((calls, mean)) = item::<(u32, f64)>(dict, "demote")? {
-        options.demotion = Some(Demotion { calls, mean: seconds(mean, "demote")? });
-    }
-    options.max_events = item(dict, "max_events")?;
-    options.tasks = item(dict, "tasks")?.unwrap_or(true);
-    options.outer = item(dict, "outer")?.unwrap_or(true);
-    let described: Vec<(String, bool)> = item(dict, "described")?.unwrap_or_default();
-    options.described = described
-        .into_iter()
-        .filter_map(|(text, native)| Some(DescribedFunctions { pattern: text.parse().ok()?, native }))
-        .collect();
-    Ok(options)
+    let given = TraceKeywords::from_dict(dict)?;
+    let demotion = |(calls, mean)| Ok::<_, PyErr>(Demotion { calls, mean: seconds(mean, "demote")? });
+    let described = given.described.into_iter();
+    Ok(TraceOptions {
+        c_calls: given.c_calls,
+        mechanism: mechanism(&given.mechanism)?,
+        include: patterns(&given.include),
+        exclude: patterns(&given.exclude),
+        own: patterns(&given.own),
+        min_duration: seconds(given.min_duration, "min_duration")?,
+        max_depth: given.max_depth,
+        demotion: given.demote.map(demotion).transpose()?,
+        max_events: given.max_events,
+        tasks: given.tasks,
+        outer: given.outer,
+        described: described
+            .filter_map(|(text, native)| Some(DescribedFunctions { pattern: text.parse().ok()?, native }))
+            .collect(),
+        describer: Box::new(PythonDescriber::new(Some(given.describe))),
+    })
 }

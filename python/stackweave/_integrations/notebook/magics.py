@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stackweave
 
-from ..._commands.memory import WORDS
 from ..._commands.recorded_program import in_words_of_options
 from ..._native import StackweaveError
 from ..._printable import printable
@@ -129,7 +128,7 @@ class Magic:
         return self._run(options, code, _ignore if is_quiet else self._display)
 
     def report(self, line: str) -> None:
-        """%stackweave_report [--height PIXELS] [--top] [--limit SIZE] FILE
+        """%stackweave_report [--height PIXELS] [--top] [--max-size SIZE] FILE
 
         Shows the report of a recording.
         """
@@ -193,7 +192,7 @@ class Magic:
         except (TypeError, ValueError, StackweaveError, OSError) as error:
             if folder is not None:
                 folder.cleanup()
-            raise _wrong(in_words_of_options(str(error), options.recorder, WORDS)) from None
+            raise _wrong(in_words_of_options(str(error), options.recorder)) from None
         return _Begun(recorder, folder)
 
     def _end(self, options: CellRequest, begun: _Begun) -> None:

@@ -8,19 +8,21 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..._commands.arguments import add_pace, add_ring, output_options
-from ..._commands.memory_arguments import add_choice_of_memory, add_dumps, options_of_memory
-from ..._commands.trace_arguments import add_choice_of_calls, add_more_of_calls, options_of_calls
-from ..._recorders.combined import BUFFER_OF_BOTH
-from ..._recorders.memory_options import BUFFER
+from ..._commands.arguments import add_options, given_options
+from ..._options.option import by_parts
+from ..._options.table import CALLS, EVENTS, MEMORY, PARTS, SNAPSHOTS, WRITE, WRITE_BOTH, WRITE_MEMORY
 from ..._sizes import size_of
 from .view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ..._options.option import Group, Option
 
-#: The names of the magics.
-RECORDERS = ("trace", "memory", "record")
+#: The magics, with their options: for how the file is written, and others.
+RECORDERS: dict[str, tuple[tuple[Option, ...], tuple[Group, ...]]] = {
+    "trace": (WRITE, (CALLS, EVENTS)),
+    "memory": (WRITE_MEMORY, (MEMORY, SNAPSHOTS)),
+    "record": (WRITE_BOTH, (PARTS, CALLS, EVENTS, MEMORY, SNAPSHOTS)),
+}
 #: A word of a line, with the quoted parts in it.
 _WORD = re.compile(r"""\s*((?:[^\s"']|"[^"]*"|'[^']*')+)""")
 
@@ -50,30 +52,37 @@ class ReportRequest(NamedTuple):
 class _Parser(argparse.ArgumentParser):
     def __init__(self, name: str) -> None:
         super().__init__(prog=name, add_help=False, allow_abbrev=False)
-        group = self.add_argument_group("how it is shown")
+        group = self.add_argument_group("How it is shown")
         group.add_argument("--height", metavar="PIXELS", type=int, default=600, help="of the report (600)")
         group.add_argument("--top", action="store_true", help="a table of text, and no report")
-        group.add_argument("--limit", metavar="SIZE", default="10MB", help="larger reports go to a file (10MB)")
+        group.add_argument("--max-size", metavar="SIZE", default="10MB", help="larger reports go to a file (10MB)")
 
     def error(self, message: str) -> NoReturn:
         raise WrongOption(f"{self.prog}: {message}; see {self.prog.split()[0]}?")
 
     def view(self, parsed: argparse.Namespace) -> View:
         try:
-            limit = size_of("--limit", parsed.limit)
+            max_size = size_of("--max-size", parsed.max_size)
         except (TypeError, ValueError) as error:
             self.error(str(error))
         if parsed.height < 100:
             self.error("--height must be at least 100 pixels")
-        return View(parsed.height, parsed.top, limit)
+        return View(parsed.height, parsed.top, max_size)
 
 
 def parse_cell(name: str, line: str) -> CellRequest:
-    parser, options_of = _parser(name)
+    parser = _parser(name)
     ours, rest = _split(parser, line)
     parsed = parser.parse_args(ours)
     output = None if parsed.output is None else os.path.expanduser(parsed.output)
-    return CellRequest(output, parsed.quiet, parser.view(parsed), options_of(parsed), rest)
+    writing, groups = RECORDERS[name]
+    options = given_options(writing + tuple(option for group in groups for option in group.options), parsed)
+    options.pop("overwrite", None)
+    try:
+        arranged = by_parts(options) if name == "record" else options
+    except ValueError as error:
+        parser.error(str(error))
+    return CellRequest(output, parsed.quiet, parser.view(parsed), arranged, rest)
 
 
 def parse_report(line: str) -> ReportRequest:
@@ -84,7 +93,7 @@ def parse_report(line: str) -> ReportRequest:
 
 
 def help_of(name: str) -> str:
-    parser, _ = _parser(name)
+    parser = _parser(name)
     what = {"trace": "every call", "memory": "every allocation", "record": "every call and every allocation"}[name]
     head = f"Record {what} of a cell (%%{name}) or a statement (%{name}), and show the report below it."
     options = parser.format_help().partition("\n\n")[2]
@@ -92,40 +101,18 @@ def help_of(name: str) -> str:
     return f"{head}\n\n{usage}\n\n{options}"
 
 
-def _parser(name: str) -> tuple[_Parser, Callable[[argparse.Namespace], dict[str, Any]]]:
-    """Returns the parser of a command, and a function that returns the options of its recorder."""
+def _parser(name: str) -> _Parser:
+    writing, groups = RECORDERS[name]
     parser = _Parser(f"%{name}")
-    has_calls, has_memory = name != "memory", name != "trace"
-    where = parser.add_argument_group("where it is recorded")
+    where = parser.add_argument_group("Where it is recorded")
     where.add_argument("-o", "--output", metavar="FILE", help="keep the recording in this file")
     where.add_argument("-q", "--quiet", action="store_true", help="show nothing")
     # A recording is always replaced; the commands have the option.
     where.add_argument("--overwrite", action="store_true", help=argparse.SUPPRESS)
-    buffers = {"trace": "64MiB", "memory": BUFFER, "record": BUFFER_OF_BOTH}
-    add_pace(where, str(buffers[name]))
-    add_ring(where)
-    if has_calls:
-        calls = parser.add_argument_group("which calls are recorded")
-        add_choice_of_calls(calls)
-        add_more_of_calls(calls)
-    if has_memory:
-        memory = parser.add_argument_group("how memory is recorded")
-        add_choice_of_memory(memory)
-        add_dumps(memory)
-
-    def options(parsed: argparse.Namespace) -> dict[str, Any]:
-        writing = {name: value for name, value in output_options(parsed).items() if name != "overwrite"}
-        calls = _given(options_of_calls(parsed)) if has_calls else {}
-        memory = _given(options_of_memory(parsed)) if has_memory else {}
-        if has_calls and has_memory:
-            return _given(writing) | {"calls": calls, "memory": memory}
-        return _given(writing) | calls | memory
-
-    return parser, options
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+    add_options(where, tuple(option for option in writing if option.name != "overwrite"))
+    for group in groups:
+        add_options(parser.add_argument_group(group.title), group.options)
+    return parser
 
 
 def _split(parser: _Parser, line: str) -> tuple[list[str], str]:

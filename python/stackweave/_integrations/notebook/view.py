@@ -46,7 +46,7 @@ class View(NamedTuple):
     #: Shows a table of text, and no report.
     only_table: bool = False
     #: The size in bytes from which a report is written to a file.
-    limit: int = 10_000_000
+    max_size: int = 10_000_000
 
 
 class Text(NamedTuple):
@@ -73,7 +73,7 @@ def show(recording: Recording, view: View, *, title: str, texts: Iterable[Text] 
     with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
         path = os.path.join(folder, "report.html")
         write_report(recording, path, title, texts, thread)
-        if os.path.getsize(path) > view.limit:
+        if os.path.getsize(path) > view.max_size:
             page = _put_beside(path, kept, title)
             markup = _link(page, os.path.getsize(page), summary) + f"<pre>{html.escape(table)}</pre>"
         else:
@@ -219,7 +219,7 @@ def _is_report(path: str) -> bool:
 
 def _link(page: str, size: int, summary: str) -> str:
     name = html.escape(page)
-    large = f"{size_text(size)}: too large for a notebook; --limit sets how large one may be"
+    large = f"{size_text(size)}: too large for a notebook; --max-size sets how large one may be"
     return f'<p>{html.escape(summary)} <a href="{name}" target="_blank">Open {name}</a> ({html.escape(large)})</p>'
 
 

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from ... import _native
+from ..._options.kinds import Count, Flag
 from ..._printable import printable
 from ..._reading.memory_text import stack_lines
 from ..._reading.memory_usage import UsageRow
-from ..._recorders.call_options import count_of
 from ..._recorders.memory import MemoryRecorder, current_recorder
-from ..._recorders.options import flag
 from ..._sizes import count_text, size_of, size_text
 from ...pytest_plugin import PEAK, recording_path
 
@@ -53,15 +52,17 @@ class Leaks(NamedTuple):
 
 def limit_of(mark: pytest.Mark) -> Limit:
     def options(size: str | int, *, python_allocators: bool = False) -> Limit:
-        return Limit(*_size(size), flag("python_allocators", python_allocators))
+        return Limit(*_size(size), Flag().checked("python_allocators", python_allocators))
 
     return _options_of(mark, options)  # type: ignore[no-any-return]
 
 
 def leaks_of(mark: pytest.Mark) -> Leaks:
     def options(size: str | int, *, warmups: int = 1, runs: int = 3, python_allocators: bool = True) -> Leaks:
-        warmups = 0 if warmups == 0 else count_of("warmups", warmups)
-        return Leaks(*_size(size), warmups, count_of("runs", runs), flag("python_allocators", python_allocators))
+        warmups = Count(least=0).checked("warmups", warmups)
+        return Leaks(
+            *_size(size), warmups, Count().checked("runs", runs), Flag().checked("python_allocators", python_allocators)
+        )
 
     return _options_of(mark, options)  # type: ignore[no-any-return]
 
@@ -213,7 +214,7 @@ class Check:
         return False
 
     def _folder(self) -> Any:
-        kept = self._item.config.getoption("stackweave_memory_folder")
+        kept = self._item.config.getoption("stackweave_peaks_folder")
         return _Kept(kept) if kept else tempfile.TemporaryDirectory(prefix="stackweave-")
 
     def _recorder(self, folder: str, mark: Limit | Leaks | None) -> MemoryRecorder:

@@ -6,11 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..._messages import print_message
-from ..._recorders.call_options import count_of
+from ..._options.table import CUDA_MEMORY, OF_MEMORY
 from ..._recorders.live_memory import BaseMemoryRecorder
-from ..._recorders.memory_options import BUFFER, moments_of
 from ..._recorders.memory_source import MemorySource
-from ..._recorders.options import MOMENTS
 from ..._sizes import size_text
 from .source import DUMP, OUT_OF_MEMORY, CudaSource
 
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Self
+
+    from ..._recorders.sources import _IfBusy
 
     _Moment = Literal["exit", "exception", "memory-error"]
 
@@ -35,10 +35,10 @@ class CudaMemoryRecorder(BaseMemoryRecorder):
     ...     main()
     >>> print(recorder.recording.memory().devices())  # doctest: +SKIP
 
-    native=False leaves native frames out of the stacks, free_stacks records where memory is freed. process=True records
-    the memory of the process, too. When a device runs out of memory a snapshot is written, at most oom_dumps times:
-    with ring to a file of its own beside the recording. ring limits the history to the last bytes ("64MB"). The state
-    of the allocator is recorded at the end, at each dump() and when memory runs out.
+    native=False leaves native frames out of the stacks, free_stacks records where memory is freed. host_memory=True
+    records the memory of the process, too. When a device runs out of memory a snapshot is written, at most oom_dumps
+    times: with ring to a file of its own beside the recording. ring limits the history to the last bytes ("64MB"). The
+    state of the allocator is recorded at the end, at each dump() and when memory runs out.
 
     It can begin before torch has initialised CUDA, and does not initialise it. The hook in torch is built with the C++
     compiler of this machine when it is first used. Other options: see stackweave.memory.
@@ -55,45 +55,27 @@ class CudaMemoryRecorder(BaseMemoryRecorder):
         *,
         native: bool = True,
         free_stacks: bool = True,
-        process: bool = False,
+        host_memory: bool = False,
         depth: int | None = None,
         temporary: int = 1,
         curve_every: float = 0.02,
         oom_dumps: int = 4,
-        buffer: int | str = BUFFER,
+        buffer: int | str = "8MiB",
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[_Moment] = ("exit", "exception", "memory-error"),
         flush_every: float = 0.2,
         follow_forks: bool = True,
         overwrite: bool = False,
+        if_busy: _IfBusy = "raise",
     ) -> None:
-        moments = moments_of(dump_on)
-        super().__init__(
-            path,
-            buffer=buffer,
-            when_full=when_full,
-            ring=ring,
-            dump_on=moments.intersection(MOMENTS),  # type: ignore[arg-type]
-            flush_every=flush_every,
-            # A child never records CUDA's memory: there is nothing else to record.
-            follow_forks=follow_forks and process,
-            overwrite=overwrite,
-        )
-        self._dump_on = moments
-        self._oom_dumps = oom_dumps if oom_dumps == 0 else count_of("oom_dumps", oom_dumps)
+        options = self._take(path, CUDA_MEMORY, locals())
+        # A child never records CUDA's memory: there is nothing else to record.
+        self._native_options["follow_forks"] = follow_forks and host_memory
+        self._oom_dumps = options["oom_dumps"]
         self._out_of_memories = 0
-        self._memory_source = MemorySource(
-            {
-                "native": native,
-                "free_stacks": free_stacks,
-                "mappings": process,
-                "own_memory": process,
-                "depth": depth,
-                "temporary": temporary,
-                "curve_every": curve_every,
-            }
-        )
+        of_memory = {option.name: option.default for option in OF_MEMORY} | {"mappings": host_memory}
+        self._memory_source = MemorySource({**of_memory, **options}, own_memory=host_memory)
         self._cuda_source = CudaSource()
         self._sources = (self._memory_source, self._cuda_source)
 

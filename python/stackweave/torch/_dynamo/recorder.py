@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..._options.table import PHASES, WRITE_PHASES
 from ..._recorders import subprocesses
-from ..._recorders.options import BUFFER, flag
 from ..._recorders.timing import Timing
 from .._import_watch import ImportWatch
 from . import hooks
@@ -52,24 +52,16 @@ class DynamoRecorder(Timing):
         *,
         phases: bool = True,
         clock: Callable[[], int] | None = None,
-        buffer: int | str = BUFFER,
+        buffer: int | str = "64MiB",
         when_full: Literal["block", "drop"] = "block",
         flush_every: float = 0.2,
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
     ) -> None:
-        self._watch_torch(phases=flag("phases", phases))
-        super().__init__(
-            path,
-            clock=clock,
-            buffer=buffer,
-            when_full=when_full,
-            flush_every=flush_every,
-            follow_forks=follow_forks,
-            subprocesses=subprocesses,
-            overwrite=overwrite,
-        )
+        given = locals()
+        self._watch_torch(phases=phases)
+        super().__init__(path, clock=clock, **{option.name: given[option.name] for option in WRITE_PHASES})
         self.start()
 
     @classmethod
@@ -81,7 +73,7 @@ class DynamoRecorder(Timing):
         """
         profile = super().from_environment()
         if profile is not None:
-            profile._watch_torch(phases=flag("phases", phases))
+            profile._watch_torch(phases=phases)
             profile._import_watch.start()
         return profile
 
@@ -101,7 +93,8 @@ class DynamoRecorder(Timing):
         return "dynamo", {"phases": self._watch.with_phases}
 
     def _watch_torch(self, *, phases: bool) -> None:
-        self._watch = Watch(self, phases=phases)
+        (option,) = PHASES.options
+        self._watch = Watch(self, phases=option.checked(phases))
         self._hooks = Hooks(self._watch)
         self._import_watch = ImportWatch(hooks.MODULE, self._hooks.install)
 

@@ -1,4 +1,4 @@
-// Trees of a selected range of time, built from the spans of the timeline: the figures of `stackweave tree --from --to`.
+// Trees of a selected range of time, built from the spans of the timeline: the figures of `stackweave tree --start --end`.
 //
 // A span that began before the range or ended after it counts as a call, and for its time inside; the rules are those of
 // `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: if spans of no duration begin in the same

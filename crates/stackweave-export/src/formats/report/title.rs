@@ -47,7 +47,7 @@ mod tests {
         let same = |line: &str, short: &str| assert_eq!(title(line).as_deref(), Some(short));
         same("/opt/bin/python3 -m stackweave trace -o out.swv /srv/app/train.py --epochs 2", "train.py --epochs 2");
         same("/opt/bin/python3 /opt/bin/stackweave memory --native -m app.main x", "-m app.main x");
-        same("python3 -m stackweave record --only calls serve.py 80", "serve.py 80");
+        same("python3 -m stackweave record --no-memory serve.py 80", "serve.py 80");
         same("python3.12 -W ignore serve.py", "serve.py");
         same("/usr/sbin/server --port 80", "server --port 80");
     }

@@ -19,7 +19,7 @@ pub(crate) struct ProfileOptions {
     measure: Option<String>,
     include: Vec<String>,
     exclude: Vec<String>,
-    kinds: Vec<String>,
+    kind: Vec<String>,
     lines: bool,
     all: Option<bool>,
 }
@@ -61,7 +61,7 @@ pub(super) fn aggregate_options(
 impl ProfileOptions {
     /// Returns which frames are shown: by default, no internal ones.
     pub(super) fn view(&self) -> PyResult<View> {
-        let kinds = self.kinds.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?;
+        let kinds = self.kind.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?;
         let filter = Filter { include: patterns(&self.include), exclude: patterns(&self.exclude), kinds };
         Ok(View { show_all: self.all.unwrap_or(false), filter })
     }
@@ -90,6 +90,6 @@ fn measure_named(name: &str) -> PyResult<Measure> {
 
 fn kind_named(name: &str) -> PyResult<FrameKind> {
     FrameKind::from_name(name).ok_or_else(|| {
-        PyValueError::new_err(format!("kinds may hold python, native, script, extra, label, but not {name:?}"))
+        PyValueError::new_err(format!("kind may hold python, native, script, extra, label, but not {name:?}"))
     })
 }

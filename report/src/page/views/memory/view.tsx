@@ -52,7 +52,7 @@ export function MemoryView() {
         <p class="remark">
           This recording has sums and no history, so live memory{" "}
           {of.curve === null ? "when" : "at other moments than the peak"} is not known. Record without{" "}
-          <code>--aggregate</code> to see it.
+          <code>--mode aggregate</code> to see it.
         </p>
       )}
       {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} pool={ofPool} curve={curve} />}
