@@ -28,6 +28,7 @@ mod pprof;
 mod pstats;
 mod pytorch;
 mod pytorch_cuda;
+mod pytorch_kept_blocks;
 mod pytorch_random;
 mod report;
 mod report_call_lines;
