@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use parquet::data_type::ByteArray;
 use stackweave_core::EventKind;
 
 use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent};
@@ -251,7 +250,7 @@ impl<'a> EventRows<'a> {
         let around = self.threads.get(&thread).and_then(|open| open.rows.last());
         let word = |word: Option<u64>| Cell::some(word, Cell::word);
         self.table.row([
-            Cell::Text(ByteArray::from(kind)),
+            Cell::text(kind),
             Cell::Integer(thread.into()),
             Cell::Integer(wall),
             Cell::word(since_start),
