@@ -42,6 +42,7 @@ mod streaming_memory;
 mod svg;
 mod trace_processor;
 mod traced;
+mod unknown_kinds;
 
 use stackweave_testkit::counting_allocator::CountingAllocator;
 
