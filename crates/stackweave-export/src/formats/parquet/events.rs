@@ -153,12 +153,12 @@ impl<'a> EventRows<'a> {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
                 self.row("tag", (thread, time), &OptionalColumns { frame, ..OptionalColumns::default() })
             }
-            EventContent::Usage { name, frame, stack, details } => {
-                let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
+            EventContent::Usage { name, usage, details } => {
+                let frame = if usage.allocator == 0 { 0 } else { self.last_frame(usage.allocator) };
                 let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
                     frame,
-                    stack: *stack,
+                    stack: usage.stack,
                     details: details.clone(),
                     ..OptionalColumns::default()
                 };
