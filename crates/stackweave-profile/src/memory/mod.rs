@@ -30,7 +30,7 @@ pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, MemoryMode};
-pub use history::{AllocationHistory, HistoryRow, read_history};
+pub use history::{AllocationHistory, HistoryRow, read_history, read_history_stacks};
 pub use query::MemoryQuery;
 pub use remarks::{has_no_history, remarks};
 pub use replay::Replay;
