@@ -138,10 +138,16 @@ class MemoryCase(RecordingCase):
         return self.run_script(BEGIN + code, library_path(), *arguments, **expected)
 
 
-def history_frames(history, stack):
-    """Returns the names and kinds of the frames of a stack of memory_history(), innermost first."""
-    stacks = history["stacks"]
-    rows = {name: memoryview(stacks[name]).cast("I").tolist() for name in ("stack", "callers", "frame")}
+def column_values(column, code):
+    """Returns the numbers of a column, with None where there is none."""
+    values = memoryview(ctypes.string_at(*column.values)).cast(code).tolist()
+    bits = column.valid and ctypes.string_at(*column.valid)
+    return [value if bits is None or bits[index // 8] >> index % 8 & 1 else None for index, value in enumerate(values)]
+
+
+def history_frames(stacks, stack):
+    """Returns the names and kinds of the frames of a stack of memory_stacks(), innermost first."""
+    rows = {name: column_values(stacks[name], "I") for name in ("stack", "callers", "frame")}
     callers_and_frame = dict(zip(rows["stack"], zip(rows["callers"], rows["frame"])))
     found = []
     while stack:

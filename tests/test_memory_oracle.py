@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 import stackweave
-from tests.memory_support import history_frames
+from tests.memory_support import column_values, history_frames
 from tests.recordings import RecordingCase
 from tests.support import ROOT
 
@@ -93,7 +93,7 @@ def counter():
 
 
 def column(history, name, kind):
-    return memoryview(history[name]).cast(kind)
+    return column_values(history[name], kind)
 
 
 def compared(history):
@@ -101,7 +101,7 @@ def compared(history):
     sizes, freed = column(history, "size", "Q"), column(history, "freed_at", "d")
     began = column(history, "time", "d")
     large = [index for index, size in enumerate(sizes) if size >= LEAST]
-    ends = [index for index in large if freed[index] == freed[index]]
+    ends = [index for index in large if freed[index] is not None]
     steps = [(began[index], sizes[index]) for index in large] + [(freed[index], -sizes[index]) for index in ends]
     live = peak = 0
     for _, change in sorted(steps):
@@ -122,7 +122,8 @@ class OracleTest(RecordingCase):
     def recorded(self, **environment):
         self.run_script(PROGRAM + RECORDED, **environment)
         memory = stackweave.open(self.path).memory()
-        return memory._files.memory_history(memory._selection, memory._query, True)
+        selected = (memory._selection, memory._query)
+        return {**memory._files.memory_history(*selected), "stacks": memory._files.memory_stacks(*selected)}
 
     def test_a_python_program_is_recorded_as_it_is_counted(self):
         counted, history = self.counted(), self.recorded()
@@ -137,7 +138,7 @@ class OracleTest(RecordingCase):
         found = set()
         for size, stack in zip(column(history, "size", "Q"), column(history, "stack", "I")):
             if size >= LEAST:
-                found.add(next(name for name, kind in history_frames(history, stack) if kind == "python"))
+                found.add(next(name for name, kind in history_frames(history["stacks"], stack) if kind == "python"))
         self.assertEqual(found, names)
 
     def test_the_figures_are_equal_with_other_allocators(self):

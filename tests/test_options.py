@@ -50,7 +50,7 @@ TEXTS = {
 
 
 def given(option):
-    """The words of a command for an option, and the keyword that they are."""
+    """Returns the words of a command for an option, and the keyword that they are."""
     metavar = option.kind.argument(option.default).get("metavar")
     if metavar is None:
         return [option.flag], not option.default

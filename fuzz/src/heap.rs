@@ -85,7 +85,7 @@ fn check_sums(device: &DeviceUsage) {
 fn check_history(process: &ProcessRecording, query: &MemoryQuery) {
     let history = read_history(process, query, &mut |_| ()).unwrap();
     let names = (history.allocators.len(), history.tags.len());
-    assert!(history.rows.iter().all(|row| (row.allocator as usize) < names.0 && (row.tag as usize) < names.1));
+    assert!(history.rows().all(|row| (row.allocator as usize) < names.0 && (row.tag as usize) < names.1));
     // The order is not checked: blocks of a thread may go back in time here.
     read_timeline(process, query.range.clone(), &mut |_| ()).unwrap();
     read_devices(process, query.range.clone(), &mut |_| ()).unwrap();

@@ -262,6 +262,10 @@ pub(crate) struct Export {
     /// Stop beyond this size, like 4GB (none: no limit); by default what readers of the format can open
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<SizeLimit>,
+    /// For pytorch: leave out smaller blocks that are freed (0: none); by default, of more than 200,000 blocks the
+    /// smallest
+    #[arg(long, value_name = "SIZE", value_parser = stackweave_export::parse_bytes)]
+    pub(crate) min_block: Option<u64>,
     /// The title; by default the command line of the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         texts: Vec::new(),
         before: before.as_ref(),
         overwrite: arguments.overwrite,
+        min_block: arguments.min_block,
         max_size: arguments.max_size.unwrap_or_default(),
     };
     let message = export_to(&recording, format, &output, &options)?;
@@ -63,10 +64,13 @@ pub(crate) fn export_to(
         ExportError::Exists(path) => output::exists(&path),
         ExportError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
         ExportError::Write(..) => Failure::new(format!("{error}; choose another path with --output")),
+        ExportError::TooLarge(_) if format.filters_frames() => {
+            Failure::new(format!("{error}; --kind python leaves out native frames; {SMALLER}"))
+        }
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
     })?;
-    for sentence in done.missing.iter().cloned().chain(done.sources.left_out_text()) {
+    for sentence in done.missing.into_iter().chain(done.remarks).chain(done.sources.left_out_text()) {
         say(format_args!("stackweave: {sentence}"));
     }
     if let Some(sentence) = done.sources.included_text() {

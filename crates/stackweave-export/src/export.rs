@@ -25,6 +25,8 @@ pub struct Exported {
     pub bytes: u64,
     /// The parts of the recording that could not be read, one sentence each.
     pub missing: Vec<String>,
+    /// The data that the format left out, and how to include them, one sentence each.
+    pub remarks: Vec<String>,
     /// The source files whose texts the export contains.
     pub sources: IncludedSources,
 }
@@ -54,7 +56,7 @@ pub fn export(
         write_file(path, replacing, |out| write_to(&source, format, is_compressed(format, path), out))
     };
     let bytes = bytes.map_err(|error| explained(error, format, source.share()))?;
-    Ok(Exported { bytes, missing: source.report(), sources: source.sources() })
+    Ok(Exported { bytes, missing: source.report(), remarks: source.take_remarks(), sources: source.sources() })
 }
 
 /// Writes a recording in a format that is a single file, which Parquet is not.
@@ -96,7 +98,8 @@ fn inputs_of(recording: &Recording, options: &ExportOptions<'_>) -> Vec<PathBuf>
 }
 
 fn default_view(format: Format) -> View {
-    View { show_all: !is_picture(format), ..View::default() }
+    // A table with whole stacks would be larger than its readers open.
+    View { show_all: !is_picture(format) && format != Format::Allocations, ..View::default() }
 }
 
 /// Returns whether the file is compressed: pprof's files always are, others by their suffix.

@@ -93,6 +93,14 @@ impl Format {
         matches!(self, Self::Allocations | Self::MemoryCurve | Self::Pytorch)
     }
 
+    /// Returns whether its stacks have only the selected frames. Other formats of events, and the report, have all.
+    pub fn filters_frames(self) -> bool {
+        !matches!(
+            self,
+            Self::Chrome | Self::Perfetto | Self::Firefox | Self::Parquet | Self::MemoryCurve | Self::Report
+        )
+    }
+
     /// Returns the format of a file with this name.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;

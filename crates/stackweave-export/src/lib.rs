@@ -27,6 +27,7 @@ mod source;
 mod spill;
 mod svg;
 mod visible_frames;
+mod visible_stacks;
 
 pub use error::{ExportError, TooLarge};
 pub use export::{Exported, export, write};
@@ -35,5 +36,5 @@ pub use format::{Format, UnknownFormat};
 pub use formats::is_report;
 pub use included_sources::IncludedSources;
 pub use options::{ExportOptions, SourceText};
-pub use size_limit::{InvalidSize, SizeLimit};
+pub use size_limit::{InvalidSize, SizeLimit, parse_bytes};
 pub use source::Source;

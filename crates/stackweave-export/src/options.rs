@@ -21,8 +21,8 @@ pub struct SourceText {
 pub struct ExportOptions<'a> {
     /// The selected threads, time and measure. The format sets the grouping.
     pub part: AggregateOptions,
-    /// The visible frames. By default, pictures hide frames inside interpreters and libraries, and other formats show
-    /// all.
+    /// The visible frames. By default, pictures, tables of allocations and stacks of the process's memory in snapshots
+    /// hide frames inside interpreters and libraries, and other formats show all.
     pub view: Option<View>,
     /// The title, in formats that have one. The default is the command line.
     pub title: Option<String>,
@@ -37,6 +37,9 @@ pub struct ExportOptions<'a> {
     pub before: Option<&'a Recording>,
     /// Whether an existing file is replaced.
     pub overwrite: bool,
+    /// The size below which blocks that are freed are left out of a snapshot for `PyTorch`'s viewer. By default, the
+    /// smallest with which the viewer can show it.
+    pub min_block: Option<u64>,
     /// The maximum size of the export.
     pub max_size: SizeLimit,
 }

@@ -74,28 +74,39 @@ pub struct InvalidSize;
 impl FromStr for SizeLimit {
     type Err = InvalidSize;
 
-    /// Reads `none`, or a number with a unit: `KB`, `MB`, `GB` and `TB` are powers of 1000, `KiB` and so on of 1024.
+    /// Reads `none`, or what [`parse_bytes`] does.
     fn from_str(text: &str) -> Result<Self, InvalidSize> {
-        let text = text.trim().to_ascii_lowercase();
-        if text == "none" {
+        if text.trim().eq_ignore_ascii_case("none") {
             return Ok(Self::None);
         }
-        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let unit = &text[digits.len()..];
-        let (letter, base) = match unit.strip_suffix("ib") {
-            Some(letter) if !letter.is_empty() => (letter, 1024_f64),
-            _ => (unit.strip_suffix('b').unwrap_or(unit), 1000.0),
-        };
-        let powers = ["", "k", "m", "g", "t"];
-        let power = powers.iter().position(|known| *known == letter).and_then(|power| i32::try_from(power).ok());
-        let number: f64 = digits.trim_end().parse().map_err(|_| InvalidSize)?;
-        let bytes = number * base.powi(power.ok_or(InvalidSize)?);
-        if !(1.0..9e18).contains(&bytes) {
-            return Err(InvalidSize);
+        match parse_bytes(text)? {
+            0 => Err(InvalidSize),
+            bytes => Ok(Self::Bytes(bytes)),
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
-        Ok(Self::Bytes(bytes as u64))
     }
+}
+
+/// Reads `none`, which is 0, or a number of bytes with a unit: `KB`, `MB`, `GB` and `TB` are powers of 1000, `KiB` and so on of 1024.
+pub fn parse_bytes(text: &str) -> Result<u64, InvalidSize> {
+    let text = text.trim().to_ascii_lowercase();
+    if text == "none" {
+        return Ok(0);
+    }
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = &text[digits.len()..];
+    let (letter, base) = match unit.strip_suffix("ib") {
+        Some(letter) if !letter.is_empty() => (letter, 1024_f64),
+        _ => (unit.strip_suffix('b').unwrap_or(unit), 1000.0),
+    };
+    let powers = ["", "k", "m", "g", "t"];
+    let power = powers.iter().position(|known| *known == letter).and_then(|power| i32::try_from(power).ok());
+    let number: f64 = digits.trim_end().parse().map_err(|_| InvalidSize)?;
+    let bytes = number * base.powi(power.ok_or(InvalidSize)?);
+    if !(0.0..9e18).contains(&bytes) {
+        return Err(InvalidSize);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
+    Ok(bytes as u64)
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub struct Source<'a> {
     default_view: View,
     missing: RefCell<Missing>,
     sources: RefCell<IncludedSources>,
+    remarks: RefCell<Vec<String>>,
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
@@ -63,6 +64,7 @@ impl<'a> Source<'a> {
             missing,
             was_read: Cell::new(false),
             sources: RefCell::default(),
+            remarks: RefCell::default(),
             progress: RefCell::new(progress),
             budget,
             events: Cell::new(0),
@@ -413,6 +415,16 @@ impl<'a> Source<'a> {
     /// Returns which source files are in the export.
     pub(crate) fn sources(&self) -> IncludedSources {
         self.sources.borrow().clone()
+    }
+
+    /// Adds a sentence about what the format leaves out, and how to include it.
+    pub(crate) fn add_remark(&self, sentence: String) {
+        self.remarks.borrow_mut().push(sentence);
+    }
+
+    /// Returns the sentences that were added.
+    pub(crate) fn take_remarks(&self) -> Vec<String> {
+        self.remarks.take()
     }
 
     /// Returns what could not be read so far, one sentence each.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_profile::{Frame, Function, FunctionModule, View};
+use stackweave_profile::{Frame, Function, FunctionModule, View, WordMap};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordedFrame;
 
@@ -14,14 +14,14 @@ pub(crate) struct VisibleFrames {
     /// `None` if all frames are visible.
     view: Option<View>,
     /// By the number of the frame in the recording.
-    functions: HashMap<u32, Vec<Function>>,
+    functions: WordMap<u32, Vec<Function>>,
     modules: HashMap<u32, Arc<FunctionModule>>,
 }
 
 impl VisibleFrames {
     pub(crate) fn new(process: &ProcessRecording, view: &View) -> Self {
         let view = (!view.show_all || !view.filter.is_empty()).then(|| view.clone());
-        Self { process: process.clone(), view, functions: HashMap::new(), modules: HashMap::new() }
+        Self { process: process.clone(), view, functions: WordMap::default(), modules: HashMap::new() }
     }
 
     /// Returns a bit for each function of this frame, innermost first: set if it is visible. There are at most 64.

@@ -147,8 +147,9 @@ impl From<stackweave_export::ExportError> for Error {
             Why::Read(_) => RecordingError::new_err(text),
             Why::Exists(_) => PyFileExistsError::new_err(format!("{text}; overwrite=True replaces it")),
             Why::Write(..) => PyOSError::new_err(text),
-            Why::TooLarge(_) => ExportError::new_err(format!(
-                "{text}; start and end export a part of the time, max_size=\"4GB\" or max_size=\"none\" allows more"
+            Why::TooLarge(what) => ExportError::new_err(format!(
+                "{text}; {}start and end export a part of the time, max_size=\"4GB\" or max_size=\"none\" allows more",
+                if what.format.filters_frames() { "kinds=\"python\" leaves out native frames; " } else { "" }
             )),
             Why::IsInput(_) | Why::Unsupported(_) => ExportError::new_err(text),
         })

@@ -23,13 +23,15 @@ class RecordedMemory(MemoryViews):
     True
     """
 
-    __slots__ = ("_files", "_query", "_read", "_selection")
+    __slots__ = ("_files", "_query", "_read", "_rows", "_selection")
 
     def __init__(self, files: _native.OpenedRecording, selection: dict[str, Any], query: dict[str, Any]) -> None:
         self._files = files
         self._selection = selection
         self._query = query
-        self._read = files.memory(selection, query)
+        # Figures by location may be millions: they are read when a view needs them.
+        self._read = files.memory(selection, {**query, "rows": False})
+        self._rows: list[dict[str, Any]] | None = None
 
     @property
     def source(self) -> str:
@@ -89,8 +91,12 @@ class RecordedMemory(MemoryViews):
         return f"<stackweave.RecordedMemory {self.mode}, {self.source}>"
 
     def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
-        devices: list[dict[str, Any]] = self._read["devices"]
-        return devices
+        if not rows:
+            devices: list[dict[str, Any]] = self._read["devices"]
+            return devices
+        if self._rows is None:
+            self._rows = self._files.memory(self._selection, self._query)["devices"]
+        return self._rows
 
     def _device_histories(self) -> list[dict[str, Any]]:
         return self._files.memory_devices(self._selection)

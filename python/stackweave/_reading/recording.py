@@ -272,6 +272,7 @@ class Recording:
         before: str | os.PathLike[str] | None = None,
         sources: bool | None = None,
         overwrite: bool = False,
+        min_block: int | str | None = None,
         max_size: int | str | None = None,
     ) -> str:
         """Writes the recording in the format of a viewer, and returns the path.
@@ -280,13 +281,16 @@ class Recording:
         that needs only a browser; pstats (.prof), chrome (.json), perfetto (.pftrace), speedscope (.speedscope.json),
         pprof (.pb.gz), folded (.folded), flamegraph (.svg), callgraph (.callgraph.svg), dot (.dot), firefox
         (.firefox.json), json (.jsonl) or parquet (a folder); for a recording of memory also pytorch (.pickle),
-        allocations (.csv) and memory-curve (.memory.svg). Pictures hide internals unless all is True; other formats
-        hide nothing unless all is False.
+        allocations (.csv) and memory-curve (.memory.svg). Pictures, and stacks of the process's memory in allocations
+        and pytorch, hide internals unless all is True; other formats hide nothing unless all is False.
 
         With time_order a flame graph is in the order of time. before is an earlier recording: a flame graph is coloured
         by the difference, and a report shows it. A report contains the texts of source files if this user made the
         recording on this machine; sources=True always includes them, sources=False never does. Other arguments: see
         tree().
+
+        Of more than 200,000 blocks, pytorch leaves out the smallest that are freed again: those of less than min_block
+        bytes, if that is given, a number or a text such as "1KB"; 0 leaves out none.
 
         An existing file is replaced only with overwrite=True, an existing folder only if it holds nothing but an older
         export. Both stay as they are if the export fails. Devices, FIFOs and sockets are written to. An export that
@@ -294,6 +298,8 @@ class Recording:
         such as "4GB", or "none" for no limit. The default is what readers of the format can open.
         """
         import warnings
+
+        from .._sizes import size_of
 
         request: dict[str, Any] = {
             "path": os.fspath(path),
@@ -304,6 +310,7 @@ class Recording:
             "sources": sources,
             "texts": [],
             "overwrite": overwrite,
+            "min_block": size_of("min_block", min_block) if min_block else min_block,
             "max_size": _max_size(max_size),
         }
         options = _profile_options(measure, include, exclude, kind, lines, all)

@@ -1,4 +1,4 @@
-//! How often each command reads the events of a recording.
+//! The number of times that each command reads the events of a recording.
 //!
 //! The kernel counts the bytes that a thread reads. A recording here is so large that what else a command reads does not
 //! matter, and its recorder's own thread so small that it does not count as a pass, but is seen in the rest.
@@ -131,7 +131,7 @@ impl Costs {
             let mut order = process.in_time_order(None, Some(&[RECORDER]));
             while order.next_event().unwrap().is_some() {}
         });
-        // What is left is the reading of the counts.
+        // The rest is the reading of the counts.
         let own = if own < 500 { 0 } else { own };
         assert!(pass > 18_000 && own < pass / 6 && (own == 0 || own > pass / 60), "{pass} and {own} bytes");
         Self { index, pass, own }

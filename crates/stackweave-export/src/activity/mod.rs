@@ -12,7 +12,7 @@ mod visit;
 
 use std::rc::Rc;
 
-use stackweave_recording::events::MemoryEvent;
+use stackweave_recording::events::{MemoryEvent, Usage};
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{EventKinds, label_text};
@@ -129,11 +129,10 @@ pub(crate) enum EventContent<'e> {
     Tag {
         frame: u32,
     },
-    /// Figures of a snapshot: the memory that was allocated on this stack.
+    /// Figures of a snapshot.
     Usage {
         name: Rc<str>,
-        frame: u32,
-        stack: u32,
+        usage: Usage,
         details: Details,
     },
 }

@@ -1,8 +1,10 @@
 //! A table of allocations by stack, allocator, thread and tag, those with the most bytes first.
 //!
 //! Comma-separated values with a header, like memray's table with more columns. The selected measure determines which
-//! bytes are counted; the default is the peak.
+//! bytes are counted; the default is the peak. Rows that differ only in hidden frames are one.
 
+use core::fmt::{self, Write as _};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use stackweave_profile::memory::{DeviceUsage, MemoryQuery, MemoryUsage, UsageRow, read_usage};
@@ -11,12 +13,9 @@ use stackweave_recording::ProcessRecording;
 
 use crate::error::ExportError;
 use crate::source::Source;
-use crate::visible_frames::VisibleFrames;
+use crate::visible_stacks::{FrameFunction, VisibleStacks};
 
 const HEADER: &str = "allocator,num_allocations,size,tid,thread_name,tag,device,pid,function,location,stack_trace\n";
-
-/// The columns of numbers, which may be negative.
-const NUMBERS: [usize; 5] = [1, 2, 3, 6, 7];
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let measure = source.options().part.measure.unwrap_or(Measure::PeakBytes);
@@ -30,20 +29,31 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     if !is_there {
         return Err(ExportError::Unsupported("the recording has no memory, which this table lists".to_owned()));
     }
-    let mut rows: Vec<(u64, u64, usize, i64, UsageRow)> = Vec::new();
-    for (index, table) in tables.iter().enumerate() {
-        for device in &table.usage.devices {
-            rows.extend(
-                counted(device, measure).map(|(bytes, blocks, row)| (bytes, blocks, index, device.device, row)),
-            );
-        }
+    let mut rows: HashMap<RowKey, (u64, u64)> = HashMap::new();
+    for (index, table) in tables.iter_mut().enumerate() {
+        table.add_rows(index, measure, &mut rows);
     }
-    rows.sort_by_key(|(bytes, blocks, ..)| core::cmp::Reverse((*bytes, *blocks)));
+    let mut rows: Vec<(RowKey, (u64, u64))> = rows.into_iter().collect();
+    rows.sort_unstable_by_key(|(key, sums)| (core::cmp::Reverse(*sums), *key));
     out.write_all(HEADER.as_bytes())?;
-    for (bytes, blocks, index, device, row) in rows {
-        tables[index].write(&row, (bytes, blocks, device), out)?;
+    for (key, sums) in rows {
+        tables[key.process].write(&key, sums, out)?;
     }
     Ok(())
+}
+
+/// The values that are equal in rows that are merged. Stacks are numbers in [`VisibleStacks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct RowKey {
+    /// The index of the process.
+    process: usize,
+    device: i64,
+    stack: u32,
+    /// The innermost function that is not internal, with its frame.
+    innermost: Option<FrameFunction>,
+    allocator: u32,
+    thread: u32,
+    tag: u32,
 }
 
 /// Returns the rows with their values of a measure, without rows of value 0.
@@ -65,9 +75,10 @@ struct AllocationTable {
     process: ProcessRecording,
     usage: MemoryUsage,
     names: RecordedNames,
-    /// The selected view, and the default view, which hides frames inside interpreters and libraries.
-    views: [VisibleFrames; 2],
+    /// The stacks in the selected view, and in the default view.
+    views: [VisibleStacks; 2],
     line: String,
+    cell: String,
 }
 
 impl AllocationTable {
@@ -89,70 +100,85 @@ impl AllocationTable {
         };
         let usage = source.usage(index, |progress| read_usage(process, &query, progress))?;
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
-        let views = [source.view(), &View::default()].map(|view| VisibleFrames::new(process, view));
-        Ok(Self { process: process.clone(), usage, names: source.names(process, &frames), views, line: String::new() })
+        Ok(Self {
+            process: process.clone(),
+            usage,
+            names: source.names(process, &frames),
+            views: [source.view(), &View::default()].map(|view| VisibleStacks::new(process, view)),
+            line: String::new(),
+            cell: String::new(),
+        })
     }
 
-    fn write(
-        &mut self,
-        row: &UsageRow,
-        (bytes, blocks, device): (u64, u64, i64),
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        self.line.clear();
-        let [stack, seen] = [0, 1].map(|view| self.frames(row.stack, view));
-        let thread = self.process.dictionary().thread(row.thread);
-        let text = |texts: &[std::sync::Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_default();
-        let innermost = seen.first().or(stack.first());
-        let cells = [
-            text(&self.usage.allocators, row.allocator).to_string(),
-            blocks.to_string(),
-            bytes.to_string(),
-            thread.map_or(row.thread, |thread| thread.tid).to_string(),
-            thread.map_or_else(String::new, |thread| thread.name.clone()),
-            text(&self.usage.tags, row.tag).to_string(),
-            device.to_string(),
-            self.process.start().pid.to_string(),
-            innermost.map_or_else(String::new, name),
-            innermost.map_or_else(String::new, |frame| location(frame, ':')),
-            stack.iter().map(|frame| format!("{};{}", name(frame), location(frame, ';'))).collect::<Vec<_>>().join("|"),
-        ];
-        for (number, cell) in cells.iter().enumerate() {
-            if number > 0 {
-                self.line.push(',');
+    /// Adds the rows of the process with this index: those with equal cells are one.
+    fn add_rows(&mut self, process: usize, measure: Measure, rows: &mut HashMap<RowKey, (u64, u64)>) {
+        let Self { usage, names, views: [selected, default], .. } = self;
+        for device in &usage.devices {
+            for (bytes, blocks, row) in counted(device, measure) {
+                let stack = selected.number(row.stack, names);
+                let seen = default.number(row.stack, names);
+                let innermost = default.functions(seen).next().or_else(|| selected.functions(stack).next());
+                let UsageRow { allocator, thread, tag, .. } = row;
+                let key = RowKey { process, device: device.device, stack, innermost, allocator, thread, tag };
+                let sums = rows.entry(key).or_default();
+                *sums = (sums.0.saturating_add(bytes), sums.1.saturating_add(blocks));
             }
-            let guard = if NUMBERS.contains(&number) { "" } else { guard(cell) };
-            push_cell(&mut self.line, &format!("{guard}{cell}"));
         }
-        self.line.push('\n');
-        out.write_all(self.line.as_bytes())
     }
 
-    /// Returns the visible frames of a stack, innermost first.
-    fn frames(&mut self, stack: u32, view: usize) -> Vec<Frame> {
-        let numbers: Vec<u32> = self.process.dictionary().frames_of(stack).collect();
-        let mut is_library = false;
-        let mut outermost_first: Vec<Frame> = Vec::new();
-        for number in numbers.into_iter().rev() {
-            let frames = self.names.of(number);
-            let seen = self.views[view].visible_bits(number, frames, &mut is_library);
-            let shown = frames.iter().enumerate().rev().filter(|(index, _)| seen >> index & 1 == 1);
-            outermost_first.extend(shown.map(|(_, frame)| frame.clone()));
+    fn write(&mut self, key: &RowKey, (bytes, blocks): (u64, u64), out: &mut dyn Write) -> io::Result<()> {
+        let Self { process, usage, names, views: [selected, _], line, cell } = self;
+        line.clear();
+        let thread = process.dictionary().thread(key.thread);
+        let text = |texts: &[std::sync::Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_default();
+        let of = |(frame, index): FrameFunction| &names.of(frame)[index as usize];
+        push_text(line, &text(&usage.allocators, key.allocator));
+        let tid = thread.map_or(key.thread, |thread| thread.tid);
+        push(line, format_args!(",{blocks},{bytes},{tid},"));
+        push_text(line, thread.map_or("", |thread| &thread.name));
+        line.push(',');
+        push_text(line, &text(&usage.tags, key.tag));
+        push(line, format_args!(",{},{},", key.device, process.start().pid));
+        push_text(line, key.innermost.map_or("", |function| name(of(function))));
+        line.push(',');
+        cell.clear();
+        key.innermost.into_iter().for_each(|function| push_location(cell, of(function), ':'));
+        push_text(line, cell);
+        line.push(',');
+        cell.clear();
+        for (index, function) in selected.functions(key.stack).enumerate() {
+            let frame = of(function);
+            push(cell, format_args!("{}{};", if index == 0 { "" } else { "|" }, name(frame)));
+            push_location(cell, frame, ';');
         }
-        outermost_first.reverse();
-        outermost_first
+        push_text(line, cell);
+        line.push('\n');
+        out.write_all(line.as_bytes())
     }
 }
 
-fn name(frame: &Frame) -> String {
-    frame.qualname.as_ref().unwrap_or(&frame.name).to_string()
+fn push(text: &mut String, arguments: fmt::Arguments<'_>) {
+    // Writing to memory can't fail.
+    let _ = text.write_fmt(arguments);
 }
 
-/// Returns the file and line.
-fn location(frame: &Frame, between: char) -> String {
+fn name(frame: &Frame) -> &str {
+    frame.qualname.as_ref().unwrap_or(&frame.name)
+}
+
+/// Appends the file and line.
+fn push_location(text: &mut String, frame: &Frame, between: char) {
     let file = frame.filename.as_deref().unwrap_or("??");
     let line = frame.position.line.or(frame.first_line).unwrap_or(0);
-    format!("{file}{between}{line}")
+    push(text, format_args!("{file}{between}{line}"));
+}
+
+/// Appends a text, guarded.
+fn push_text(line: &mut String, text: &str) {
+    match guard(text) {
+        "" => push_cell(line, text),
+        guard => push_cell(line, &format!("{guard}{text}")),
+    }
 }
 
 /// Returns the prefix for a text that spreadsheets would treat as a formula, since names are untrusted. They show the

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stackweave_export::{ExportError, ExportOptions, Format, export};
-use stackweave_profile::{AggregateOptions, Measure};
+use stackweave_profile::{AggregateOptions, Measure, View};
 use stackweave_recording::Recording;
 use stackweave_recording::events::Allocator;
 use stackweave_tapes::{Tape, span};
@@ -49,6 +49,32 @@ fn a_table_has_what_was_live_at_the_peak() {
     );
     assert_eq!(step["stack_trace"], "Model.step;/app/model.py;12|main;/app/train.py;3");
     assert_eq!(table["polars"], json!([5, 8192 + 2000 + 1000 + 512 + 256]));
+}
+
+#[test]
+fn rows_that_differ_only_in_hidden_frames_are_one() {
+    let mut tape = memory_tape(&[]);
+    let main = Tape::at(tape.python("main", "/app/train.py", 1), 2);
+    let mut library = |name: &str| Tape::at(tape.python(name, "/usr/lib/python3.12/json/decoder.py", 1), 2);
+    let (outer, [one, other]) = (library("decode"), ["raw_decode", "scan_once"].map(&mut library));
+    for (address, inner) in [(0x1000, one), (0x2000, other)] {
+        tape.allocate_by((MAIN_THREAD, address), Allocator::Malloc, (address, 16), &[inner, outer, main]);
+    }
+    let recording = tape.recording();
+    let stacks = |view: Option<View>| {
+        let options = ExportOptions { view, ..ExportOptions::default() };
+        let folder = Folder::new();
+        let path = folder.write("out.csv", &exported(&recording, Format::Allocations, &options));
+        let table: Value = serde_json::from_str(&run(reader_script("read_table.py")?.arg(path))).unwrap();
+        let rows = table["rows"].as_array().unwrap().iter();
+        Some(rows.map(|row| json!([row["num_allocations"], row["size"], row["stack_trace"]])).collect::<Vec<_>>())
+    };
+    let Some(hidden) = stacks(None) else { return };
+    let outer = "decode;/usr/lib/python3.12/json/decoder.py;2|main;/app/train.py;2";
+    assert_eq!(hidden, [json!(["2", "32", outer])]);
+    let all = stacks(Some(View { show_all: true, ..View::default() })).unwrap();
+    let inner = |name: &str| json!(["1", "16", format!("{name};/usr/lib/python3.12/json/decoder.py;2|{outer}")]);
+    assert_eq!(all, [inner("raw_decode"), inner("scan_once")]);
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod pprof;
 mod pstats;
 mod pytorch;
 mod pytorch_cuda;
+mod pytorch_kept_blocks;
 mod pytorch_random;
 mod report;
 mod report_call_lines;
@@ -41,6 +42,7 @@ mod streaming_memory;
 mod svg;
 mod trace_processor;
 mod traced;
+mod unknown_kinds;
 
 use stackweave_testkit::counting_allocator::CountingAllocator;
 

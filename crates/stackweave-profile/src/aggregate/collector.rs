@@ -79,7 +79,7 @@ struct Thread {
     losses: Vec<u64>,
 }
 
-/// What else looks at the events of a process while they are read, in the order of time.
+/// Another consumer of the events of a process while they are read, in the order of time.
 pub(crate) type EventObserver<'o> = dyn FnMut(&TimedEvent<'_>, &Event<'_>) -> ControlFlow<()> + 'o;
 
 /// Reads the events of a process once. `range` is in nanoseconds since its base.

@@ -16,7 +16,7 @@ use crate::aggregate::recorded_names::RecordedNames;
 use crate::aggregate::recordings::ranges;
 use crate::memory::{ForeignHooks, MemoryQuery, MemoryReport, figures_report};
 
-/// What else looks at the events of processes while they are read: of one process after another, each in the order of
+/// Another consumer of the events of processes while they are read: of one process after another, each in the order of
 /// time. It may stop the reading of a process.
 pub type ProcessObserver<'o> = dyn FnMut(usize, &TimedEvent<'_>, &Event<'_>) -> ControlFlow<()> + 'o;
 

@@ -35,6 +35,10 @@ impl Labels {
         if frame == 0 { 0 } else { self.number(frame_name(dictionary, frame).unwrap_or("?")) }
     }
 
+    pub(super) fn text(&self, number: u32) -> &str {
+        self.texts.get(number as usize).map_or("", |text| text)
+    }
+
     pub(super) fn into_texts(self) -> Vec<Arc<str>> {
         self.texts
     }

@@ -34,7 +34,7 @@ pub use devices::{DeviceHistory, DeviceReader, OutOfMemory, PoolHistory, read_de
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, MemoryMode};
-pub use history::{AllocationHistory, HistoryRow, read_history};
+pub use history::{AllocationHistory, HistoryRow, read_history, read_history_stacks};
 pub use live_devices::{LiveChanges, LiveDevices, LiveRange};
 pub use query::MemoryQuery;
 pub use remarks::{has_no_history, remarks};

@@ -1,4 +1,4 @@
-//! What a memory recorder writes on its own thread: snapshots, the memory over time, and which hooks other tools held.
+//! The events that a memory recorder writes on its own thread: snapshots, the memory over time, and which hooks other tools held.
 //!
 //! All of it is read together: that thread's events are few, and those of the program are not read.
 
@@ -16,7 +16,7 @@ use super::timeline::{CounterCurve, MemoryTimeline};
 /// The thread that events of recorders themselves are assigned to.
 const RECORDER_THREAD: &str = "stackweave";
 
-/// What the recorder of a process has written on its own thread.
+/// The data that the recorder of a process has written on its own thread.
 #[derive(Debug, Default)]
 pub(crate) struct RecorderThread {
     snapshot: Option<Arc<Snapshot>>,

@@ -122,7 +122,7 @@ impl CounterCurve {
 }
 
 impl MemoryTimeline {
-    /// Returns the part in a range. The last value before the range is the value at its begin.
+    /// Returns the part in a range. The last value before the range is the value at its start.
     pub(super) fn within(&self, range: Range<u64>) -> Self {
         let end = self.points.partition_point(|point| point.time_ns < range.end);
         let before = self.points.partition_point(|point| point.time_ns <= range.start).min(end);

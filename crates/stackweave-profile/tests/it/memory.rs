@@ -212,7 +212,7 @@ fn a_failed_call_frees_nothing() {
     let totals = own.device(OWN).unwrap().totals;
     assert_eq!((totals.figures.live_bytes, totals.figures.allocations, totals.frees), (4156, 2, 0));
     let history = read_history(&process, &MemoryQuery::default(), &mut |_| {}).unwrap();
-    assert!(history.rows.iter().all(|row| row.freed_ns.is_none()), "{:?}", history.rows);
+    assert!(history.rows().all(|row| row.freed_ns.is_none()), "{history:?}");
 }
 
 #[test]
@@ -374,8 +374,7 @@ fn the_history_has_every_block_with_its_end() {
     let read = |query: &MemoryQuery| read_history(&process, query, &mut |_| {}).unwrap();
     let history = read(&MemoryQuery::default());
     let rows: Vec<_> = history
-        .rows
-        .iter()
+        .rows()
         .map(|row| {
             let names = (&*history.allocators[row.allocator as usize], &*history.tags[row.tag as usize]);
             (row.time_ns, row.freed_ns, row.size, names.0, names.1)
@@ -390,15 +389,12 @@ fn the_history_has_every_block_with_its_end() {
     ];
     assert_eq!(rows, expected);
     let part = read(&MemoryQuery { range: Some(15..45), threads: vec!["main".into()], ..MemoryQuery::default() });
-    assert_eq!(
-        part.rows.iter().map(|row| (row.time_ns, row.freed_ns)).collect::<Vec<_>>(),
-        [(20, None), (40, Some(41))]
-    );
+    assert_eq!(part.rows().map(|row| (row.time_ns, row.freed_ns)).collect::<Vec<_>>(), [(20, None), (40, Some(41))]);
     let mut whole = MemoryTape::new();
     whole.step(1, 10, &allocated_by(Allocator::Mmap, 0x10000, 0x3000, &["m"]));
     whole.step(1, 20, &MemoryStep::Unmap { address: 0x11000, size: 0x1000 });
     whole.step(1, 30, &MemoryStep::Unmap { address: 0x10000, size: 0x1000 });
     whole.step(1, 40, &MemoryStep::Unmap { address: 0x12000, size: 0xfff });
     let history = read_history(&whole.process(), &MemoryQuery::default(), &mut |_| {}).unwrap();
-    assert_eq!(history.rows.iter().map(|row| row.freed_ns).collect::<Vec<_>>(), [Some(40)]);
+    assert_eq!(history.rows().map(|row| row.freed_ns).collect::<Vec<_>>(), [Some(40)]);
 }

@@ -102,6 +102,7 @@ def write_report(recording: Recording, path: str, title: str, texts: Iterable[Te
         "sources": None,
         "texts": [tuple(text) for text in texts],
         "overwrite": True,
+        "min_block": None,
         "max_size": None,
     }
     options = _profile_options(None, (), (), (), False, None)

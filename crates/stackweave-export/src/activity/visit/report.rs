@@ -138,9 +138,7 @@ pub(super) fn content<'e>(
         Event::Free(memory) => EventContent::Free { memory, name: name() },
         Event::Keep { address } => EventContent::Keep { address },
         Event::Tag { frame } => EventContent::Tag { frame },
-        Event::Usage(usage) => {
-            EventContent::Usage { name: name(), frame: usage.allocator, stack: usage.stack, details: details() }
-        }
+        Event::Usage(usage) => EventContent::Usage { name: name(), usage, details: details() },
         Event::Instant(instant) => {
             EventContent::Instant { frame: instant.frame, stack: instant.stack, details: details() }
         }

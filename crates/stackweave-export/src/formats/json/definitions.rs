@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use stackweave_profile::WordMap;
+
 /// The definitions of a file. Frames and stacks are numbered from 1. Equal frames of two processes are one.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     by_text: HashMap<Arc<[u8]>, u32>,
     /// The text of each frame until it is defined.
     frames: Vec<Option<Arc<[u8]>>>,
-    by_frame: HashMap<(u32, u32), u32>,
+    by_frame: WordMap<(u32, u32), u32>,
     stacks: Vec<Stack>,
     /// Stacks whose lines are not written yet, innermost first.
     pending: Vec<u32>,

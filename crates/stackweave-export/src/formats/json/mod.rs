@@ -7,15 +7,14 @@
 mod definitions;
 mod thread;
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
 use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_profile::{Frame, RecordedNames};
+use stackweave_profile::{Frame, RecordedNames, WordMap};
 use stackweave_recording::events::{Decoder, Ending, Event};
-use stackweave_recording::file::{RawEvent, number_of};
+use stackweave_recording::file::{NumberMap, RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
@@ -52,12 +51,12 @@ struct ProcessReader {
     names: RecordedNames,
     visible: VisibleFrames,
     /// By a frame of the recording and its visible functions: the numbers of these, outermost first.
-    frames: HashMap<(u32, u64), Box<[u32]>>,
+    frames: WordMap<(u32, u64), Box<[u32]>>,
     /// By the number of a stack in the recording.
-    stacks: HashMap<u32, StackContext>,
-    threads: HashMap<u32, ThreadReader>,
+    stacks: NumberMap<StackContext>,
+    threads: WordMap<u32, ThreadReader>,
     /// By the addresses of objects: the labels that name them.
-    tasks: HashMap<u64, u32>,
+    tasks: WordMap<u64, u32>,
 }
 
 impl ProcessReader {
@@ -68,10 +67,10 @@ impl ProcessReader {
             decoder: Decoder::of(process.dictionary()),
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
-            frames: HashMap::new(),
-            stacks: HashMap::new(),
-            threads: HashMap::new(),
-            tasks: HashMap::new(),
+            frames: WordMap::default(),
+            stacks: NumberMap::default(),
+            threads: WordMap::default(),
+            tasks: WordMap::default(),
         }
     }
 
@@ -270,7 +269,7 @@ impl ProcessReader {
         let mut context = StackContext::default();
         let mut next = stack;
         while let Some((callers, frame)) = self.recording.dictionary().stack(next) {
-            if let Some(known) = self.stacks.get(&next) {
+            if let Some(known) = self.stacks.get(next) {
                 context = *known;
                 break;
             }

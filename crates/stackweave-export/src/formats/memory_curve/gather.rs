@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use stackweave_core::EventKind;
+use stackweave_recording::events::{Usage, UsageRow};
 use stackweave_recording::file::RecordingMode;
 
 use super::line::{CurveLine, LinePoint};
-use crate::activity::{Details, EventContent, NamedProcess, ThreadEvent, visit};
+use crate::activity::{EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
@@ -16,7 +17,6 @@ use crate::svg::one_line;
 /// Counters of the memory recorder.
 const HEAP: &str = "memory.heap";
 const RSS: &str = "memory.rss";
-const TOTAL: &str = "memory-total";
 
 /// The memory of one process.
 pub(super) struct Panel {
@@ -97,7 +97,7 @@ impl<'a> PanelBuilder<'a> {
                 }
             }
             EventContent::Tag { frame } => self.tag(event.thread, *frame, time),
-            EventContent::Usage { name, details, .. } if **name == *TOTAL => self.total(time, details),
+            EventContent::Usage { usage, .. } => self.usage(time, usage),
             _ => {
                 let points = self.curves.add(event);
                 points.into_iter().flatten().for_each(|point| self.point(point));
@@ -124,12 +124,10 @@ impl<'a> PanelBuilder<'a> {
     }
 
     /// Reads the figures of a snapshot: the last one counts.
-    fn total(&mut self, time: u64, details: &Details) {
-        let details = details.object();
-        let number = |key: &str| details.get(key).and_then(serde_json::Value::as_u64);
-        let is_own = details.get("device").and_then(serde_json::Value::as_i64) == Some(EventKind::OWN_DEVICE);
-        if let (true, Some(bytes), Some(ago)) = (is_own, number("peak_bytes"), number("peak_ago")) {
-            self.panel.peak = Some(LinePoint { time: time.saturating_sub(ago), bytes });
+    fn usage(&mut self, time: u64, usage: &Usage) {
+        if let (UsageRow::Total { peak_ago, .. }, EventKind::OWN_DEVICE) = (usage.row, usage.device) {
+            let ago = self.process.recording.timeline().nanoseconds(peak_ago);
+            self.panel.peak = Some(LinePoint { time: time.saturating_sub(ago), bytes: usage.figures.peak_bytes });
         }
     }
 

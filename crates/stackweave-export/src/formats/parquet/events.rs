@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use parquet::data_type::ByteArray;
 use stackweave_core::EventKind;
 
 use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent};
@@ -154,12 +153,12 @@ impl<'a> EventRows<'a> {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
                 self.row("tag", (thread, time), &OptionalColumns { frame, ..OptionalColumns::default() })
             }
-            EventContent::Usage { name, frame, stack, details } => {
-                let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
+            EventContent::Usage { name, usage, details } => {
+                let frame = if usage.allocator == 0 { 0 } else { self.last_frame(usage.allocator) };
                 let rest = OptionalColumns {
                     event: Some(Rc::clone(name)),
                     frame,
-                    stack: *stack,
+                    stack: usage.stack,
                     details: details.clone(),
                     ..OptionalColumns::default()
                 };
@@ -251,7 +250,7 @@ impl<'a> EventRows<'a> {
         let around = self.threads.get(&thread).and_then(|open| open.rows.last());
         let word = |word: Option<u64>| Cell::some(word, Cell::word);
         self.table.row([
-            Cell::Text(ByteArray::from(kind)),
+            Cell::text(kind),
             Cell::Integer(thread.into()),
             Cell::Integer(wall),
             Cell::word(since_start),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_profile::{Frame, FrameKind};
+use stackweave_profile::{Frame, FrameKind, WordMap};
 
 use crate::activity::NamedProcess;
 
@@ -11,7 +11,7 @@ use crate::activity::NamedProcess;
 #[derive(Debug, Default)]
 pub(super) struct FrameNumbers {
     /// By number in the recording: the first frame here, and the number of frames, outermost first.
-    numbers: HashMap<u32, (u32, u32)>,
+    numbers: WordMap<u32, (u32, u32)>,
     /// The function of each frame, from 1.
     functions: Vec<u32>,
     by_key: HashMap<FunctionKey, u32>,

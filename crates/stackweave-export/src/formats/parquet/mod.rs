@@ -93,7 +93,7 @@ impl Partition<'_, '_> {
                 depth += 1;
                 let own = if frame == last { Cell::Integer(stack.into()) } else { Cell::Integer(extra + 1) };
                 extra += i64::from(frame != last);
-                table.row([own.clone(), callers, Cell::Integer(frame.into()), Cell::Integer(depth)])?;
+                table.row([own, callers, Cell::Integer(frame.into()), Cell::Integer(depth)])?;
                 callers = own;
             }
             depths.insert(stack, depth);
@@ -134,10 +134,11 @@ impl Partition<'_, '_> {
     fn modules(&self) -> Result<u64, ExportError> {
         let mut table = self.table("modules", schemas::MODULES)?;
         for (number, module) in self.process.recording.dictionary().modules() {
+            let build_id = module.build_id.as_ref().map(ToString::to_string);
             table.row([
                 Cell::Integer(number.into()),
                 Cell::text(&module.path.to_string_lossy()),
-                Cell::some(module.build_id.as_ref(), |id| Cell::text(&id.to_string())),
+                Cell::some(build_id.as_deref(), Cell::text),
                 Cell::word(module.bias),
                 Cell::word(module.start),
                 Cell::word(module.end),

@@ -1,15 +1,17 @@
 //! Writes a Parquet file row by row. One group of rows is kept in memory.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::basic::{Compression, Encoding, LogicalType, Type as PhysicalType};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use crate::budget::{Budget, BudgetedWriter};
 use crate::error::ExportError;
@@ -25,18 +27,18 @@ pub(super) struct ParquetTable {
 }
 
 /// The value of a column in a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell<'t> {
     Null,
     Integer(i64),
     Double(f64),
     Bool(bool),
-    Text(ByteArray),
+    Text(&'t str),
 }
 
-impl Cell {
-    pub(super) fn text(text: &str) -> Self {
-        Self::Text(text.as_bytes().to_vec().into())
+impl<'t> Cell<'t> {
+    pub(super) fn text(text: &'t str) -> Self {
+        Self::Text(text)
     }
 
     /// Returns the cell for a word; the column's type determines its sign.
@@ -60,6 +62,7 @@ impl Cell {
 struct ColumnValues {
     values: Values,
     is_optional: bool,
+    /// Up to the last row with a value.
     levels: Vec<i16>,
 }
 
@@ -69,26 +72,51 @@ enum Values {
     Large(Vec<i64>),
     Double(Vec<f64>),
     Bool(Vec<bool>),
-    Text(Vec<ByteArray>),
+    Text(Vec<ByteArray>, KnownTexts),
+}
+
+/// Texts that were in a column before: most columns have few different ones.
+#[derive(Debug, Default)]
+struct KnownTexts(HashMap<Box<str>, ByteArray>);
+
+/// More texts are not kept.
+const MAX_TEXTS: usize = 1024;
+
+impl KnownTexts {
+    fn get(&mut self, text: &str) -> ByteArray {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let value = ByteArray::from(text.as_bytes().to_vec());
+        if self.0.len() < MAX_TEXTS {
+            self.0.insert(text.into(), value.clone());
+        }
+        value
+    }
 }
 
 impl ParquetTable {
     /// Creates a file with the columns of `schema`, in the schema language of Parquet.
     pub(super) fn create(file: File, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
         let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
-            .set_created_by(concat!("stackweave ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
+            .set_created_by(concat!("stackweave ", env!("CARGO_PKG_VERSION")).to_owned());
+        for column in SchemaDescriptor::new(Arc::clone(&schema)).columns().iter().filter(|column| is_near_last(column))
+        {
+            properties = properties
+                .set_column_encoding(column.path().clone(), Encoding::DELTA_BINARY_PACKED)
+                .set_column_dictionary_enabled(column.path().clone(), false);
+        }
         let file = budget.writer(file);
-        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(failed)?;
-        let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| ColumnValues {
+        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).map_err(failed)?;
+        let column = |column: &Arc<ColumnDescriptor>| ColumnValues {
             values: match column.physical_type() {
                 PhysicalType::INT32 => Values::Small(Vec::new()),
                 PhysicalType::INT64 => Values::Large(Vec::new()),
                 PhysicalType::DOUBLE => Values::Double(Vec::new()),
                 PhysicalType::BOOLEAN => Values::Bool(Vec::new()),
-                _ => Values::Text(Vec::new()),
+                _ => Values::Text(Vec::new(), KnownTexts::default()),
             },
             is_optional: column.max_def_level() > 0,
             levels: Vec::new(),
@@ -97,10 +125,12 @@ impl ParquetTable {
         Ok(Self { writer, columns, rows: 0 })
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [Cell; N]) -> Result<(), ExportError> {
+    pub(super) fn row<const N: usize>(&mut self, cells: [Cell<'_>; N]) -> Result<(), ExportError> {
         debug_assert_eq!(N, self.columns.len());
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.push(cell);
+            if cell != Cell::Null {
+                column.push(cell, self.rows);
+            }
         }
         self.rows += 1;
         if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
@@ -110,7 +140,7 @@ impl ParquetTable {
         let mut group = self.writer.next_row_group().map_err(failed)?;
         for column in &mut self.columns {
             let Some(mut writer) = group.next_column().map_err(failed)? else { break };
-            column.write(writer.untyped()).map_err(failed)?;
+            column.write(writer.untyped(), self.rows).map_err(failed)?;
             writer.close().map_err(failed)?;
         }
         group.close().map_err(failed)?;
@@ -129,20 +159,27 @@ impl ParquetTable {
 }
 
 impl ColumnValues {
+    /// Adds the value of a row.
     #[expect(clippy::cast_possible_truncation, reason = "small columns hold numbers of 32 bits")]
-    fn push(&mut self, cell: Cell) {
-        self.levels.push(i16::from(cell != Cell::Null));
+    fn push(&mut self, cell: Cell<'_>, row: usize) {
+        if self.is_optional {
+            self.levels.resize(row, 0);
+            self.levels.push(1);
+        }
         match (&mut self.values, cell) {
             (Values::Small(values), Cell::Integer(value)) => values.push(value as i32),
             (Values::Large(values), Cell::Integer(value)) => values.push(value),
             (Values::Double(values), Cell::Double(value)) => values.push(value),
             (Values::Bool(values), Cell::Bool(value)) => values.push(value),
-            (Values::Text(values), Cell::Text(value)) => values.push(value),
+            (Values::Text(values, known), Cell::Text(value)) => values.push(known.get(value)),
             (_, cell) => debug_assert_eq!(cell, Cell::Null, "a column of another type"),
         }
     }
 
-    fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+    fn write(&mut self, writer: &mut ColumnWriter<'_>, rows: usize) -> Result<(), ParquetError> {
+        if self.is_optional {
+            self.levels.resize(rows, 0);
+        }
         let levels = self.is_optional.then_some(self.levels.as_slice());
         match (&mut self.values, writer) {
             (Values::Small(values), ColumnWriter::Int32ColumnWriter(writer)) => {
@@ -161,7 +198,7 @@ impl ColumnValues {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
-            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+            (Values::Text(values, _), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
@@ -170,6 +207,13 @@ impl ColumnValues {
         self.levels.clear();
         Ok(())
     }
+}
+
+/// Returns whether the values of a column are close to the ones before, as times and numbers of stacks are.
+fn is_near_last(column: &ColumnDescriptor) -> bool {
+    let is_integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
+    let is_signed = !matches!(column.logical_type_ref(), Some(LogicalType::Integer(_)));
+    is_integer && is_signed && (column.max_def_level() == 0 || matches!(column.name(), "callers" | "span"))
 }
 
 fn failed(error: ParquetError) -> ExportError {

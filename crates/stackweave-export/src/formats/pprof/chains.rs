@@ -4,9 +4,7 @@
 //! counts once in a sample, however often it is listed: beyond [`FULLY_LISTED`] frames, locations that are already on
 //! the stack are left out, which changes no self or total cost. Only the nesting of calls beyond that depth is lost.
 
-use std::collections::HashMap;
-
-use stackweave_profile::{RecordedCost, RecordedCosts, RecordedStack};
+use stackweave_profile::{RecordedCost, RecordedCosts, RecordedStack, WordMap};
 
 use super::tables::ProfileTables;
 
@@ -16,7 +14,7 @@ const FULLY_LISTED: u32 = 1024;
 /// The locations of the stacks of one reading. Stacks share the locations of their callers.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    known: HashMap<RecordedStack, Chain>,
+    known: WordMap<RecordedStack, Chain>,
     links: Vec<ChainLink>,
     /// Frames that are not entered yet, with the stacks that end with them, innermost first.
     pending: Vec<(u32, RecordedStack)>,

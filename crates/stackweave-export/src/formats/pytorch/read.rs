@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{LiveChanges, LiveDevices};
 use stackweave_recording::events::{Event, HostAction, HostState, MemoryEvent, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
@@ -9,6 +10,7 @@ use stackweave_recording::{ProcessRecording, TimedEvent};
 use crate::activity::{EventKinds, label_text};
 use crate::error::ExportError;
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
+use crate::formats::pytorch::kept_blocks::{BlockSizes, LiveBlock, may_be_too_many};
 use crate::formats::pytorch::listing::ListingEvent;
 use crate::formats::pytorch::ranges::UsedAddresses;
 use crate::source::Source;
@@ -111,6 +113,10 @@ pub(super) struct SnapshotContents {
     pub(super) last_listings: Vec<Option<u64>>,
     /// Whether there are spans or tags, which may have names from the program.
     pub(super) has_names: bool,
+    /// The sizes of blocks of processes that have an event in the selected time.
+    pub(super) sizes: BlockSizes,
+    /// The blocks of each process that are live at the end; empty if there are few blocks.
+    pub(super) live: Vec<Vec<LiveBlock>>,
 }
 
 /// The data about a device that is needed before its events are read.
@@ -122,73 +128,131 @@ pub(super) struct DeviceMemory {
     pub(super) is_exact: bool,
 }
 
-/// Reads the recording once, to find the devices and the addresses of their blocks.
+/// Reads the recording once, to find the devices, the addresses of their blocks, and how many blocks there are.
 pub(super) fn find(source: &Source<'_>) -> Result<SnapshotContents, ExportError> {
-    let mut readers: Vec<(ChangeReader, LiveDevices<()>)> =
-        source.processes().iter().map(|process| (ChangeReader::of(process), LiveDevices::default())).collect();
+    let events = source.processes().iter().map(ProcessRecording::event_count).sum();
+    let counts_blocks = source.options().min_block.unwrap_or(0) > 0 || may_be_too_many(events);
+    let begin = source.options().part.range.as_ref().map_or(0, |range| range.start);
+    let mut readers: Vec<FirstReader> =
+        source.processes().iter().map(|process| FirstReader::new(process, counts_blocks)).collect();
     let devices = readers.iter().map(|_| BTreeMap::new()).collect();
-    let mut found = SnapshotContents { devices, last_listings: vec![None; readers.len()], has_names: false };
-    let mut segment_changes = LiveChanges::default();
+    let (sizes, live, has_names) = Default::default();
+    let mut found = SnapshotContents { devices, last_listings: vec![None; readers.len()], has_names, sizes, live };
     source.visit_events_from_start(&mut |timed| {
         let process = source.index_of(timed.process);
-        let (changes, segments) = &mut readers[process];
-        let event = changes.kinds.decode(&timed.event);
+        let reader = &mut readers[process];
+        let event = reader.changes.kinds.decode(&timed.event);
         found.has_names |= match event {
             Event::Begin(begin) => !begin.is_resumed,
             _ => matches!(event, Event::Tag { .. }),
         };
-        let devices = &mut found.devices[process];
-        let mut known = KnownSegments { segments, changes: &mut segment_changes };
-        match changes.read_decoded(&timed, &event) {
-            Some(MemoryChange::Allocate(memory, _)) => {
-                known.allocate(&memory, &mut devices.entry(memory.region.device()).or_default().used);
+        reader.is_selected = u64::try_from(timed.time_ns).is_ok_and(|time| time >= begin);
+        let Some(change) = reader.changes.read_decoded(&timed, &event) else { return Ok(()) };
+        if let MemoryChange::Listing { event: ListingEvent::End, number } = change {
+            found.last_listings[process] = Some(number);
+        }
+        reader.change(timed.thread, &change, (&mut found.devices[process], &mut found.sizes));
+        Ok(())
+    })?;
+    found.live = readers.into_iter().map(FirstReader::live_blocks).collect();
+    Ok(found)
+}
+
+/// Reads the events of a process for the first time.
+struct FirstReader {
+    changes: ChangeReader,
+    /// The live segments, to find the blocks outside of them; the live blocks of the process, by their numbers.
+    live: LiveDevices<u64>,
+    memory: LiveChanges<u64>,
+    counts_blocks: bool,
+    /// The number of blocks so far.
+    blocks: u64,
+    /// The number of blocks before the selected time.
+    blocks_before: u64,
+    /// Whether the selected time has begun.
+    is_selected: bool,
+}
+
+impl FirstReader {
+    fn new(process: &ProcessRecording, counts_blocks: bool) -> Self {
+        let (live, memory, blocks, blocks_before, is_selected) = Default::default();
+        let changes = ChangeReader::of(process);
+        Self { changes, live, memory, counts_blocks, blocks, blocks_before, is_selected }
+    }
+
+    fn change(
+        &mut self,
+        thread: u32,
+        change: &MemoryChange,
+        (devices, sizes): (&mut BTreeMap<i64, DeviceMemory>, &mut BlockSizes),
+    ) {
+        match change {
+            MemoryChange::Allocate(memory, _) => {
+                self.allocate(memory, &mut devices.entry(memory.region.device()).or_default().used, sizes);
             }
-            Some(MemoryChange::Free(memory)) => known.free(timed.thread, &memory),
-            Some(MemoryChange::Host { event, .. }) => {
+            MemoryChange::Free(memory) => self.free(thread, memory, sizes),
+            MemoryChange::Keep(address) if self.counts_blocks => {
+                self.live.keep(thread, *address, &mut self.memory);
+            }
+            MemoryChange::Host { event, .. } => {
                 let device = devices.entry(event.memory.region.device()).or_default();
                 device.is_exact |= !event.kind.is_plain();
                 match event.kind {
                     HostEventKind::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
-                        known.free(timed.thread, &event.memory);
+                        self.free(thread, &event.memory, sizes);
                     }
-                    HostEventKind::Memory(_) => known.allocate(&event.memory, &mut device.used),
+                    HostEventKind::Memory(_) => self.allocate(&event.memory, &mut device.used, sizes),
                     _ => {}
                 }
             }
-            Some(MemoryChange::Listing { event: ListingEvent::Segment(row) | ListingEvent::Block(row), .. }) => {
+            MemoryChange::Listing { event: ListingEvent::Segment(row) | ListingEvent::Block(row), .. } => {
                 devices.entry(row.device).or_default().is_exact = true;
-            }
-            Some(MemoryChange::Listing { event: ListingEvent::End, number }) => {
-                found.last_listings[process] = Some(number);
             }
             _ => {}
         }
-        segment_changes.clear();
-        Ok(())
-    })?;
-    Ok(found)
-}
+        self.memory.clear();
+    }
 
-/// The live segments, to find the blocks outside of them.
-struct KnownSegments<'r> {
-    segments: &'r mut LiveDevices<()>,
-    changes: &'r mut LiveChanges<()>,
-}
-
-impl KnownSegments<'_> {
-    fn allocate(&mut self, memory: &MemoryEvent, used: &mut UsedAddresses) {
+    fn allocate(&mut self, memory: &MemoryEvent, used: &mut UsedAddresses, sizes: &mut BlockSizes) {
         let MemoryEvent { region, address, size, .. } = *memory;
         if region.is_range() {
             used.add_range(address, size);
-            self.segments.allocate(memory, (), self.changes);
-        } else if self.segments.range_at(Region::Segment(region.device()), address).is_none() {
+            self.live.allocate(memory, 0, &mut self.memory);
+        } else if self.live.range_at(Region::Segment(region.device()), address).is_none() {
             used.add_block(address, size);
+        }
+        if self.counts(region) {
+            self.blocks += 1;
+            if self.is_selected {
+                sizes.add(size);
+            } else {
+                self.blocks_before = self.blocks;
+            }
+            self.live.allocate(memory, self.blocks, &mut self.memory);
         }
     }
 
-    fn free(&mut self, thread: u32, memory: &MemoryEvent) {
-        if memory.region.is_range() {
-            self.segments.free(thread, memory, self.changes);
+    fn free(&mut self, thread: u32, memory: &MemoryEvent, sizes: &mut BlockSizes) {
+        if memory.region.is_range() || self.counts(memory.region) {
+            self.live.free(thread, memory, &mut self.memory);
+        }
+        if self.counts(memory.region) && self.is_selected {
+            let from_before = self.memory.gone.iter().filter(|block| block.value <= self.blocks_before);
+            from_before.for_each(|block| sizes.add(block.size));
         }
     }
+
+    fn counts(&self, region: Region) -> bool {
+        self.counts_blocks && is_of_process(region)
+    }
+
+    fn live_blocks(self) -> Vec<LiveBlock> {
+        let blocks = self.live.iter().filter(|range| self.counts(range.region));
+        blocks.map(|block| (block.value, block.size)).collect()
+    }
+}
+
+/// Returns whether a region is a block of the process's own memory, of which a snapshot may leave some out.
+pub(super) fn is_of_process(region: Region) -> bool {
+    region == Region::Block(EventKind::OWN_DEVICE)
 }

@@ -1,38 +1,49 @@
-//! Writes the stacks of a process to a pickle: each frame and each stack once.
+//! Writes the stacks of a process to a pickle: each frame and each list of frames once.
 
-use std::collections::HashMap;
 use std::io;
 
-use stackweave_profile::{Frame, RecordedNames};
+use stackweave_core::EventKind;
+use stackweave_profile::{Frame, RecordedNames, View, WordMap};
 use stackweave_recording::ProcessRecording;
 
 use crate::formats::pytorch::pickle::{MemoId, Pickle};
 use crate::source::Source;
-use crate::visible_frames::VisibleFrames;
+use crate::visible_stacks::{FrameFunction, VisibleStacks};
 
 pub(super) struct StackWriter {
-    process: ProcessRecording,
     names: RecordedNames,
-    visible: VisibleFrames,
-    /// The written stacks, by their numbers in the recording.
-    stacks: HashMap<u32, MemoId>,
-    /// The written functions, by the number of their frame in the recording and their index in it.
-    frames: HashMap<(u32, usize), MemoId>,
-    /// The frames of the current stack, each with the bits of its visible functions.
-    stack: Vec<(u32, u64)>,
+    /// The stacks of the process's memory, without internal frames, and those of devices, with all frames.
+    views: [WrittenStacks; 2],
+    /// The index of the current view.
+    view: usize,
+    /// The written functions.
+    functions: WordMap<FrameFunction, MemoId>,
+}
+
+/// The stacks of a view.
+struct WrittenStacks {
+    visible: VisibleStacks,
+    /// The written ones, by their numbers in `visible`.
+    written: WordMap<u32, MemoId>,
 }
 
 impl StackWriter {
     pub(super) fn new(source: &Source<'_>, process: &ProcessRecording) -> Self {
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
+        let of_process = source.options().view.clone().unwrap_or_default();
+        let stacks =
+            |view: &View| WrittenStacks { visible: VisibleStacks::new(process, view), written: WordMap::default() };
         Self {
-            process: process.clone(),
             names: source.names(process, &frames),
-            visible: VisibleFrames::new(process, source.view()),
-            stacks: HashMap::new(),
-            frames: HashMap::new(),
-            stack: Vec::new(),
+            views: [&of_process, source.view()].map(stacks),
+            view: 0,
+            functions: WordMap::default(),
         }
+    }
+
+    /// Sets the device whose stacks are written next.
+    pub(super) fn set_device(&mut self, number: i64) {
+        self.view = usize::from(number != EventKind::OWN_DEVICE);
     }
 
     /// Returns the name of a frame.
@@ -42,31 +53,25 @@ impl StackWriter {
 
     /// Writes a stack as a list, the innermost frame first.
     pub(super) fn write(&mut self, stack: u32, pickle: &mut Pickle<'_>) -> io::Result<()> {
-        if let Some(known) = self.stacks.get(&stack) {
+        let WrittenStacks { visible, written } = &mut self.views[self.view];
+        let number = visible.number(stack, &self.names);
+        if let Some(known) = written.get(&number) {
             pickle.refer(*known);
             return Ok(());
         }
-        self.stack.clear();
-        self.stack.extend(self.process.dictionary().frames_of(stack).map(|frame| (frame, 0)));
-        let mut is_library = false;
-        for (frame, visible_bits) in self.stack.iter_mut().rev() {
-            *visible_bits = self.visible.visible_bits(*frame, self.names.of(*frame), &mut is_library);
-        }
         pickle.begin_list();
-        for (number, visible_bits) in core::mem::take(&mut self.stack) {
-            let functions = self.names.of(number).iter().enumerate();
-            for (index, frame) in functions.filter(|(index, _)| visible_bits >> index & 1 == 1) {
-                pickle.item()?;
-                if let Some(known) = self.frames.get(&(number, index)) {
-                    pickle.refer(*known);
-                } else {
-                    write_frame(frame, pickle);
-                    self.frames.insert((number, index), pickle.memoize());
-                }
+        for function in visible.functions(number) {
+            pickle.item()?;
+            if let Some(known) = self.functions.get(&function) {
+                pickle.refer(*known);
+            } else {
+                let (frame, index) = function;
+                write_frame(&self.names.of(frame)[index as usize], pickle);
+                self.functions.insert(function, pickle.memoize());
             }
         }
         pickle.end_list();
-        self.stacks.insert(stack, pickle.memoize());
+        written.insert(number, pickle.memoize());
         Ok(())
     }
 }

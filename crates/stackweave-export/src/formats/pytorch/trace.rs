@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io;
 
 use crate::formats::pytorch::host::{HostEvent, HostEventKind};
+use crate::formats::pytorch::kept_blocks::KeptBlocks;
 use crate::formats::pytorch::listing::OpenListing;
 use crate::formats::pytorch::pickle::{MemoId, Pickle};
 use crate::formats::pytorch::ranges::InferredSegments;
-use crate::formats::pytorch::read::{DeviceMemory, MemoryChange};
+use crate::formats::pytorch::read::{DeviceMemory, MemoryChange, is_of_process};
 use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::StackWriter;
 use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
@@ -47,6 +48,8 @@ pub(super) struct SnapshotDevice {
     last_listing: Option<u64>,
     /// Whether its host records every event that `PyTorch`'s allocator has.
     is_exact: bool,
+    /// The blocks that the snapshot contains, if it is the memory of a process.
+    pub(super) kept: KeptBlocks,
     pub(super) changes: LiveChanges<AllocationInfo>,
 }
 
@@ -73,9 +76,21 @@ pub(super) struct TraceWriter<'t, 'o> {
 impl SnapshotDevice {
     /// Creates a device. `last_listing` is the number of the listing that is used.
     pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, last_listing: Option<u64>) -> Self {
-        let (live, pending, listing, listed_segments, changes) = Default::default();
+        let (live, pending, listing, listed_segments, kept, changes) = Default::default();
         let (inferred, is_exact) = (memory.used.into_segments(), memory.is_exact && number >= 0);
-        Self { number, process, live, inferred, pending, listing, listed_segments, last_listing, is_exact, changes }
+        Self {
+            number,
+            process,
+            live,
+            inferred,
+            pending,
+            listing,
+            listed_segments,
+            last_listing,
+            is_exact,
+            kept,
+            changes,
+        }
     }
 
     /// Applies a change of memory if it is about this device, and writes its entries.
@@ -94,7 +109,14 @@ impl SnapshotDevice {
                 stack = self.plain_host_event(thread, event, *tag);
             }
             MemoryChange::Listing { number, event } if Some(*number) == self.last_listing => self.listing_event(event),
-            MemoryChange::Allocate(memory, tag) if memory.region.device() == self.number => self.allocate(memory, *tag),
+            MemoryChange::Allocate(memory, tag) if memory.region.device() == self.number => {
+                if is_of_process(memory.region) && !self.kept.takes(memory.size) {
+                    // A block whose free was not recorded may have been at its address.
+                    self.free_plain(thread, memory);
+                } else {
+                    self.allocate(memory, *tag);
+                }
+            }
             MemoryChange::Free(memory) if memory.region.device() == self.number => {
                 stack = memory.stack;
                 self.free_plain(thread, memory);

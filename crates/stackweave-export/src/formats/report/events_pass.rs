@@ -12,7 +12,7 @@ use super::timeline::{Timeline, TimelineEntries};
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// What one pass over the events has found.
+/// The findings of one pass over the events.
 pub(super) struct EventsPass<'a> {
     pub(super) costs: EveryMeasure<'a>,
     pub(super) timeline: TimelineEntries,

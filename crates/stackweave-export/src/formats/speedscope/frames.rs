@@ -1,9 +1,8 @@
 //! The frames that all profiles share, by their index.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
-use stackweave_profile::{FunctionTable, Measure, RecordedCosts, RecordedNames};
+use stackweave_profile::{FunctionTable, Measure, RecordedCosts, RecordedNames, WordMap};
 
 use super::write_text;
 use crate::source::Source;
@@ -19,7 +18,7 @@ struct ProcessFrameTable {
     names: RecordedNames,
     visible: VisibleFrames,
     /// The functions of each frame of the recording, innermost first.
-    indices: HashMap<u32, Box<[usize]>>,
+    indices: WordMap<u32, Box<[usize]>>,
 }
 
 impl FrameTable {
@@ -30,7 +29,7 @@ impl FrameTable {
         for (process, numbers) in source.processes().iter().zip(costs.frames(measures)) {
             let names = source.names(process, &numbers);
             let mut visible = VisibleFrames::new(process, source.view());
-            let mut indices = HashMap::new();
+            let mut indices = WordMap::default();
             for number in numbers {
                 let frames = names.of(number);
                 let functions_of = visible.functions(number, frames);

@@ -5,6 +5,7 @@
 
 mod frames;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
@@ -32,14 +33,14 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     out.write_all(b"\n]},\"profiles\":[")?;
     let mut is_first = true;
     for measure in measures {
-        for thread in threads(&costs, measure) {
+        for (thread, stacks) in threads(&costs, measure) {
             out.write_all(if is_first { b"\n" } else { b",\n" })?;
             is_first = false;
             let mut profile = ThreadProfile { source, frames: &mut frames, thread, measure };
             match measure {
                 Measure::WallTime | Measure::Calls => profile.write_evented(out)?,
                 Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => {
-                    profile.write_costs(&costs, out)?;
+                    profile.write_costs(&costs, &stacks, out)?;
                 }
                 Measure::Samples | Measure::AllocatedBytes | Measure::Allocations => profile.write_sampled(out)?,
             }
@@ -62,18 +63,22 @@ impl ThreadCost {
     }
 }
 
-/// Returns the threads with events of this measure.
-fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<ThreadCost> {
-    let mut threads: Vec<ThreadCost> = Vec::new();
+/// The costs of a measure by stack, of a thread.
+type StackCosts = Vec<(RecordedStack, i64)>;
+
+/// Returns the threads with events of this measure; also their costs by stack, if these have no order of time.
+fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<(ThreadCost, StackCosts)> {
+    let has_stacks = matches!(measure, Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes);
+    let mut threads: BTreeMap<(usize, u32), (i64, StackCosts)> = BTreeMap::new();
     costs.visit(measure, |cost| {
-        let number = cost.thread.unwrap_or(0);
-        match threads.iter_mut().rfind(|thread| thread.process == cost.process && thread.number == number) {
-            Some(known) => known.total = known.total.saturating_add(cost.self_cost),
-            None => threads.push(ThreadCost { process: cost.process, number, total: cost.self_cost }),
+        let (total, stacks) = threads.entry((cost.process, cost.thread.unwrap_or(0))).or_default();
+        *total = total.saturating_add(cost.self_cost);
+        if has_stacks {
+            stacks.push((cost.stack, cost.self_cost));
         }
     });
-    threads.sort_by_key(|thread| (thread.process, thread.number));
-    threads
+    let thread = |((process, number), (total, stacks))| (ThreadCost { process, number, total }, stacks);
+    threads.into_iter().map(thread).collect()
 }
 
 /// A profile that is being written.
@@ -155,14 +160,13 @@ impl ThreadProfile<'_, '_> {
     }
 
     /// Writes costs that are known only at the end, without an order of time.
-    fn write_costs(&mut self, costs: &RecordedCosts<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    fn write_costs(
+        &mut self,
+        costs: &RecordedCosts<'_>,
+        rows: &[(RecordedStack, i64)],
+        out: &mut dyn Write,
+    ) -> Result<(), ExportError> {
         self.write_sampled_head(out)?;
-        let mut rows: Vec<(RecordedStack, i64)> = Vec::new();
-        costs.visit(self.measure, |cost| {
-            if (cost.process, cost.thread) == (self.thread.process, Some(self.thread.number)) {
-                rows.push((cost.stack, cost.self_cost));
-            }
-        });
         let mut outermost_first = Vec::new();
         for (index, (stack, _)) in rows.iter().enumerate() {
             out.write_all(if index == 0 { b"\n" } else { b",\n" })?;

@@ -26,6 +26,7 @@ pub(crate) struct ExportRequest {
     /// The path, name and text of each source file.
     texts: Vec<(String, String, String)>,
     overwrite: bool,
+    min_block: Option<u64>,
     /// `None` for the limit of the format's readers, 0 for no limit.
     max_size: Option<u64>,
 }
@@ -51,6 +52,7 @@ pub(super) fn to_file(
         texts: request.texts.into_iter().map(|(file, name, text)| SourceText { file, name, text }).collect(),
         before: before.as_ref(),
         overwrite: request.overwrite,
+        min_block: request.min_block,
         max_size: match request.max_size {
             None => SizeLimit::OfFormat,
             Some(0) => SizeLimit::None,
@@ -60,7 +62,7 @@ pub(super) fn to_file(
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
     let done = done.map_err(Error::from)?;
-    Ok(done.missing.into_iter().chain(done.sources.left_out_text()).collect())
+    Ok(done.missing.into_iter().chain(done.remarks).chain(done.sources.left_out_text()).collect())
 }
 
 /// Returns the content of a `.prof` file.

@@ -1,121 +1,150 @@
 //! The stacks of an allocation history. Each is an innermost frame and the stack of its callers, so that stacks share their outer
 //! frames.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use stackweave_profile::Frame;
-use stackweave_recording::ProcessRecording;
+use stackweave_profile::memory::read_history_stacks;
+use stackweave_recording::file::NumberMap;
 
+use super::column::Column;
 use super::memory::SelectedProcess;
+use crate::errors::Error;
 
-/// The stacks that rows refer to by number, from 1, and the stacks of their callers, which have smaller numbers.
-#[derive(Debug, Default)]
-pub(super) struct HistoryStacks {
-    stacks: Vec<StackNode>,
-    /// The numbers by process and by the stack's number there.
-    known: HashMap<(usize, u32), u32>,
+/// The numbers of stacks of several processes: those of the first process are as in its recording, and those of further ones
+/// come after them.
+pub(super) struct StackNumbers<'a> {
+    selected: &'a [SelectedProcess],
+    /// The offset of the numbers of each process.
+    offsets: Vec<u32>,
+    /// The first number after all of them.
+    after: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct StackNode {
-    process: usize,
-    /// The number of the callers' stack, or 0.
-    callers: u32,
-    /// The number of the innermost frame in the process.
-    frame: u32,
+impl<'a> StackNumbers<'a> {
+    pub(super) fn of(selected: &'a [SelectedProcess]) -> Self {
+        let mut after: u32 = 0;
+        let mut offset = |selected: &SelectedProcess| {
+            let offset = after;
+            after = after.saturating_add(selected.process.recording.dictionary().last_stack());
+            offset
+        };
+        let offsets = selected.iter().map(&mut offset).collect();
+        Self { selected, offsets, after }
+    }
+
+    /// Returns the number for a stack of the process with this index; 0 if it has no frames.
+    pub(super) fn of_stack(&self, process: usize, stack: u32) -> u32 {
+        let dictionary = self.selected[process].process.recording.dictionary();
+        let is_known = dictionary.stack(stack).is_some();
+        // That many stacks are in no file.
+        if is_known { self.offsets[process].saturating_add(stack) } else { 0 }
+    }
 }
 
-/// Columns of little-endian numbers.
+/// The columns of stacks, and the frames that they refer to.
 #[derive(Debug, Default)]
 struct StackColumns {
-    stack: Vec<u8>,
-    callers: Vec<u8>,
-    depth: Vec<u8>,
-    frame: Vec<u8>,
+    stack: Vec<u32>,
+    callers: Vec<u32>,
+    depth: Vec<u32>,
+    frame: Vec<u32>,
+    frames: Vec<Option<Arc<Frame>>>,
 }
 
-impl HistoryStacks {
-    /// Returns the number of a stack of a process; 0 if it has no frames. The stacks of its callers are numbered first.
-    pub(super) fn number(&mut self, process: usize, recording: &ProcessRecording, stack: u32) -> u32 {
-        let mut waiting = Vec::new();
-        let (mut next, mut callers) = (stack, 0);
-        while let Some((next_callers, frame)) = recording.dictionary().stack(next) {
-            if let Some(known) = self.known.get(&(process, next)) {
-                callers = *known;
-                break;
-            }
-            waiting.push((next, frame));
-            next = next_callers;
-        }
-        while let Some((stack, frame)) = waiting.pop() {
-            self.stacks.push(StackNode { process, callers, frame });
-            callers = self.stacks.len() as u32;
-            self.known.insert((process, stack), callers);
-        }
-        callers
+/// Returns the columns of the stacks of all blocks, and of the stacks of their callers. If a frame has several functions, the
+/// outer ones are separate stacks, with numbers after all others.
+pub(super) fn columns<'py>(py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
+    let mut columns = StackColumns::default();
+    let numbers = StackNumbers::of(selected);
+    let mut outer_number = numbers.after;
+    for (selected, offset) in selected.iter().zip(&numbers.offsets) {
+        let used = py.detach(|| used_stacks(selected))?;
+        columns.add(py, selected, &used, (*offset, &mut outer_number))?;
     }
+    columns.into_dict(py)
+}
 
-    /// Returns the columns of all stacks. If a frame has several functions, the outer ones are separate stacks, with numbers after
-    /// all others.
-    pub(super) fn columns<'py>(&self, py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
-        let mut named = Vec::new();
-        for (process, selected) in selected.iter().enumerate() {
-            let mut numbers: Vec<u32> =
-                self.stacks.iter().filter(|stack| stack.process == process).map(|stack| stack.frame).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            named.push(selected.process.frames(py, &numbers)?);
+/// Returns the stacks of the history and of their callers.
+fn used_stacks(selected: &SelectedProcess) -> PyResult<NumberMap<()>> {
+    let dictionary = selected.process.recording.dictionary();
+    let mut used = NumberMap::default();
+    let read = read_history_stacks(&selected.process.recording, &selected.query, &mut |stack| {
+        let mut next = stack;
+        while let Some((callers, _)) = dictionary.stack(next).filter(|_| used.get(next).is_none()) {
+            used.insert(next, ());
+            next = callers;
         }
-        let mut columns = StackColumns::default();
-        let mut frames: Vec<Option<Arc<Frame>>> = Vec::new();
-        let mut first_frames: HashMap<(usize, u32), u32> = HashMap::new();
-        let mut depths: Vec<u32> = vec![0];
-        let mut outer_number = self.stacks.len() as u32;
-        for (stack, number) in self.stacks.iter().zip(1..) {
-            let chain = named[stack.process].get(&stack.frame).filter(|chain| !chain.is_empty());
-            let length = chain.map_or(1, |chain| chain.len());
-            // The functions of a frame are consecutive, outermost first.
-            let first_frame = *first_frames.entry((stack.process, stack.frame)).or_insert_with(|| {
-                let first_frame = frames.len() as u32;
-                match chain {
-                    Some(chain) => frames.extend(chain.iter().rev().cloned().map(Some)),
-                    None => frames.push(None),
-                }
-                first_frame
-            });
-            let (mut callers, mut depth) = (stack.callers, depths[stack.callers as usize]);
-            for index in 0..length {
-                let is_innermost = index + 1 == length;
-                outer_number += u32::from(!is_innermost);
-                let number_of_stack = if is_innermost { number } else { outer_number };
-                depth += 1;
-                columns.row([number_of_stack, callers, depth, first_frame + index as u32]);
-                callers = number_of_stack;
-            }
-            depths.push(depth);
-        }
-        columns.into_dict(py, &frames)
-    }
+    });
+    read.map_err(Error::from)?;
+    Ok(used)
 }
 
 impl StackColumns {
-    fn row(&mut self, row: [u32; 4]) {
-        let columns = [&mut self.stack, &mut self.callers, &mut self.depth, &mut self.frame];
-        for (column, value) in columns.into_iter().zip(row) {
-            column.extend(value.to_le_bytes());
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        selected: &SelectedProcess,
+        used: &NumberMap<()>,
+        (offset, outer_number): (u32, &mut u32),
+    ) -> PyResult<()> {
+        let dictionary = selected.process.recording.dictionary();
+        let stacks = || dictionary.stacks().filter(|(stack, _)| used.get(*stack).is_some());
+        let places = self.add_frames(py, selected, stacks().map(|(_, (_, frame))| frame))?;
+        let mut depths: NumberMap<u32> = NumberMap::default();
+        for (stack, (callers, frame)) in stacks() {
+            let mut depth = depths.get(callers).copied().unwrap_or(0);
+            let mut callers = if depth == 0 { 0 } else { offset.saturating_add(callers) };
+            let (first, count) = places.get(frame).copied().unwrap_or_default();
+            for place in first..first + count {
+                let is_innermost = place + 1 == first + count;
+                *outer_number = outer_number.saturating_add(u32::from(!is_innermost));
+                let number = if is_innermost { offset.saturating_add(stack) } else { *outer_number };
+                depth += 1;
+                self.stack.push(number);
+                self.callers.push(callers);
+                self.depth.push(depth);
+                self.frame.push(place);
+                callers = number;
+            }
+            depths.insert(stack, depth);
         }
+        Ok(())
     }
 
-    fn into_dict<'py>(self, py: Python<'py>, frames: &[Option<Arc<Frame>>]) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        for (name, bytes) in
-            [("stack", self.stack), ("callers", self.callers), ("depth", self.depth), ("frame", self.frame)]
-        {
-            dict.set_item(name, PyBytes::new(py, &bytes))?;
+    /// Adds the functions of these frames of a process, outermost first, and returns the place of the first one of each frame,
+    /// and how many there are.
+    fn add_frames(
+        &mut self,
+        py: Python<'_>,
+        selected: &SelectedProcess,
+        frames: impl Iterator<Item = u32>,
+    ) -> PyResult<NumberMap<(u32, u32)>> {
+        let mut places: NumberMap<(u32, u32)> = NumberMap::default();
+        let mut numbers = Vec::new();
+        for frame in frames {
+            if places.get(frame).is_none() {
+                places.insert(frame, (0, 0));
+                numbers.push(frame);
+            }
         }
+        let named = selected.process.frames(py, &numbers)?;
+        for frame in numbers {
+            let first = self.frames.len() as u32;
+            match named.get(&frame).filter(|chain| !chain.is_empty()) {
+                Some(chain) => self.frames.extend(chain.iter().rev().cloned().map(Some)),
+                None => self.frames.push(None),
+            }
+            places.insert(frame, (first, self.frames.len() as u32 - first));
+        }
+        Ok(places)
+    }
+
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let dict = PyDict::new(py);
+        let frames = &self.frames;
         let texts = |of: fn(&Frame) -> Option<&str>| -> Vec<Option<&str>> {
             frames.iter().map(|frame| frame.as_deref().and_then(of)).collect()
         };
@@ -124,6 +153,15 @@ impl StackColumns {
         dict.set_item("kinds", texts(|frame| Some(frame.kind.as_str())))?;
         let line = |frame: &Option<Arc<Frame>>| frame.as_ref().and_then(|frame| frame.position.line);
         dict.set_item("lines", frames.iter().map(line).collect::<Vec<_>>())?;
+        let columns = [
+            ("stack", Column::numbers(self.stack)),
+            ("callers", Column::not_zero(self.callers)),
+            ("depth", Column::numbers(self.depth)),
+            ("frame", Column::numbers(self.frame)),
+        ];
+        for (name, column) in columns {
+            dict.set_item(name, Bound::new(py, column)?)?;
+        }
         Ok(dict)
     }
 }

@@ -3,47 +3,48 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
-use stackweave_profile::memory::{AllocationHistory, HistoryRow, read_history};
+use pyo3::types::{PyDict, PyList};
+use stackweave_profile::memory::{AllocationHistory, read_history};
 use stackweave_recording::ReadError;
 
-use super::history_stacks::HistoryStacks;
+use super::column::Column;
+use super::history_stacks::StackNumbers;
 use super::memory::{SelectedProcess, has_no_history};
 use super::seconds;
 use crate::errors::Error;
 
-/// Columns of little-endian numbers.
+/// The columns of all processes.
 #[derive(Default)]
 struct BlockColumns {
-    time: Vec<u8>,
-    freed_at: Vec<u8>,
-    address: Vec<u8>,
-    size: Vec<u8>,
-    device: Vec<u8>,
-    process: Vec<u8>,
-    thread: Vec<u8>,
-    allocator: Vec<u8>,
-    tag: Vec<u8>,
-    stack: Vec<u8>,
+    /// Seconds, as words.
+    time: Vec<u64>,
+    freed_at: Vec<u64>,
+    address: Vec<u64>,
+    size: Vec<u64>,
+    device: Vec<u64>,
+    process: Vec<u32>,
+    thread: Vec<u32>,
+    allocator: Vec<u32>,
+    tag: Vec<u32>,
+    stack: Vec<u32>,
 }
 
-/// The texts and stacks that rows refer to by number.
+/// The texts that rows refer to by number.
 #[derive(Default)]
 struct NameTables {
     allocators: Vec<Arc<str>>,
-    tags: Vec<Option<Arc<str>>>,
-    stacks: HistoryStacks,
+    /// Tags are numbered from 1.
+    tags: Vec<Arc<str>>,
 }
 
-/// Returns the columns of all blocks. If `with_stacks` is set, also returns their stacks, whose frames must be named for that.
-pub(super) fn columns<'py>(
-    py: Python<'py>,
-    selected: &[SelectedProcess],
-    with_stacks: bool,
-) -> PyResult<Bound<'py, PyDict>> {
-    let result = py.detach(|| -> Result<(BlockColumns, NameTables, Vec<String>), ReadError> {
+/// The word of the time of a block that was not freed.
+const NOT_FREED: u64 = f64::INFINITY.to_bits();
+
+/// Returns the columns of all blocks.
+pub(super) fn columns<'py>(py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
+    let result = py.detach(|| -> Result<_, ReadError> {
         let (mut columns, mut names, mut remarks) = <(BlockColumns, NameTables, Vec<String>)>::default();
-        names.tags.push(None);
+        let numbers = StackNumbers::of(selected);
         for (index, selected) in selected.iter().enumerate() {
             let history = read_history(&selected.process.recording, &selected.query, &mut |_| {})?;
             remarks.extend(history.missing.sentences());
@@ -51,80 +52,89 @@ pub(super) fn columns<'py>(
                 let pid = selected.process.recording.start().pid;
                 remarks.push(format!("Process {pid} has only sums, and no history."));
             }
-            columns.add(index, selected, &history, &mut names);
+            columns.add(selected, history, &mut names, |stack| numbers.of_stack(index, stack));
         }
-        Ok((columns, names, remarks))
+        Ok((columns.complete(), names, remarks))
     });
     let (columns, names, remarks) = result.map_err(Error::from)?;
     let dict = PyDict::new(py);
-    for (name, bytes) in columns.names() {
-        dict.set_item(name, PyBytes::new(py, &bytes))?;
+    for (name, column) in columns {
+        dict.set_item(name, Bound::new(py, column)?)?;
     }
-    dict.set_item("allocators", texts(names.allocators.iter().map(|text| Some(&**text)), py)?)?;
-    dict.set_item("tags", texts(names.tags.iter().map(Option::as_deref), py)?)?;
-    if with_stacks {
-        dict.set_item("stacks", names.stacks.columns(py, selected)?)?;
-    }
+    dict.set_item("allocators", texts(py, &names.allocators)?)?;
+    dict.set_item("tags", texts(py, &names.tags)?)?;
     dict.set_item("remarks", remarks)?;
     Ok(dict)
 }
 
-fn texts<'a, 'py>(texts: impl Iterator<Item = Option<&'a str>>, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, texts.collect::<Vec<_>>())
+fn texts<'py>(py: Python<'py>, texts: &[Arc<str>]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, texts.iter().map(|text| &**text))
 }
 
 impl BlockColumns {
-    fn add(&mut self, index: usize, selected: &SelectedProcess, history: &AllocationHistory, names: &mut NameTables) {
-        let recording = &selected.process.recording;
-        let pid = recording.start().pid;
-        let number_of = |texts: &mut Vec<Option<Arc<str>>>, text: &Arc<str>| {
-            let found = texts.iter().position(|known| known.as_ref() == Some(text));
-            found.unwrap_or_else(|| {
-                texts.push(Some(Arc::clone(text)));
-                texts.len() - 1
-            }) as u32
-        };
-        let tags: Vec<u32> = (0..)
-            .zip(&history.tags)
-            .map(|(number, tag)| if number == 0 { 0 } else { number_of(&mut names.tags, tag) })
-            .collect();
-        let mut texts: Vec<Option<Arc<str>>> = names.allocators.drain(..).map(Some).collect();
-        let allocators: Vec<u32> = history.allocators.iter().map(|name| number_of(&mut texts, name)).collect();
-        names.allocators = texts.into_iter().flatten().collect();
-        for row in &history.rows {
-            let stack = names.stacks.number(index, recording, row.stack);
-            let numbers = [allocators[row.allocator as usize], tags[row.tag as usize], stack];
-            let tid = recording.dictionary().thread(row.thread).map_or(0, |thread| thread.tid);
-            self.push(row, selected.offset, [pid, tid], numbers);
-        }
+    /// Adds the rows of a process. Columns that need no other values are moved, not copied.
+    fn add(
+        &mut self,
+        selected: &SelectedProcess,
+        history: AllocationHistory,
+        names: &mut NameTables,
+        number_of_stack: impl Fn(u32) -> u32,
+    ) {
+        let dictionary = selected.process.recording.dictionary();
+        let time = |ns: u64| seconds(ns.saturating_add(selected.offset).cast_signed()).to_bits();
+        let freed = |ns: u64| if ns == AllocationHistory::NOT_FREED { NOT_FREED } else { time(ns) };
+        let tid = |thread: u32| dictionary.thread(thread).map_or(0, |thread| thread.tid);
+        let allocators: Vec<u32> =
+            history.allocators.iter().map(|text| index_of(&mut names.allocators, text)).collect();
+        let mut tags: Vec<u32> = history.tags.iter().skip(1).map(|text| index_of(&mut names.tags, text) + 1).collect();
+        tags.insert(0, 0);
+        let pid = selected.process.recording.start().pid;
+        self.process.resize(self.process.len() + history.time_ns.len(), pid);
+        append(&mut self.time, history.time_ns, time);
+        append(&mut self.freed_at, history.freed_ns, freed);
+        append(&mut self.address, history.address, |address| address);
+        append(&mut self.size, history.size, |size| size);
+        append(&mut self.device, history.device, i64::cast_unsigned);
+        append(&mut self.thread, history.thread, tid);
+        append(&mut self.allocator, history.allocator, |allocator| allocators[allocator as usize]);
+        append(&mut self.tag, history.tag, |tag| tags[tag as usize]);
+        append(&mut self.stack, history.stack, number_of_stack);
     }
 
-    fn push(&mut self, row: &HistoryRow, offset: u64, [pid, tid]: [u32; 2], [allocator, tag, stack]: [u32; 3]) {
-        let time = |ns: u64| seconds(ns.saturating_add(offset).cast_signed());
-        self.time.extend(time(row.time_ns).to_le_bytes());
-        self.freed_at.extend(row.freed_ns.map_or(f64::NAN, time).to_le_bytes());
-        self.address.extend(row.address.to_le_bytes());
-        self.size.extend(row.size.to_le_bytes());
-        self.device.extend(row.device.to_le_bytes());
-        self.process.extend(pid.to_le_bytes());
-        self.thread.extend(tid.to_le_bytes());
-        self.allocator.extend(allocator.to_le_bytes());
-        self.tag.extend(tag.to_le_bytes());
-        self.stack.extend(stack.to_le_bytes());
-    }
-
-    fn names(self) -> [(&'static str, Vec<u8>); 10] {
+    fn complete(self) -> [(&'static str, Column); 10] {
+        let is_freed: Vec<bool> = self.freed_at.iter().map(|time| *time != NOT_FREED).collect();
+        let is_tagged: Vec<bool> = self.tag.iter().map(|tag| *tag != 0).collect();
+        let tag: Vec<u32> = self.tag.into_iter().map(|tag| tag.saturating_sub(1)).collect();
         [
-            ("time", self.time),
-            ("freed_at", self.freed_at),
-            ("address", self.address),
-            ("size", self.size),
-            ("device", self.device),
-            ("process", self.process),
-            ("thread", self.thread),
-            ("allocator", self.allocator),
-            ("tag", self.tag),
-            ("stack", self.stack),
+            ("time", Column::words(self.time)),
+            ("freed_at", Column::words(self.freed_at).with_valid(is_freed.into_iter())),
+            ("address", Column::words(self.address)),
+            ("size", Column::words(self.size)),
+            ("device", Column::words(self.device)),
+            ("process", Column::numbers(self.process)),
+            ("thread", Column::numbers(self.thread)),
+            ("allocator", Column::numbers(self.allocator)),
+            ("tag", Column::numbers(tag).with_valid(is_tagged.into_iter())),
+            ("stack", Column::not_zero(self.stack)),
         ]
     }
+}
+
+/// Appends converted values. The standard library converts a vector in its own memory if the sizes are equal.
+fn append<T, U>(column: &mut Vec<U>, values: Vec<T>, convert: impl FnMut(T) -> U) {
+    let mut converted: Vec<U> = values.into_iter().map(convert).collect();
+    if column.is_empty() {
+        *column = converted;
+    } else {
+        column.append(&mut converted);
+    }
+}
+
+/// Returns the index of a text, which is added if it is new: there are few.
+fn index_of(texts: &mut Vec<Arc<str>>, text: &Arc<str>) -> u32 {
+    let found = texts.iter().position(|known| known == text);
+    found.unwrap_or_else(|| {
+        texts.push(Arc::clone(text));
+        texts.len() - 1
+    }) as u32
 }

@@ -1,5 +1,6 @@
 //! Recordings that are read from files.
 
+mod column;
 mod event;
 mod event_values;
 mod events;
@@ -30,6 +31,7 @@ use crate::errors::Error;
 /// Adds the types to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenedRecording>()?;
+    module.add_class::<column::Column>()?;
     module.add_class::<Events>()?;
     module.add_class::<event::Event>()?;
     module.add_class::<recorded_stack::RecordedStack>()?;
@@ -219,9 +221,18 @@ impl OpenedRecording {
         py: Python<'py>,
         selection: Selection,
         query: memory::MemoryRequest,
-        stacks: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        memory_history::columns(py, &memory::select(self, &selection, &query)?, stacks)
+        memory_history::columns(py, &memory::select(self, &selection, &query)?)
+    }
+
+    /// Returns the stacks of these blocks, as columns.
+    fn memory_stacks<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        query: memory::MemoryRequest,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        history_stacks::columns(py, &memory::select(self, &selection, &query)?)
     }
 
     /// Writes a file in the format of a viewer. Returns a sentence for each thing that is missing in it.

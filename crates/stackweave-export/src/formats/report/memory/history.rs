@@ -96,7 +96,7 @@ impl LiveHistory {
     }
 }
 
-/// What one pass over the events has found.
+/// The findings of one pass over the events.
 #[derive(Debug, Default)]
 pub(super) struct MemoryPass {
     /// Whether any process has a history.
