@@ -10,18 +10,12 @@ use crate::tree_json;
 pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
-    let options = TreeOptions {
-        max_depth: arguments.depth,
-        min_share: arguments.min / 100.0,
-        width,
-        view: arguments.selection.filters.view(),
-        colour,
-    };
+    let options = TreeOptions { max_depth: arguments.depth, min_share: arguments.min / 100.0, width, colour };
     if arguments.json {
         return show_json(|out| tree_json::write(out, &selected.profile, &options, &selected.remarks));
     }
     show(&selected.remarks, |out| {
         write_tree(out, &selected.profile, &options)?;
-        write_table_notes(out, &selected, &options.view)
+        write_table_notes(out, &selected)
     })
 }

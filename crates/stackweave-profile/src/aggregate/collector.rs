@@ -5,7 +5,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use stackweave_heap::Figures;
+use stackweave_heap::{Figures, Totals};
 use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::file::{EventBuffer, RawEvent};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
@@ -13,6 +13,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
+use crate::aggregate::profile::Counts;
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::memory::{MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
@@ -96,7 +97,7 @@ pub(crate) fn collect(
         collector.memory = MemoryCosts::Kept(Box::new(snapshot));
         if measures == MeasureSet::Requested && options.measure.is_some() {
             progress(process.bytes());
-            return Ok(collector.finish(Missing::default()));
+            return collector.finish(Missing::default());
         }
     }
     let mut missing = collector.read(progress)?;
@@ -106,7 +107,7 @@ pub(crate) fn collect(
         collector = Collector::new((process, options), range, measures, memory);
         missing = collector.read(progress)?;
     }
-    Ok(collector.finish(missing))
+    collector.finish(missing)
 }
 
 /// Returns the snapshot with the requested measure, if there is one.
@@ -238,33 +239,45 @@ impl<'a> Collector<'a> {
         Thread { number, group: Some(group), open: OpenSpans::default(), losses: self.process.loss_ticks(number) }
     }
 
-    fn finish(mut self, missing: Missing) -> ProcessCosts {
+    fn finish(mut self, missing: Missing) -> Result<ProcessCosts, ReadError> {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
-        let device = self.options.device.filter(|_| self.measures == MeasureSet::Requested);
-        let devices = memory.finish(device, last_ticks.unwrap_or(0));
-        let blocks = devices.iter().map(|of| (of.device, [of.totals.replaced, of.totals.unknown_frees])).collect();
-        let mut used = core::mem::take(&mut self.used);
-        used.extend(devices.iter().filter(|of| of.totals.figures != Figures::default()).map(|of| of.device));
-        for of in &devices {
-            for known in &of.sites {
-                let thread = self.index_of(known.site.thread);
-                if let Some(group) = self.threads[thread].group {
-                    self.groups[group].of_device(of.device).add_figures(known);
-                    let kept = if is_kept { known.figures.allocations } else { 0 };
-                    self.groups[group].events = self.groups[group].events.saturating_add(kept);
-                }
+        let requested = self.measures == MeasureSet::Requested;
+        let (device, only) = (self.options.device.filter(|_| requested), self.options.measure.filter(|_| requested));
+        let totals = memory.finish(self.process, last_ticks.unwrap_or(0), &mut |of, known| {
+            if device.is_some_and(|device| device != of) {
+                return;
             }
-        }
+            let thread = self.index_of(known.site.thread);
+            if let Some(group) = self.threads[thread].group {
+                let group = &mut self.groups[group];
+                group.of_device(of).add_figures(known, only);
+                group.events = group.events.saturating_add(if is_kept { known.figures.allocations } else { 0 });
+            }
+        })?;
+        let totals = totals.into_iter().filter(|(of, _)| device.is_none_or(|device| device == *of));
+        let totals: Vec<(i64, Totals)> = totals.collect();
+        let blocks = totals.iter().map(|(of, totals)| (*of, [totals.replaced, totals.unknown_frees])).collect();
+        let mut used = core::mem::take(&mut self.used);
+        used.extend(totals.iter().filter(|(_, totals)| totals.figures != Figures::default()).map(|(of, _)| *of));
         for mut thread in self.threads {
             let Some(group) = thread.group else { continue };
             let last = self.process.last_ticks(thread.number).map(|ticks| self.process.timeline().nanoseconds(ticks));
             let goes_on = last.is_some_and(|last| last >= self.range.end);
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
-        self.groups.iter_mut().for_each(|group| group.spans.seal());
-        ProcessCosts { groups: self.groups, blocks, used, missing }
+        self.groups.iter_mut().for_each(GroupCosts::seal);
+        Ok(ProcessCosts { groups: self.groups, blocks, used, missing })
+    }
+}
+
+impl ProcessCosts {
+    /// Returns the counts of blocks of a device.
+    pub(crate) fn block_counts(&self, device: i64) -> Counts {
+        let found = self.blocks.iter().find(|(of, _)| *of == device);
+        let [replaced_blocks, unknown_frees] = found.map_or([0; 2], |(_, counts)| *counts);
+        Counts { replaced_blocks, unknown_frees, ..Counts::default() }
     }
 }
 
@@ -274,7 +287,14 @@ impl GroupCosts {
         Self { thread, spans: SpanTree::new(range), samples, memory, has_spans: false, events: 0 }
     }
 
-    fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
+    /// Prepares the costs for reading: no more are added.
+    pub(crate) fn seal(&mut self) {
+        self.spans.seal();
+        self.samples.merge();
+        self.memory.iter_mut().for_each(DeviceCosts::merge);
+    }
+
+    pub(crate) fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
         let found = self.memory.iter().position(|known| known.device == device);
         let index = found.unwrap_or_else(|| {
             self.memory.push(DeviceCosts { device, ..DeviceCosts::default() });

@@ -4,13 +4,14 @@ use stackweave_core::EventKind;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_symbolize::Symbolizer;
 
+use crate::aggregate::build::ProfileBuilder;
 use crate::aggregate::collector::{GroupCosts, MeasureSet, ProcessCosts};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::profile::Profile;
-use crate::aggregate::recorded_names::RecordedNames;
 use crate::aggregate::recordings::collect_all;
+use crate::aggregate::view::View;
 
 /// The costs of processes in all measures. Events are read once for all measures; and once more, in the order of time,
 /// if a host recorded its allocations.
@@ -19,6 +20,7 @@ pub struct EveryMeasure<'a> {
     processes: &'a [ProcessRecording],
     collected: Vec<ProcessCosts>,
     lines: bool,
+    view: View,
     /// The only measure, if one was requested.
     only: Option<DeviceMeasure>,
 }
@@ -52,7 +54,7 @@ impl<'a> EveryMeasure<'a> {
         let collected = collect_all(processes, options, wants, progress)?;
         let device = || options.device.unwrap_or_else(|| default_device(&collected));
         let only = options.measure.map(|measure| DeviceMeasure { measure, device: device() });
-        Ok(Self { processes, collected, lines: options.lines, only })
+        Ok(Self { processes, collected, lines: options.lines, view: options.shown().clone(), only })
     }
 
     /// Returns what could not be read, for each process.
@@ -73,13 +75,13 @@ impl<'a> EveryMeasure<'a> {
             .iter()
             .flat_map(|group| self.measures(group).into_iter().map(move |counted| (group, counted)))
             .collect();
-        let frames = all.iter().flat_map(|(group, counted)| group.frames(*counted, recording.dictionary()));
-        let names = RecordedNames::resolve(recording, &frames.collect::<Vec<_>>(), symbolizer);
+        let mut builder = ProfileBuilder::new(&self.view);
+        builder.add_process(recording, all.iter().copied(), (symbolizer, self.lines));
         all.into_iter().map(move |(group, counted)| MeasuredProfile {
             process,
             thread: group.thread,
             device: if counted.measure.is_memory() { counted.device } else { EventKind::OWN_DEVICE },
-            profile: group.profile(counted, recording, &names, self.lines),
+            profile: builder.profile(&[(0, group)], counted),
         })
     }
 

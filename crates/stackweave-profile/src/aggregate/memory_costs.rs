@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use stackweave_core::EventKind;
-use stackweave_heap::Totals;
-use stackweave_recording::ProcessRecording;
+use stackweave_heap::{CallSite, Totals};
 use stackweave_recording::events::{Event, MemoryEvent};
+use stackweave_recording::{ProcessRecording, ReadError};
 
 use crate::aggregate::collector::{GroupCosts, ProcessCosts};
 use crate::aggregate::measure::Measure;
@@ -33,14 +33,6 @@ pub(crate) struct DeviceCosts {
     pub(crate) live: StackCosts,
     pub(crate) peak: StackCosts,
     pub(crate) temporary: StackCosts,
-}
-
-/// The memory of a device by call site.
-#[derive(Debug)]
-pub(crate) struct DeviceFigures {
-    pub(crate) device: i64,
-    pub(crate) sites: Vec<CallSiteFigures>,
-    pub(crate) totals: Totals,
 }
 
 /// This bit in the number of a stack marks a node of the tree of spans.
@@ -101,25 +93,28 @@ impl MemoryCosts {
         }
     }
 
-    /// Returns the figures of a device by call site, with totals; of all devices without a selected one.
-    pub(crate) fn finish(self, device: Option<i64>, last_ticks: u64) -> Vec<DeviceFigures> {
-        let takes = |of: i64| device.is_none_or(|device| device == of);
+    /// Calls `site` for each call site of each device, and returns the totals of devices.
+    pub(crate) fn finish(
+        self,
+        process: &ProcessRecording,
+        last_ticks: u64,
+        site: &mut dyn FnMut(i64, &CallSiteFigures),
+    ) -> Result<Vec<(i64, Totals)>, ReadError> {
         match self {
-            Self::None | Self::Counted => Vec::new(),
+            Self::None | Self::Counted => Ok(Vec::new()),
             Self::Replayed(mut replay) => {
                 if replay.is_waiting() {
                     replay.begin_range(last_ticks);
                 }
-                let all = replay.counted().into_iter().filter(|replayed| takes(replayed.device));
-                all.map(|of| DeviceFigures { device: of.device, sites: of.sites, totals: of.totals }).collect()
+                let devices = replay.counted().into_iter();
+                Ok(devices
+                    .inspect(|of| of.sites.iter().for_each(|known| site(of.device, known)))
+                    .map(|of| (of.device, of.totals))
+                    .collect())
             }
             Self::Kept(snapshot) => {
-                let of = |device: i64| DeviceFigures {
-                    device,
-                    sites: snapshot.rows(device).collect(),
-                    totals: snapshot.totals(device),
-                };
-                snapshot.devices().into_iter().filter(|device| takes(*device)).map(of).collect()
+                snapshot.visit_sites(process, site)?;
+                Ok(snapshot.totals().to_vec())
             }
         }
     }
@@ -131,15 +126,25 @@ pub(crate) fn default_device(collected: &[ProcessCosts]) -> i64 {
 }
 
 impl GroupCosts {
-    /// Returns the memory of these rows together.
-    pub(crate) fn of_rows(rows: &[UsageRow]) -> Self {
-        let mut costs = DeviceCosts { device: EventKind::OWN_DEVICE, ..DeviceCosts::default() };
+    /// Returns the memory of these rows together, in a measure.
+    pub(crate) fn of_rows(rows: &[UsageRow], measure: Measure) -> Self {
+        let mut costs = Self::new(None, 0..u64::MAX);
         for row in rows {
-            let site = stackweave_heap::CallSite { stack: row.stack, ..Default::default() };
-            let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
-            costs.add_figures(&CallSiteFigures { site, figures, leaked_blocks, leaked_bytes });
+            costs.add_row(row, &[measure]);
         }
-        Self { memory: vec![costs], ..Self::new(None, 0..u64::MAX) }
+        costs.seal();
+        costs
+    }
+
+    /// Adds the memory of a row, in some measures.
+    pub(crate) fn add_row(&mut self, row: &UsageRow, measures: &[Measure]) {
+        let site = CallSite { stack: row.stack, ..CallSite::default() };
+        let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
+        let known = CallSiteFigures { site, figures, leaked_blocks, leaked_bytes };
+        let costs = self.of_device(EventKind::OWN_DEVICE);
+        for measure in measures {
+            costs.add_figures(&known, Some(*measure));
+        }
     }
 }
 
@@ -154,21 +159,29 @@ impl DeviceCosts {
         }
     }
 
-    /// Adds the figures of a call site.
-    pub(crate) fn add_figures(&mut self, known: &CallSiteFigures) {
+    pub(crate) fn merge(&mut self) {
+        let Self { allocated, live, peak, temporary, .. } = self;
+        [allocated, live, peak, temporary].into_iter().for_each(StackCosts::merge);
+    }
+
+    /// Adds the figures of a call site: in all measures, or in one.
+    pub(crate) fn add_figures(&mut self, known: &CallSiteFigures, only: Option<Measure>) {
         let key = match known.site.stack {
             0 => StackKey::Span(0),
             stack if stack & SPAN != 0 => StackKey::Span(stack & !SPAN),
             stack => StackKey::Stack(stack),
         };
         let figures = &known.figures;
-        for (costs, events, bytes) in [
-            (&mut self.allocated, figures.allocations, figures.bytes),
-            (&mut self.live, known.leaked_blocks, known.leaked_bytes),
-            (&mut self.peak, figures.peak_blocks, figures.peak_bytes),
-            (&mut self.temporary, figures.temporary, figures.temporary_bytes),
+        let only = if only == Some(Measure::Allocations) { Some(Measure::AllocatedBytes) } else { only };
+        for (measure, costs, events, bytes) in [
+            (Measure::AllocatedBytes, &mut self.allocated, figures.allocations, figures.bytes),
+            (Measure::LiveBytes, &mut self.live, known.leaked_blocks, known.leaked_bytes),
+            (Measure::PeakBytes, &mut self.peak, figures.peak_blocks, figures.peak_bytes),
+            (Measure::TemporaryBytes, &mut self.temporary, figures.temporary, figures.temporary_bytes),
         ] {
-            costs.add_all(key, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
+            if only.is_none_or(|only| only == measure) {
+                costs.add_all(key, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
+            }
         }
     }
 }

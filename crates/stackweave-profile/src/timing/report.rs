@@ -90,11 +90,12 @@ pub fn read_timing(
         measure: Some(Measure::WallTime),
         grouping: Grouping::Merged,
         lines: false,
+        view: Some(view.clone()),
         ..options.clone()
     };
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
-    let profile = aggregated.merged().view(view);
+    let profile = aggregated.merged();
     let mut report = ReportBuilder::of(&profile);
     let mut done = processes.iter().map(ProcessRecording::bytes).sum::<u64>();
     let ranges = ranges(processes, options.range.as_ref());
