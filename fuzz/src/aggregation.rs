@@ -36,6 +36,7 @@ pub fn check_input(data: &[u8]) {
     check_texts(&profile);
     every_measure(&recording, &options);
     let view = View { show_all: choices.below(2) == 0, ..View::default() };
+    check_tree(&merged(&recording, &AggregateOptions { view: Some(view.clone()), ..options.clone() }));
     let timing = read_timing(recording.processes(), &options, &view, None, &mut |_| ()).unwrap();
     write_phases(&mut sink(), &timing, &PhasesOptions::default()).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stackweave_profile::{Diff as ProfileDiff, Profile};
+use stackweave_profile::Diff as ProfileDiff;
 
 use crate::arguments::Diff;
 use crate::diff_gate::{Checked, Gate, Sides};
@@ -26,12 +26,11 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     }
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
-    let view = arguments.selection.filters.view();
-    let sides = [before.profile.view(&view), after.profile.view(&view)];
-    let diff = ProfileDiff::of(&sides[0], &sides[1], arguments.shares);
+    let sides = [&before.profile, &after.profile];
+    let diff = ProfileDiff::of(sides[0], sides[1], arguments.shares);
     let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure selects one that both have")))?;
-    let selected = Sides { diff: &diff, selected: sides.each_ref().map(|side| side.total() - side.without_frame()) };
-    let checked = [checked(&arguments.before, &before, &sides[0]), checked(&arguments.after, &after, &sides[1])];
+    let selected = Sides { diff: &diff, selected: sides.map(|side| side.total() - side.without_frame()) };
+    let checked = [checked(&arguments.before, &before), checked(&arguments.after, &after)];
     let verdict = gate.judge(&selected, checked);
     let Screen { width, colour, .. } = Screen::of_output();
     let options = DiffOptions {
@@ -60,7 +59,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     }
 }
 
-fn checked<'a>(path: &'a Path, selected: &'a Selected, side: &Profile) -> Checked<'a> {
-    let has_functions = side.tree().nodes().len() > 1;
+fn checked<'a>(path: &'a Path, selected: &'a Selected) -> Checked<'a> {
+    let has_functions = selected.profile.tree().nodes().len() > 1;
     Checked { path, has_functions, incomplete: selected.incomplete.as_deref() }
 }

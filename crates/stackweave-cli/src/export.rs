@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::Measure;
 use stackweave_recording::Recording;
-use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::{Export, MeasureChoice};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::opening::open;
+use crate::opening::{open, symbolizer};
 use crate::output;
 use crate::progress::Progress;
 use crate::safe_output::say;
@@ -55,10 +54,10 @@ pub(crate) fn export_to(
     output: &Path,
     options: &ExportOptions<'_>,
 ) -> Result<String, Failure> {
-    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    let symbolizer = symbolizer()?;
     let mut progress = Progress::new("Exporting", recording.bytes());
     interrupt::watch();
-    let done = export(recording, format, output, options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
+    let done = export(recording, format, output, options, (Some(symbolizer), &mut |bytes| progress.at(bytes)));
     drop(progress);
     let done = done.map_err(|error| match error {
         ExportError::Exists(path) => output::exists(&path),

@@ -42,8 +42,6 @@ const OTHER_LINES: usize = 3;
 
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let mut selected = arguments.selection.profile(&arguments.recordings)?;
-    let view = arguments.selection.filters.view();
-    let profile = selected.profile.view(&view);
     let screen = Screen::of_output();
     let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
     let mut shape = FlameShape {
@@ -54,7 +52,7 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     };
     if arguments.json {
         shape.max_depth = Some(arguments.depth.unwrap_or(flame_json::MOST_LEVELS));
-        let tree = FlameTree::of(&profile, &shape);
+        let tree = FlameTree::of(&selected.profile, &shape);
         check_root(arguments, &tree)?;
         if arguments.depth.is_none() && tree.deepest > tree.depth() {
             let deeper = tree.deepest - tree.depth();
@@ -66,13 +64,13 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let lines = screen.height.map(|height| height.saturating_sub(OTHER_LINES).max(1));
     shape.max_depth = arguments.depth.or(lines);
     // Filters may leave only a part of the total, which is known only now.
-    let whole = FlameTree::of(&profile, &FlameShape { max_depth: Some(0), least: i64::MAX, ..shape.clone() });
+    let whole = FlameTree::of(&selected.profile, &FlameShape { max_depth: Some(0), least: i64::MAX, ..shape.clone() });
     check_root(arguments, &whole)?;
     shape.least = options.least(whole.boxes[0].value);
-    let tree = FlameTree::of(&profile, &shape);
+    let tree = FlameTree::of(&selected.profile, &shape);
     show(&selected.remarks, |out| {
         write_flame(out, &tree, &options)?;
-        write_table_notes(out, &selected, &view)
+        write_table_notes(out, &selected)
     })
 }
 

@@ -1,11 +1,11 @@
 //! `stackweave heap`: how much memory a program allocated, where, and what it did not free.
 
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
-use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::Heap;
 use crate::failure::Failure;
 use crate::heap_json;
+use crate::opening::symbolizer;
 use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};
@@ -18,16 +18,17 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
         tags: arguments.tag.clone(),
         devices: arguments.device.map(i64::from).into_iter().collect(),
         temporary: arguments.temporary,
+        view: Some(arguments.filters.view()),
     };
     if query.range.is_some() && recording.processes().iter().all(has_no_history) {
         return Err(Failure::new("the recording has totals and no history: --start and --end need a history"));
     }
-    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    let symbolizer = symbolizer()?;
     let mut progress = Progress::new("Reading", recording.bytes());
-    let read = read_report(recording.processes(), &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+    let read = read_report(recording.processes(), &query, Some(symbolizer), &mut |bytes| progress.at(bytes));
     drop(progress);
     let mut report = read.map_err(Failure::new)?;
-    report.add_devices(recording.processes(), &query, Some(&symbolizer)).map_err(Failure::new)?;
+    report.add_devices(recording.processes(), &query, Some(symbolizer)).map_err(Failure::new)?;
     let is_all = query.range.is_none() && !query.filters_rows();
     let has_devices = report.devices.len() > 1 || !report.device_memory.is_empty();
     if arguments.view == HeapView::Devices && report.device_memory.is_empty() {
@@ -40,8 +41,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
     let Screen { width, colour, .. } = Screen::of_output();
-    let options =
-        HeapOptions { view: arguments.view, limit: arguments.limit, frames: arguments.filters.view(), width, colour };
+    let options = HeapOptions { view: arguments.view, limit: arguments.limit, width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {

@@ -27,7 +27,7 @@ pub(crate) fn write(
     put("totals", totals(&report.totals));
     put("processes", report.processes.iter().map(process).collect());
     let wants = |view: HeapView| options.view == HeapView::Summary || options.view == view;
-    let stacks = |profile: &Profile| stacks(&profile.view(&options.frames), options.limit);
+    let stacks = |profile: &Profile| stacks(profile, options.limit);
     for (view, name, profile) in [
         (HeapView::Peak, "peak", &report.peak),
         (HeapView::Leaks, "leaks", &report.live),
@@ -56,7 +56,7 @@ pub(crate) fn write(
         put("timeline", points.map(point).collect());
     }
     if wants(HeapView::Devices) {
-        put("device_memory", heap_json_devices::devices(report, options));
+        put("device_memory", heap_json_devices::devices(report));
     }
     if wants(HeapView::Leaks) {
         put("from_before", json!({"blocks": report.from_before.blocks, "bytes": report.from_before.bytes}));

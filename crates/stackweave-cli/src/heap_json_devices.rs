@@ -1,22 +1,21 @@
 //! The memory of devices, as JSON.
 
 use serde_json::{Value, json};
+use stackweave_profile::Profile;
 use stackweave_profile::memory::{
     DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, PoolState, pool_name, top_stacks,
 };
-use stackweave_profile::{Profile, View};
 
 use crate::heap_json::{frames, seconds};
-use crate::text::HeapOptions;
 
 /// Returns the figures of every device, whichever is selected.
-pub(crate) fn devices(report: &MemoryReport, options: &HeapOptions) -> Value {
-    report.device_memory.iter().map(|memory| device(memory, &options.frames)).collect()
+pub(crate) fn devices(report: &MemoryReport) -> Value {
+    report.device_memory.iter().map(device).collect()
 }
 
-fn device(memory: &DeviceMemory, view: &View) -> Value {
+fn device(memory: &DeviceMemory) -> Value {
     let of = &memory.history;
-    let failed = |(index, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(index), view);
+    let failed = |(index, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(index));
     json!({
         "device": of.device,
         "pid": memory.pid,
@@ -74,11 +73,8 @@ fn state(of: &DeviceState) -> Value {
     })
 }
 
-fn failure_of(failure: &OutOfMemory, profile: Option<&Profile>, view: &View) -> Value {
-    let stack = profile.map(|profile| {
-        let profile = profile.view(view);
-        top_stacks(&profile).first().map(|stack| frames(&profile, stack))
-    });
+fn failure_of(failure: &OutOfMemory, profile: Option<&Profile>) -> Value {
+    let stack = profile.map(|profile| top_stacks(profile).first().map(|stack| frames(profile, stack)));
     json!({
         "time": seconds(failure.time_ns),
         "size": failure.size,

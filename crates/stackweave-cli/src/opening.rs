@@ -1,18 +1,30 @@
-//! Opens recordings by path, with advice if a path has none.
+//! Opens recordings by path, with advice if a path has none; and the symbolizer for their frames.
 
 use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use stackweave_core::printable;
 use stackweave_recording::{OpenError, Recording};
+use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::failure::Failure;
 
 /// Opens recordings as one.
 pub(crate) fn open(paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
     Recording::open_all(paths).map_err(|error| Failure::new(format!("{error}{}", remedy(&error))))
+}
+
+/// Returns the symbolizer of this process. It is never dropped: that takes a tenth of the time of a short command.
+pub(crate) fn symbolizer() -> Result<&'static Symbolizer, Failure> {
+    static SYMBOLIZER: OnceLock<Symbolizer> = OnceLock::new();
+    if let Some(known) = SYMBOLIZER.get() {
+        return Ok(known);
+    }
+    let options = Options::from_environment().map_err(Failure::new)?;
+    Ok(SYMBOLIZER.get_or_init(|| Symbolizer::new(options)))
 }
 
 /// Returns advice, as the end of the error message.

@@ -3,10 +3,10 @@
 use stackweave_profile::AggregateOptions;
 use stackweave_profile::timing::read_timing;
 use stackweave_recording::Missing;
-use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::Phases;
 use crate::failure::Failure;
+use crate::opening::symbolizer;
 use crate::phases_json;
 use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
@@ -20,10 +20,10 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
         ..AggregateOptions::default()
     };
     let view = arguments.filters.view();
-    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    let symbolizer = symbolizer()?;
     // The events are read twice.
     let mut progress = Progress::new("Reading", 2 * recording.bytes());
-    let read = read_timing(recording.processes(), &options, &view, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+    let read = read_timing(recording.processes(), &options, &view, Some(symbolizer), &mut |bytes| progress.at(bytes));
     drop(progress);
     let report = read.map_err(Failure::new)?;
     let is_all = options.threads.is_empty() && options.range.is_none() && view.filter.is_empty();

@@ -8,11 +8,10 @@ use stackweave_core::EventKind;
 use stackweave_profile::memory;
 use stackweave_profile::{AggregateOptions, Filter, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
-use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::{Filters, MeasureChoice, Scope, Selection};
 use crate::failure::Failure;
-use crate::opening::open;
+use crate::opening::{open, symbolizer};
 use crate::progress::Progress;
 
 /// A profile of the selection, with remarks about it.
@@ -31,9 +30,9 @@ impl Selection {
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
         let recording = self.filters.scope.recording(paths)?;
         let processes = recording.processes();
-        let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+        let symbolizer = symbolizer()?;
         let mut progress = Progress::new("Reading", processes.iter().map(ProcessRecording::bytes).sum());
-        let done = aggregate(processes, &self.options()?, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+        let done = aggregate(processes, &self.options()?, Some(symbolizer), &mut |bytes| progress.at(bytes));
         drop(progress);
         let aggregated = done.map_err(Failure::new)?;
         let mut remarks = recording.report();
@@ -52,7 +51,7 @@ impl Selection {
             let is_part = self.filters.scope.range()?.is_some();
             remarks.extend(memory::remarks((processes, &hooks), profile.measure(), is_part));
         }
-        if profile.tree().nodes().len() == 1 {
+        if !profile.has_frames() {
             self.check_measure(processes, profile.measure())?;
             remarks.push(format!("The selection has no {}.", profile.measure().describe()));
         }
@@ -75,7 +74,7 @@ impl Selection {
         }
         let options = AggregateOptions { measure: None, ..self.options()? };
         let other = aggregate(processes, &options, None, &mut |_| {}).map_err(Failure::new)?.merged();
-        if other.tree().nodes().len() == 1 {
+        if !other.has_frames() {
             return Ok(());
         }
         let (requested, there) = (measure.describe(), other.measure());
@@ -91,6 +90,7 @@ impl Selection {
             device: self.device.map(i64::from),
             threads: self.filters.scope.thread.clone(),
             range: self.filters.scope.range()?,
+            view: Some(self.filters.view()),
             ..AggregateOptions::default()
         })
     }

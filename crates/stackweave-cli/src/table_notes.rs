@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-use stackweave_profile::{Hidden, Measure, Profile, View};
+use stackweave_profile::{Hidden, Measure, Profile};
 
 use crate::selection::Selected;
 
 /// Hidden frames with a smaller share of the total are not mentioned.
 const LEAST: f64 = 0.01;
 
-/// Writes what 100 % means if it is the sum over several threads, and how much `view` hides.
-pub(crate) fn write_table_notes(out: &mut dyn Write, selected: &Selected, view: &View) -> io::Result<()> {
+/// Writes what 100 % means if it is the sum over several threads, and how much its view hides.
+pub(crate) fn write_table_notes(out: &mut dyn Write, selected: &Selected) -> io::Result<()> {
     let Selected { profile, threads, .. } = selected;
     if let Some(sentence) = whole(profile.total(), profile.measure(), *threads) {
         writeln!(out, "{sentence}")?;
     }
-    write(out, profile, view)
+    write(out, profile)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
@@ -26,8 +26,8 @@ fn whole(total: i64, measure: Measure, threads: usize) -> Option<String> {
 
 /// Writes how much is inside libraries and the interpreter, and the option that shows it; nothing for a negligible
 /// share.
-fn write(out: &mut dyn Write, profile: &Profile, view: &View) -> io::Result<()> {
-    match sentence(profile.hidden(view), profile.total(), profile.measure()) {
+fn write(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
+    match sentence(profile.hidden(), profile.total(), profile.measure()) {
         Some(sentence) => writeln!(out, "{sentence}"),
         None => Ok(()),
     }

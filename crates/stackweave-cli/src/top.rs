@@ -9,28 +9,27 @@ use crate::arguments::Top;
 use crate::failure::Failure;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show, show_json};
+use crate::selection::Selected;
 use crate::table_notes::write_table_notes;
 use crate::text::{Sort, TableOptions, sorted_functions, write_table};
 
 pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
-    let view = arguments.selection.filters.view();
     if arguments.json {
-        let profile = selected.profile.view(&view);
-        return show_json(|out| write_json(out, &profile, (arguments.sort, arguments.limit), &selected.remarks));
+        let Selected { profile, remarks, .. } = &selected;
+        return show_json(|out| write_json(out, profile, (arguments.sort, arguments.limit), remarks));
     }
     let options = TableOptions {
         sort: arguments.sort,
         limit: Some(arguments.limit),
         width,
-        view,
         colour,
         folder: std::env::current_dir().ok(),
     };
     show(&selected.remarks, |out| {
         write_table(out, &selected.profile, &options)?;
-        write_table_notes(out, &selected, &options.view)
+        write_table_notes(out, &selected)
     })
 }
 

@@ -18,7 +18,6 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
         min_share: arguments.min.unwrap_or(MIN_PERCENT) / 100.0,
         keeps_program: arguments.min.is_none(),
         width,
-        view: arguments.selection.filters.view(),
         colour,
     };
     if arguments.json {
@@ -26,6 +25,6 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     }
     show(&selected.remarks, |out| {
         write_tree(out, &selected.profile, &options)?;
-        write_table_notes(out, &selected, &options.view)
+        write_table_notes(out, &selected)
     })
 }

@@ -19,8 +19,7 @@ pub(crate) fn write(
     options: &TreeOptions,
     remarks: &[String],
 ) -> io::Result<()> {
-    let profile = profile.view(&options.view);
-    let shown = VisibleTree::of(&profile, options, remarks);
+    let shown = VisibleTree::of(profile, options, remarks);
     write_nested(out, &shown, 0)?;
     writeln!(out)
 }

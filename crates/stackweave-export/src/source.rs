@@ -173,14 +173,13 @@ impl<'a> Source<'a> {
     }
 
     fn parts_of(&self, recording: &Recording, grouping: Grouping) -> Result<Vec<PartProfile>, ExportError> {
-        let options = AggregateOptions { grouping, ..self.options.part.clone() };
+        let view = Some(self.view().clone());
+        let options = AggregateOptions { grouping, view, ..self.options.part.clone() };
         let mut progress = self.progress.borrow_mut();
         let done = aggregate(recording.processes(), &options, self.symbolizer, &mut **progress)?;
         let is_before = !core::ptr::eq(recording, self.recording);
         self.record_missing(done.missing.iter(), is_before);
-        let view = self.view();
-        let viewed = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
-        Ok(done.parts.into_iter().map(viewed).collect())
+        Ok(done.parts)
     }
 
     /// Returns the costs in all measures, with threads and lines separate. `observer` gets all events too, with the
@@ -224,7 +223,8 @@ impl<'a> Source<'a> {
             Measure::Allocations => Measure::AllocatedBytes,
             other => other,
         });
-        let options = AggregateOptions { grouping, measure, lines: true, ..part.clone() };
+        let view = Some(self.view().clone());
+        let options = AggregateOptions { grouping, measure, lines: true, view, ..part.clone() };
         let mut progress = self.progress.borrow_mut();
         let all = EveryMeasure::collect(recording.processes(), &options, observer, &mut **progress)?;
         self.record_missing(all.missing(), !core::ptr::eq(recording, self.recording));
@@ -243,9 +243,7 @@ impl<'a> Source<'a> {
         all: &'m EveryMeasure<'_>,
         process: usize,
     ) -> impl Iterator<Item = MeasuredProfile> + use<'m, '_, 'a> {
-        let view = self.view();
-        let viewed = |part: MeasuredProfile| MeasuredProfile { profile: part.profile.view(view), ..part };
-        all.profiles(process, self.symbolizer).map(viewed)
+        all.profiles(process, self.symbolizer)
     }
 
     /// Returns the costs of stacks, before frames are named.

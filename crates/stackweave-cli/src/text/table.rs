@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics, View};
+use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics};
 
 use crate::text::location::name_and_path;
 use crate::text::rows::{Cell, Layout, Row, first, write_rows};
@@ -38,8 +38,6 @@ pub struct TableOptions {
     pub limit: Option<usize>,
     /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// The visible frames.
-    pub view: View,
     /// Whether to use colours.
     pub colour: bool,
     /// Locations are relative to this folder.
@@ -48,19 +46,18 @@ pub struct TableOptions {
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { sort: Sort::SelfCost, limit: Some(30), width: None, view: View::default(), colour: false, folder: None }
+        Self { sort: Sort::SelfCost, limit: Some(30), width: None, colour: false, folder: None }
     }
 }
 
 /// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), self and total cost,
 /// and these per call if they are times.
 pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
-    let profile = profile.view(&options.view);
-    let mut functions = sorted_functions(&profile, options.sort);
+    let mut functions = sorted_functions(profile, options.sort);
     let hidden = options.limit.map_or(0, |limit| functions.len().saturating_sub(limit));
     functions.truncate(functions.len() - hidden);
     let rows: Vec<Row<7>> =
-        functions.iter().map(|(id, cost)| row(&profile, *id, *cost, options.folder.as_deref())).collect();
+        functions.iter().map(|(id, cost)| row(profile, *id, *cost, options.folder.as_deref())).collect();
     let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
     let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
     if profile.measure() == Measure::WallTime {

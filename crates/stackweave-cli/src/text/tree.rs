@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use stackweave_profile::{Children, Measure, NodeId, Profile, View};
+use stackweave_profile::{Children, Measure, NodeId, Profile};
 
 use crate::text::location::name_and_location;
 use crate::text::program_paths::program_paths;
@@ -23,30 +23,20 @@ pub struct TreeOptions {
     pub keeps_program: bool,
     /// The maximum number of columns of a line.
     pub width: Option<usize>,
-    /// The visible frames.
-    pub view: View,
     /// Whether to use colours.
     pub colour: bool,
 }
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        Self {
-            max_depth: None,
-            min_share: 0.005,
-            keeps_program: true,
-            width: None,
-            view: View::default(),
-            colour: false,
-        }
+        Self { max_depth: None, min_share: 0.005, keeps_program: true, width: None, colour: false }
     }
 }
 
 /// Writes each path with its total and self cost, share and calls; those with the highest cost first.
 pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
-    let profile = profile.view(&options.view);
-    let kept = if options.keeps_program { program_paths(&profile, options.min_share) } else { HashSet::new() };
-    let mut lines = Lines { profile: &profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
+    let kept = if options.keeps_program { program_paths(profile, options.min_share) } else { HashSet::new() };
+    let mut lines = Lines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
     lines.collect();
     let rows = lines.rows;
     let layout = Layout { width: options.width, colour: options.colour, are_paths: false };

@@ -4,204 +4,225 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, RecordedFrame};
+use stackweave_recording::file::{Dictionary, NumberMap};
+use stackweave_symbolize::Symbolizer;
 
-use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::collector::GroupCosts;
-use crate::aggregate::function::{FrameIndex, Function, FunctionModule, FunctionTable};
+use crate::aggregate::frame_table::FrameTable;
+use crate::aggregate::function::{Function, FunctionModule, FunctionTable};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::origin::CodeIdentity;
+use crate::aggregate::per_stack::PerStack;
 use crate::aggregate::profile::{Counts, Profile};
-use crate::aggregate::recorded_names::RecordedNames;
-use crate::aggregate::span_tree::SpanTree;
-use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
+use crate::aggregate::recorded_names::FrameNames;
+use crate::aggregate::span_tree::{SpanCounts, SpanTree};
+use crate::aggregate::stack_costs::{StackCosts, StackKey};
+use crate::aggregate::view::View;
+use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
 use crate::frame::{Frame, FrameKind};
-use crate::word_hash::{WordMap, WordSet};
 
 impl GroupCosts {
-    /// Returns the frames of a profile of these costs, by their numbers in the recording.
-    pub(crate) fn frames(&self, counted: DeviceMeasure, dictionary: &Dictionary) -> Vec<u32> {
-        let mut seen: WordSet<u32> = WordSet::default();
-        let mut frames = Vec::new();
-        let mut take = |frame: u32| {
-            if seen.insert(frame) {
-                frames.push(frame);
-            }
-        };
-        let mut stacks: WordSet<u32> = WordSet::default();
-        let costs = self.costs(counted).unwrap_or_default();
-        for (key, _) in &costs {
-            let mut next = if let StackKey::Stack(stack) = key { *stack } else { 0 };
-            while stacks.insert(next) {
-                let Some((callers, frame)) = dictionary.stack(next) else { break };
-                take(frame);
+    /// Adds the frames of a profile of these costs, by their numbers in the recording. `stacks` are those whose frames
+    /// were added before.
+    pub(crate) fn take_frames(
+        &self,
+        counted: DeviceMeasure,
+        dictionary: &Dictionary,
+        stacks: &mut PerStack,
+        frames: &mut NumberMap<()>,
+    ) {
+        let costs = self.costs(counted);
+        let keys = || costs.into_iter().flat_map(StackCosts::iter).map(|(key, _)| key);
+        for key in keys() {
+            let mut next = if let StackKey::Stack(stack) = key { stack } else { 0 };
+            while let Some((index, (callers, frame))) = dictionary.stack_index(next).zip(dictionary.stack(next)) {
+                if !stacks.set(index, 0) {
+                    break;
+                }
+                frames.insert(frame, ());
                 next = callers;
             }
         }
-        let needs_spans =
-            counted.measure.counts_calls() || costs.iter().any(|(key, _)| matches!(key, StackKey::Span(1..)));
+        let needs_spans = counted.measure.counts_calls() || keys().any(|key| matches!(key, StackKey::Span(1..)));
         let nodes = if needs_spans { self.spans.nodes() } else { &[] };
-        nodes.iter().skip(1).for_each(|node| take(node.frame));
-        frames
+        for node in nodes.iter().skip(1) {
+            frames.insert(node.frame, ());
+        }
     }
 
-    /// Returns all costs, in the order of their keys; `None` if they are those of spans.
-    pub(crate) fn costs(&self, DeviceMeasure { measure, device }: DeviceMeasure) -> Option<Vec<(StackKey, StackCost)>> {
-        let costs = match measure {
-            Measure::WallTime | Measure::Calls => return None,
+    /// Returns the costs of stacks; `None` if there are none, and if the costs are those of spans.
+    pub(crate) fn costs(&self, DeviceMeasure { measure, device }: DeviceMeasure) -> Option<&StackCosts> {
+        match measure {
+            Measure::WallTime | Measure::Calls => None,
             Measure::Samples => Some(&self.samples),
             _ => self.memory.iter().find(|known| known.device == device).and_then(|known| known.of(measure)),
-        };
-        Some(costs.map(StackCosts::sorted).unwrap_or_default())
-    }
-
-    /// Builds the profile of a measure.
-    pub(crate) fn profile(
-        &self,
-        counted: DeviceMeasure,
-        process: &ProcessRecording,
-        names: &RecordedNames,
-        lines: bool,
-    ) -> Profile {
-        let mut paths = Paths {
-            dictionary: process.dictionary(),
-            names,
-            lines,
-            functions: FunctionTable::default(),
-            chains: WordMap::default(),
-            modules: WordMap::default(),
-            builder: TreeBuilder::default(),
-            stacks: WordMap::default(),
-            spans: WordMap::default(),
-        };
-        let measure = counted.measure;
-        match self.costs(counted) {
-            None => paths.add_spans(&self.spans, measure),
-            Some(costs) => paths.add_costs(&costs, &self.spans, measure),
         }
-        let (unfinished, unmatched_ends) = match measure {
-            Measure::WallTime | Measure::Calls => (self.spans.counts.unfinished, self.spans.counts.unmatched_ends),
-            _ => (0, 0),
-        };
-        let counts = Counts { events: self.events, unfinished, unmatched_ends, ..Counts::default() };
-        Profile { measure, functions: paths.functions, tree: paths.builder.finish(), counts }
+    }
+
+    fn counts(&self, measure: Measure) -> Counts {
+        let of_spans = if measure.counts_calls() { self.spans.counts } else { SpanCounts::default() };
+        let SpanCounts { unfinished, unmatched_ends } = of_spans;
+        Counts { events: self.events, unfinished, unmatched_ends, ..Counts::default() }
     }
 }
 
-/// The stacks and spans of a recording as nodes of a tree.
-struct Paths<'a> {
-    dictionary: &'a Dictionary,
-    names: &'a RecordedNames,
-    lines: bool,
+/// Builds profiles of the costs of processes. Frames are named once for all profiles, and their functions are in one
+/// table.
+#[derive(Debug)]
+pub(crate) struct ProfileBuilder<'a> {
+    view: &'a View,
+    /// By process.
+    frames: Vec<FrameTable<'a>>,
     functions: FunctionTable,
-    /// The functions of each frame of the recording, outermost first.
-    chains: WordMap<u32, Box<[FrameIndex]>>,
-    modules: WordMap<u32, Arc<FunctionModule>>,
-    builder: TreeBuilder,
-    stacks: WordMap<u32, NodeId>,
-    spans: WordMap<u32, NodeId>,
 }
 
-impl Paths<'_> {
-    fn add_spans(&mut self, spans: &SpanTree, measure: Measure) {
-        let nodes = spans.nodes();
+impl<'a> ProfileBuilder<'a> {
+    pub(crate) fn new(view: &'a View) -> Self {
+        Self { view, frames: Vec::new(), functions: FunctionTable::default() }
+    }
+
+    /// Adds the next process, with the costs that profiles will be built of.
+    pub(crate) fn add_process<'c>(
+        &mut self,
+        process: &'a ProcessRecording,
+        costs: impl Iterator<Item = (&'c GroupCosts, DeviceMeasure)>,
+        (symbolizer, lines): (Option<&Symbolizer>, bool),
+    ) {
+        let mut names = FrameNames::new(process);
+        if symbolizer.is_some() {
+            let (mut stacks, mut frames) = (PerStack::default(), NumberMap::default());
+            for (group, counted) in costs {
+                group.take_frames(counted, process.dictionary(), &mut stacks, &mut frames);
+            }
+            names.resolve(frames.numbers(), symbolizer);
+        }
+        self.add_named(names, lines);
+    }
+
+    /// Adds the next process, whose frames have these names.
+    pub(crate) fn add_named(&mut self, names: FrameNames<'a>, lines: bool) {
+        self.frames.push(FrameTable::new(names, lines));
+    }
+
+    /// Builds the profile of groups of costs together, each with the index of its process.
+    pub(crate) fn profile(&mut self, groups: &[(usize, &GroupCosts)], counted: DeviceMeasure) -> Profile {
+        let Self { view, frames, functions } = self;
+        let mut profile = VisibleTree::build(view, counted.measure, &mut |tree| {
+            for (process, group) in groups {
+                let (stacks_known, spans_known) = Default::default();
+                let frames = &mut frames[*process];
+                Paths { frames, functions, tree, spans: &group.spans, stacks_known, spans_known }.add(group, counted);
+            }
+        });
+        for (_, group) in groups {
+            profile.counts.add(group.counts(counted.measure));
+        }
+        profile
+    }
+}
+
+/// The stacks and spans of a group as paths of a tree.
+struct Paths<'a, 't, 'v> {
+    frames: &'a mut FrameTable<'t>,
+    functions: &'a mut FunctionTable,
+    tree: &'a mut VisibleTree<'v>,
+    spans: &'a SpanTree,
+    /// The visible callers of what stacks call, and of what spans call.
+    stacks_known: PerStack,
+    spans_known: PerStack,
+}
+
+impl Paths<'_, '_, '_> {
+    fn add(&mut self, group: &GroupCosts, counted: DeviceMeasure) {
+        if counted.measure.counts_calls() {
+            self.add_spans(counted.measure);
+        } else if let Some(costs) = group.costs(counted) {
+            self.add_costs(costs, counted.measure);
+        }
+    }
+
+    fn add_spans(&mut self, measure: Measure) {
+        let nodes = self.spans.nodes();
         let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0 || node.total > 0).collect();
         for (index, node) in nodes.iter().enumerate().skip(1).rev() {
             if is_needed[index] {
                 is_needed[node.parent as usize] = true;
             }
         }
-        let mut ids = vec![NodeId::ROOT; nodes.len()];
-        for ((index, node), own) in nodes.iter().enumerate().zip(spans.self_times()).skip(1) {
+        let mut callers = vec![VisibleCaller::NONE; nodes.len()];
+        for ((index, node), own) in nodes.iter().enumerate().zip(self.spans.self_times()).skip(1) {
             if is_needed[index] {
-                ids[index] = self.descend(ids[node.parent as usize], node.frame, node.calls);
+                let step = self.descend(callers[node.parent as usize], node.frame, node.calls);
                 let calls = || i64::try_from(node.calls).unwrap_or(i64::MAX);
-                self.builder.add(ids[index], 0, if measure == Measure::Calls { calls() } else { own });
+                self.tree.add(step, 0, if measure == Measure::Calls { calls() } else { own });
+                callers[index] = step.caller;
             }
         }
     }
 
-    fn add_costs(&mut self, costs: &[(StackKey, StackCost)], spans: &SpanTree, measure: Measure) {
-        for (key, cost) in costs {
-            let node = match key {
-                StackKey::Stack(stack) => self.stack(*stack),
-                StackKey::Span(node) => self.span(*node, spans),
+    fn add_costs(&mut self, costs: &StackCosts, measure: Measure) {
+        for (key, cost) in costs.iter() {
+            let step = match key {
+                StackKey::Stack(stack) => self.stack(stack),
+                StackKey::Span(node) => self.span(node),
             };
-            self.builder.add(node, cost.events, cost.value(measure));
+            self.tree.add(step, cost.events, cost.value(measure));
         }
     }
 
-    /// Returns the node of a stack, below those of its callers.
-    fn stack(&mut self, stack: u32) -> NodeId {
-        let mut path = Vec::new();
-        let mut next = stack;
-        let mut node = loop {
-            if let Some(known) = self.stacks.get(&next) {
-                break *known;
+    /// Returns the last step of a stack, after those of its callers.
+    fn stack(&mut self, stack: u32) -> Step {
+        let dictionary = self.frames.dictionary();
+        let (mut path, mut next) = (Vec::new(), stack);
+        let mut caller = VisibleCaller::NONE;
+        while let Some((index, (callers, frame))) = dictionary.stack_index(next).zip(dictionary.stack(next)) {
+            if let Some(known) = self.stacks_known.get(index).filter(|_| next != stack) {
+                caller = VisibleCaller::from_bits(known);
+                break;
             }
-            let Some((callers, frame)) = self.dictionary.stack(next) else { break NodeId::ROOT };
-            path.push((next, frame));
+            path.push((index, frame));
             next = callers;
-        };
-        for (stack, frame) in path.into_iter().rev() {
-            let is_boundary = self.names.of(frame).iter().any(Frame::is_boundary);
-            node = if is_boundary { NodeId::ROOT } else { self.descend(node, frame, 0) };
-            self.stacks.insert(stack, node);
         }
-        node
+        let mut step = Step::after(caller);
+        for (index, frame) in path.into_iter().rev() {
+            let is_boundary = self.frames.chain(frame, self.functions).is_boundary;
+            step = if is_boundary { Step::after(VisibleCaller::NONE) } else { self.descend(step.caller, frame, 0) };
+            self.stacks_known.set(index, step.caller.to_bits());
+        }
+        step
     }
 
-    /// Returns the node of a span in the tree of spans.
-    fn span(&mut self, span: u32, spans: &SpanTree) -> NodeId {
-        let mut path = Vec::new();
-        let mut next = span;
-        let mut node = loop {
-            if next == 0 {
-                break NodeId::ROOT;
-            }
-            if let Some(known) = self.spans.get(&next) {
-                break *known;
+    /// Returns the last step of a span in the tree of spans.
+    fn span(&mut self, span: u32) -> Step {
+        let (mut path, mut next) = (Vec::new(), span);
+        let mut caller = VisibleCaller::NONE;
+        while next != 0 {
+            if let Some(known) = self.spans_known.get(next as usize).filter(|_| next != span) {
+                caller = VisibleCaller::from_bits(known);
+                break;
             }
             path.push(next);
-            next = spans.nodes()[next as usize].parent;
-        };
+            next = self.spans.nodes()[next as usize].parent;
+        }
+        let mut step = Step::after(caller);
         for span in path.into_iter().rev() {
-            node = self.descend(node, spans.nodes()[span as usize].frame, 0);
-            self.spans.insert(span, node);
+            step = self.descend(step.caller, self.spans.nodes()[span as usize].frame, 0);
+            self.spans_known.set(span as usize, step.caller.to_bits());
         }
-        node
+        step
     }
 
-    /// Returns the innermost node of a frame's functions under `parent`, and adds the calls to all of these nodes.
-    fn descend(&mut self, parent: NodeId, frame: u32, calls: u64) -> NodeId {
-        if !self.chains.contains_key(&frame) {
-            let chain = self.chain(frame);
-            self.chains.insert(frame, chain);
+    /// Descends to the functions of a frame, and adds the calls to all of them. Returns the step to the innermost.
+    fn descend(&mut self, above: VisibleCaller, frame: u32, calls: u64) -> Step {
+        let mut step = Step::after(above);
+        let chain = self.frames.chain(frame, self.functions);
+        for index in self.frames.frames(chain) {
+            step = self.tree.descend(step.caller, index, self.functions);
+            if calls > 0 {
+                self.tree.add(step, calls, 0);
+            }
         }
-        let mut node = parent;
-        for index in self.chains.get(&frame).into_iter().flatten() {
-            node = self.builder.child(node, *index);
-            self.builder.add(node, calls, 0);
-        }
-        node
-    }
-
-    fn chain(&mut self, number: u32) -> Box<[FrameIndex]> {
-        let module = match self.dictionary.frame(number) {
-            Some(RecordedFrame::Native { module, .. }) => module.and_then(|module| self.module(module)),
-            _ => None,
-        };
-        let names = self.names;
-        let intern = |frame: &Frame| {
-            let function = self.functions.intern(Function::of_frame(frame, module.as_ref()));
-            self.functions.intern_frame(function, frame.position.line.filter(|_| self.lines))
-        };
-        names.of(number).iter().rev().map(intern).collect()
-    }
-
-    fn module(&mut self, number: u32) -> Option<Arc<FunctionModule>> {
-        let module = self.dictionary.module(number)?;
-        Some(Arc::clone(self.modules.entry(number).or_insert_with(|| Arc::new(module.into()))))
+        step
     }
 }
 

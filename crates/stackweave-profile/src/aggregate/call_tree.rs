@@ -160,6 +160,11 @@ impl TreeBuilder {
         self.nodes[id.index()].cost.add(Cost { calls, self_cost, total: 0 });
     }
 
+    /// Returns the sum of all self costs.
+    pub(crate) fn total(&self) -> i64 {
+        self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.cost.self_cost))
+    }
+
     /// Adds all of `tree`, whose frames have the indexes `frames` here. Returns for each of its nodes the node here.
     pub(crate) fn add_tree(&mut self, tree: &CallTree, frames: &[FrameIndex]) -> Vec<NodeId> {
         let mut ids = vec![NodeId::ROOT; tree.nodes.len()];

@@ -13,6 +13,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{CountedMemory, DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
+use crate::aggregate::profile::Counts;
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::memory::{MemoryHeader, MemoryQuery, ProcessFigures, RecorderThread, UsageSource, usable_snapshot};
@@ -233,14 +234,14 @@ impl<'a> Collector<'a> {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
-        let device = self.options.device.filter(|_| self.measures == MeasureSet::Requested);
         let sums_all = self.measures == MeasureSet::Everything;
+        let (device, only) = (self.options.device.filter(|_| !sums_all), self.options.measure.filter(|_| !sums_all));
         let counted = memory.finish(device, last_ticks.unwrap_or(0), &mut |sums, known| {
             let thread = self.index_of(known.site.thread);
             if let Some(group) = self.threads[thread].group {
-                self.groups[group].of_device(sums.device).add_figures(known);
-                let kept = if is_kept { known.figures.allocations } else { 0 };
-                self.groups[group].events = self.groups[group].events.saturating_add(kept);
+                let group = &mut self.groups[group];
+                group.of_device(sums.device).add_figures(known, only);
+                group.events = group.events.saturating_add(if is_kept { known.figures.allocations } else { 0 });
                 if sums_all {
                     sums.add(&known.site, &known.figures);
                 }
@@ -259,8 +260,17 @@ impl<'a> Collector<'a> {
             let goes_on = last.is_some_and(|last| last >= self.range.end);
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
-        self.groups.iter_mut().for_each(|group| group.spans.seal());
+        self.groups.iter_mut().for_each(GroupCosts::seal);
         ProcessCosts { groups: self.groups, blocks, used, figures, missing }
+    }
+}
+
+impl ProcessCosts {
+    /// Returns the counts of blocks of a device.
+    pub(crate) fn block_counts(&self, device: i64) -> Counts {
+        let found = self.blocks.iter().find(|(of, _)| *of == device);
+        let [replaced_blocks, unknown_frees] = found.map_or([0; 2], |(_, counts)| *counts);
+        Counts { replaced_blocks, unknown_frees, ..Counts::default() }
     }
 }
 
@@ -270,7 +280,14 @@ impl GroupCosts {
         Self { thread, spans: SpanTree::new(range), samples, memory, has_spans: false, events: 0 }
     }
 
-    fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
+    /// Prepares the costs for reading: no more are added.
+    pub(crate) fn seal(&mut self) {
+        self.spans.seal();
+        self.samples.merge();
+        self.memory.iter_mut().for_each(DeviceCosts::merge);
+    }
+
+    pub(crate) fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
         let found = self.memory.iter().position(|known| known.device == device);
         let index = found.unwrap_or_else(|| {
             self.memory.push(DeviceCosts { device, ..DeviceCosts::default() });

@@ -7,13 +7,14 @@ use stackweave_recording::events::Event;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
+use crate::aggregate::build::ProfileBuilder;
 use crate::aggregate::collector::{EventObserver, GroupCosts, MeasureSet, ProcessCosts, collect};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::profile::Profile;
-use crate::aggregate::recorded_names::RecordedNames;
 use crate::aggregate::recordings::ranges;
+use crate::aggregate::view::View;
 use crate::memory::{ForeignHooks, MemoryQuery, MemoryReport, figures_report};
 
 /// Another consumer of the events of processes while they are read: of one process after another, each in the order of
@@ -26,6 +27,7 @@ pub struct EveryMeasure<'a> {
     processes: &'a [ProcessRecording],
     collected: Vec<ProcessCosts>,
     lines: bool,
+    view: View,
     /// The only measure, if one was requested.
     only: Option<DeviceMeasure>,
 }
@@ -69,7 +71,7 @@ impl<'a> EveryMeasure<'a> {
         }
         let device = || options.device.unwrap_or_else(|| default_device(&collected));
         let only = options.measure.map(|measure| DeviceMeasure { measure, device: device() });
-        Ok(Self { processes, collected, lines: options.lines, only })
+        Ok(Self { processes, collected, lines: options.lines, view: options.shown().clone(), only })
     }
 
     /// Frees the costs of stacks, after the last profile was built. The figures of memory stay.
@@ -106,18 +108,15 @@ impl<'a> EveryMeasure<'a> {
     }
 
     /// Returns the time of all threads of all processes, without lines.
-    pub(crate) fn time(&self, symbolizer: Option<&Symbolizer>) -> Profile {
-        let counted = AggregateOptions::default().counted(Measure::WallTime);
-        let mut whole = Profile::empty(Measure::WallTime);
-        for (process, collected) in self.processes.iter().zip(&self.collected) {
-            let frames = collected.groups.iter().flat_map(|group| group.frames(counted, process.dictionary()));
-            let names = RecordedNames::resolve(process, &frames.collect::<Vec<_>>(), symbolizer);
-            for group in &collected.groups {
-                let same = whole.merge(&group.profile(counted, process, &names, false));
-                debug_assert_eq!(same, Ok(()));
-            }
+    pub(crate) fn time(&self, view: &View, symbolizer: Option<&Symbolizer>) -> Profile {
+        let counted = DeviceMeasure { measure: Measure::WallTime, device: EventKind::OWN_DEVICE };
+        let (mut builder, mut groups) = (ProfileBuilder::new(view), Vec::new());
+        for (index, (process, collected)) in self.processes.iter().zip(&self.collected).enumerate() {
+            let costs = collected.groups.iter().map(|group| (group, counted));
+            builder.add_process(process, costs, (symbolizer, false));
+            groups.extend(collected.groups.iter().map(|group| (index, group)));
         }
-        whole
+        builder.profile(&groups, counted)
     }
 
     /// Returns what could not be read, for each process.
@@ -138,13 +137,13 @@ impl<'a> EveryMeasure<'a> {
             .iter()
             .flat_map(|group| self.measures(group).into_iter().map(move |counted| (group, counted)))
             .collect();
-        let frames = all.iter().flat_map(|(group, counted)| group.frames(*counted, recording.dictionary()));
-        let names = RecordedNames::resolve(recording, &frames.collect::<Vec<_>>(), symbolizer);
+        let mut builder = ProfileBuilder::new(&self.view);
+        builder.add_process(recording, all.iter().copied(), (symbolizer, self.lines));
         all.into_iter().map(move |(group, counted)| MeasuredProfile {
             process,
             thread: group.thread,
             device: if counted.measure.is_memory() { counted.device } else { EventKind::OWN_DEVICE },
-            profile: group.profile(counted, recording, &names, self.lines),
+            profile: builder.profile(&[(0, group)], counted),
         })
     }
 

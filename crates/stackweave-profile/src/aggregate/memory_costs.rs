@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
+use stackweave_heap::{CallSite, Totals};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{Event, MemoryEvent};
 
@@ -130,14 +131,18 @@ impl MemoryCosts {
                 CountedMemory { devices: devices.collect(), timeline: Some(curve.finish(live)) }
             }
             Self::Kept(snapshot) => {
-                let of = |device: i64| {
-                    let (totals, sizes) = (snapshot.totals(device), snapshot.sizes(device).collect());
-                    let mut sums = DeviceSums { device, totals, sizes, ..DeviceSums::default() };
-                    snapshot.rows(device).for_each(|known| site(&mut sums, &known));
-                    sums
+                let sums = |&(device, totals): &(i64, Totals)| {
+                    let sizes = snapshot.sizes(device).collect();
+                    DeviceSums { device, totals, sizes, ..DeviceSums::default() }
                 };
-                let devices = snapshot.devices().into_iter().filter(|device| takes(*device)).map(of);
-                CountedMemory { devices: devices.collect(), timeline: None }
+                let of_devices = snapshot.totals().iter().filter(|(device, _)| takes(*device));
+                let mut devices: Vec<DeviceSums> = of_devices.map(sums).collect();
+                snapshot.visit_sites(&mut |device, known| {
+                    if let Some(sums) = devices.iter_mut().find(|sums| sums.device == device) {
+                        site(sums, known);
+                    }
+                });
+                CountedMemory { devices, timeline: None }
             }
         }
     }
@@ -149,15 +154,25 @@ pub(crate) fn default_device(collected: &[ProcessCosts]) -> i64 {
 }
 
 impl GroupCosts {
-    /// Returns the memory of these rows together.
-    pub(crate) fn of_rows(rows: &[UsageRow]) -> Self {
-        let mut costs = DeviceCosts { device: EventKind::OWN_DEVICE, ..DeviceCosts::default() };
+    /// Returns the memory of these rows together, in a measure.
+    pub(crate) fn of_rows(rows: &[UsageRow], measure: Measure) -> Self {
+        let mut costs = Self::new(None, 0..u64::MAX);
         for row in rows {
-            let site = stackweave_heap::CallSite { stack: row.stack, ..Default::default() };
-            let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
-            costs.add_figures(&CallSiteFigures { site, figures, leaked_blocks, leaked_bytes });
+            costs.add_row(row, &[measure]);
         }
-        Self { memory: vec![costs], ..Self::new(None, 0..u64::MAX) }
+        costs.seal();
+        costs
+    }
+
+    /// Adds the memory of a row, in some measures.
+    pub(crate) fn add_row(&mut self, row: &UsageRow, measures: &[Measure]) {
+        let site = CallSite { stack: row.stack, ..CallSite::default() };
+        let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
+        let known = CallSiteFigures { site, figures, leaked_blocks, leaked_bytes };
+        let costs = self.of_device(EventKind::OWN_DEVICE);
+        for measure in measures {
+            costs.add_figures(&known, Some(*measure));
+        }
     }
 }
 
@@ -172,21 +187,29 @@ impl DeviceCosts {
         }
     }
 
-    /// Adds the figures of a call site.
-    pub(crate) fn add_figures(&mut self, known: &CallSiteFigures) {
+    pub(crate) fn merge(&mut self) {
+        let Self { allocated, live, peak, temporary, .. } = self;
+        [allocated, live, peak, temporary].into_iter().for_each(StackCosts::merge);
+    }
+
+    /// Adds the figures of a call site: in all measures, or in one.
+    pub(crate) fn add_figures(&mut self, known: &CallSiteFigures, only: Option<Measure>) {
         let key = match known.site.stack {
             0 => StackKey::Span(0),
             stack if stack & SPAN != 0 => StackKey::Span(stack & !SPAN),
             stack => StackKey::Stack(stack),
         };
         let figures = &known.figures;
-        for (costs, events, bytes) in [
-            (&mut self.allocated, figures.allocations, figures.bytes),
-            (&mut self.live, known.leaked_blocks, known.leaked_bytes),
-            (&mut self.peak, figures.peak_blocks, figures.peak_bytes),
-            (&mut self.temporary, figures.temporary, figures.temporary_bytes),
+        let only = if only == Some(Measure::Allocations) { Some(Measure::AllocatedBytes) } else { only };
+        for (measure, costs, events, bytes) in [
+            (Measure::AllocatedBytes, &mut self.allocated, figures.allocations, figures.bytes),
+            (Measure::LiveBytes, &mut self.live, known.leaked_blocks, known.leaked_bytes),
+            (Measure::PeakBytes, &mut self.peak, figures.peak_blocks, figures.peak_bytes),
+            (Measure::TemporaryBytes, &mut self.temporary, figures.temporary, figures.temporary_bytes),
         ] {
-            costs.add_all(key, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
+            if only.is_none_or(|only| only == measure) {
+                costs.add_all(key, StackCost { events, sum: i64::try_from(bytes).unwrap_or(i64::MAX) });
+            }
         }
     }
 }

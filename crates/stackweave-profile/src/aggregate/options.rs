@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use stackweave_core::{EventKind, text_matches};
+use stackweave_core::text_matches;
 use stackweave_recording::file::RecordedThread;
 
-use crate::aggregate::measure::{DeviceMeasure, Measure};
+use crate::aggregate::measure::Measure;
+use crate::aggregate::view::View;
 
 /// Which part of recordings goes into a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct AggregateOptions {
     pub lines: bool,
     /// Whether processes or threads have separate profiles.
     pub grouping: Grouping,
+    /// The visible frames; all without a view. A profile is only as large as what is visible.
+    pub view: Option<View>,
 }
 
 /// The unit that has a separate profile.
@@ -39,9 +42,9 @@ pub enum Grouping {
 }
 
 impl AggregateOptions {
-    /// Returns the measure with the selected device.
-    pub(crate) fn counted(&self, measure: Measure) -> DeviceMeasure {
-        DeviceMeasure { measure, device: self.device.unwrap_or(EventKind::OWN_DEVICE) }
+    /// Returns the view, with all frames by default.
+    pub(crate) fn shown(&self) -> &View {
+        self.view.as_ref().unwrap_or(View::all())
     }
 
     /// Returns whether a thread is selected.

@@ -3,6 +3,7 @@
 use crate::aggregate::call_tree::{CallTree, TreeBuilder};
 use crate::aggregate::function::FunctionTable;
 use crate::aggregate::measure::Measure;
+use crate::aggregate::view::Hidden;
 
 /// Counts from building a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Profile {
     pub(crate) functions: FunctionTable,
     pub(crate) tree: CallTree,
     pub(crate) counts: Counts,
+    pub(crate) hidden: Hidden,
+    pub(crate) has_frames: bool,
 }
 
 /// An error: two profiles have different measures.
@@ -47,8 +50,8 @@ pub struct DifferentMeasures(pub Measure, pub Measure);
 impl Profile {
     /// Returns an empty profile.
     pub fn empty(measure: Measure) -> Self {
-        let (functions, tree, counts) = Default::default();
-        Self { measure, functions, tree, counts }
+        let (functions, tree, counts, hidden) = Default::default();
+        Self { measure, functions, tree, counts, hidden, has_frames: false }
     }
 
     /// Returns the measure.
@@ -71,6 +74,16 @@ impl Profile {
         self.counts
     }
 
+    /// Returns what its view hides, and [`View::show_all`](crate::View::show_all) would show.
+    pub fn hidden(&self) -> Hidden {
+        self.hidden
+    }
+
+    /// Returns whether it has any frames, visible or not.
+    pub fn has_frames(&self) -> bool {
+        self.has_frames
+    }
+
     /// Returns the total cost.
     pub fn total(&self) -> i64 {
         self.tree.total()
@@ -86,6 +99,8 @@ impl Profile {
         builder.add_tree(&other.tree, &frames);
         self.tree = builder.finish();
         self.counts.add(other.counts);
+        self.hidden.add(other.hidden);
+        self.has_frames |= other.has_frames;
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::recordings::collect_all;
-use crate::aggregate::stack_costs::StackKey;
+use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::word_hash::WordSet;
 
 /// The costs of processes, by the numbers of frames in their recordings.
@@ -127,12 +127,13 @@ impl<'a> RecordedCosts<'a> {
 
 impl GroupCosts {
     pub(crate) fn has(&self, counted: DeviceMeasure) -> bool {
-        self.costs(counted).map_or(self.has_spans, |costs| !costs.is_empty())
+        let has_costs = || self.costs(counted).is_some_and(|costs| !costs.is_empty());
+        if counted.measure.counts_calls() { self.has_spans } else { has_costs() }
     }
 
     fn visit(&self, counted: DeviceMeasure, cost: &mut dyn FnMut(StackKey, u64, i64)) {
-        if let Some(costs) = self.costs(counted) {
-            for (key, of) in costs {
+        if !counted.measure.counts_calls() {
+            for (key, of) in self.costs(counted).into_iter().flat_map(StackCosts::iter) {
                 cost(key, of.events, of.value(counted.measure));
             }
             return;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use stackweave_core::{CodeAddress, Module, ModuleList};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::{Dictionary, RecordedFrame, RecordedName, Start};
-use stackweave_symbolize::Symbolizer;
+use stackweave_symbolize::{Resolved, Symbolizer};
 
 use crate::frame::{Frame, FrameKind};
+use crate::live::NativeNames;
 use crate::native_frames;
 use crate::word_hash::WordMap;
 
@@ -26,27 +27,14 @@ impl RecordedNames {
     /// Names these frames, once each. Without a symbolizer, native frames without a name in the file are named by their
     /// address in the module.
     pub fn resolve(process: &ProcessRecording, numbers: &[u32], symbolizer: Option<&Symbolizer>) -> Self {
-        let dictionary = process.dictionary();
+        let mut of = FrameNames::new(process);
+        of.resolve(numbers.iter().copied(), symbolizer);
         let mut names = Self::default();
-        let mut strings = Strings { dictionary, texts: WordMap::default(), modules: WordMap::default() };
-        let mut unnamed = Vec::new();
         for &number in numbers {
-            if names.ranges.contains_key(&number) {
-                continue;
-            }
-            let recorded = dictionary.names(number);
-            match dictionary.frame(number) {
-                Some(&RecordedFrame::Native { address, module }) if recorded.is_empty() => {
-                    unnamed.push(UnnamedFrame { number, address, module });
-                    names.ranges.insert(number, (0, 0));
-                }
-                frame if recorded.is_empty() => {
-                    names.put(number, [Frame::named(kind_of(frame), Frame::UNKNOWN.into())]);
-                }
-                frame => names.put(number, recorded.iter().take(MAX_NAMES).map(|name| strings.frame(name, frame))),
+            if !names.ranges.contains_key(&number) {
+                names.put(number, of.of(number));
             }
         }
-        names.resolve_native(&unnamed, process, symbolizer);
         names
     }
 
@@ -57,34 +45,101 @@ impl RecordedNames {
         &self.frames[start as usize..(start + length) as usize]
     }
 
-    /// Replaces the names of a frame by ones that were resolved later.
-    pub(crate) fn rename(&mut self, number: u32, frames: &[Frame]) {
-        self.put(number, frames.iter().cloned());
-    }
-
     #[expect(clippy::cast_possible_truncation, reason = "that many frames do not fit into memory")]
-    fn put(&mut self, number: u32, frames: impl IntoIterator<Item = Frame>) {
+    fn put(&mut self, number: u32, frames: Vec<Frame>) {
         let start = self.frames.len();
         self.frames.extend(frames);
         self.ranges.insert(number, (start as u32, (self.frames.len() - start) as u32));
     }
+}
 
-    fn resolve_native(
-        &mut self,
-        unnamed: &[UnnamedFrame],
-        process: &ProcessRecording,
-        symbolizer: Option<&Symbolizer>,
-    ) {
-        let moved = MovedModules::of(unnamed, process.dictionary(), process.start());
+/// Names the frames of a process one at a time, and keeps only what is shared by several.
+#[derive(Debug)]
+pub(crate) struct FrameNames<'a> {
+    process: &'a ProcessRecording,
+    texts: WordMap<u32, Arc<str>>,
+    /// The names of modules.
+    modules: WordMap<u32, Arc<str>>,
+    /// The results for native frames without a name in the file.
+    resolved: WordMap<u32, Arc<Resolved>>,
+    /// The names of such frames that were resolved before.
+    known: Option<&'a NativeNames>,
+}
+
+impl<'a> FrameNames<'a> {
+    pub(crate) fn new(process: &'a ProcessRecording) -> Self {
+        let (texts, modules, resolved) = Default::default();
+        Self { process, texts, modules, resolved, known: None }
+    }
+
+    /// Returns the names of a process that is still recording.
+    pub(crate) fn with_known(process: &'a ProcessRecording, known: &'a NativeNames) -> Self {
+        Self { known: Some(known), ..Self::new(process) }
+    }
+
+    pub(crate) fn dictionary(&self) -> &'a Dictionary {
+        self.process.dictionary()
+    }
+
+    /// Resolves the native ones of these frames that have no name in the file.
+    pub(crate) fn resolve(&mut self, numbers: impl IntoIterator<Item = u32>, symbolizer: Option<&Symbolizer>) {
+        let Some(symbolizer) = symbolizer else { return };
+        let dictionary = self.dictionary();
+        let mut unnamed: Vec<UnnamedFrame> =
+            numbers.into_iter().filter_map(|number| UnnamedFrame::of(number, dictionary)).collect();
+        unnamed.sort_unstable_by_key(|frame| frame.number);
+        unnamed.dedup_by_key(|frame| frame.number);
+        let moved = MovedModules::of(&unnamed, dictionary, self.process.start());
+        unnamed.retain(|frame| moved.address(frame).is_some());
         let addresses: Vec<CodeAddress> = unnamed.iter().filter_map(|frame| moved.address(frame)).collect();
-        let resolved = symbolizer.map(|symbolizer| symbolizer.resolve(&addresses, &moved.list)).unwrap_or_default();
-        let mut resolved = resolved.iter();
-        for frame in unnamed {
-            let found = moved.address(frame).and_then(|_| resolved.next());
-            let named = found.map(|found| native_frames::frames(frame.address, found));
-            let module = frame.module.and_then(|module| process.dictionary().module(module));
-            self.put(frame.number, named.unwrap_or_else(|| vec![unresolved(frame.address, module)]));
+        let resolved = symbolizer.resolve(&addresses, &moved.list);
+        self.resolved.extend(unnamed.iter().map(|frame| frame.number).zip(resolved));
+    }
+
+    /// Returns the functions of a frame, as [`RecordedNames::of`] does.
+    pub(crate) fn of(&mut self, number: u32) -> Vec<Frame> {
+        let dictionary = self.dictionary();
+        let (frame, recorded) = (dictionary.frame(number), dictionary.names(number));
+        if !recorded.is_empty() {
+            return recorded.iter().take(MAX_NAMES).map(|name| self.frame(name, frame)).collect();
         }
+        if let Some(known) = self.known.and_then(|known| known.get(number)) {
+            return known.to_vec();
+        }
+        match (frame, self.resolved.get(&number)) {
+            (Some(RecordedFrame::Native { address, .. }), Some(resolved)) => native_frames::frames(*address, resolved),
+            (Some(RecordedFrame::Native { address, module }), None) => {
+                vec![unresolved(*address, module.and_then(|module| dictionary.module(module)))]
+            }
+            _ => vec![Frame::named(kind_of(frame), Frame::UNKNOWN.into())],
+        }
+    }
+
+    fn frame(&mut self, name: &RecordedName, recorded: Option<&RecordedFrame>) -> Frame {
+        let native = match recorded {
+            Some(RecordedFrame::Native { address, module }) => (Some(address.address()), *module),
+            _ => (None, None),
+        };
+        Frame {
+            qualname: name.qualname.map(|text| self.text(text)),
+            filename: name.filename.map(|text| self.text(text)).filter(|text| !text.is_empty()),
+            first_line: name.first_line,
+            position: name.position,
+            module: name.module.or(native.1).and_then(|module| self.module(module)),
+            is_inlined: name.is_inlined,
+            address: native.0,
+            ..Frame::named(name.kind, self.text(name.name))
+        }
+    }
+
+    fn text(&mut self, number: u32) -> Arc<str> {
+        let text = || self.process.dictionary().string(number).unwrap_or(Frame::UNKNOWN).into();
+        Arc::clone(self.texts.entry(number).or_insert_with(text))
+    }
+
+    fn module(&mut self, number: u32) -> Option<Arc<str>> {
+        let module = self.dictionary().module(number)?;
+        Some(Arc::clone(self.modules.entry(number).or_insert_with(|| module.name().into())))
     }
 }
 
@@ -94,6 +149,18 @@ struct UnnamedFrame {
     number: u32,
     address: CodeAddress,
     module: Option<u32>,
+}
+
+impl UnnamedFrame {
+    /// Returns the frame with this number, if it is native and has no name.
+    fn of(number: u32, dictionary: &Dictionary) -> Option<Self> {
+        match dictionary.frame(number) {
+            Some(&RecordedFrame::Native { address, module }) if dictionary.names(number).is_empty() => {
+                Some(Self { number, address, module })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Modules at separate addresses: in their process, one may have been loaded at the place of an earlier one.
@@ -172,42 +239,5 @@ fn kind_of(frame: Option<&RecordedFrame>) -> FrameKind {
         Some(RecordedFrame::Python { .. }) => FrameKind::Python,
         Some(RecordedFrame::Script { .. }) => FrameKind::Script,
         Some(RecordedFrame::Label { .. }) | None => FrameKind::Label,
-    }
-}
-
-/// The strings of a recording, allocated once each.
-struct Strings<'a> {
-    dictionary: &'a Dictionary,
-    texts: WordMap<u32, Arc<str>>,
-    /// The names of modules.
-    modules: WordMap<u32, Arc<str>>,
-}
-
-impl Strings<'_> {
-    fn text(&mut self, number: u32) -> Arc<str> {
-        let text = || self.dictionary.string(number).unwrap_or(Frame::UNKNOWN).into();
-        Arc::clone(self.texts.entry(number).or_insert_with(text))
-    }
-
-    fn module(&mut self, number: u32) -> Option<Arc<str>> {
-        let module = self.dictionary.module(number)?;
-        Some(Arc::clone(self.modules.entry(number).or_insert_with(|| module.name().into())))
-    }
-
-    fn frame(&mut self, name: &RecordedName, recorded: Option<&RecordedFrame>) -> Frame {
-        let native = match recorded {
-            Some(RecordedFrame::Native { address, module }) => (Some(address.address()), *module),
-            _ => (None, None),
-        };
-        Frame {
-            qualname: name.qualname.map(|text| self.text(text)),
-            filename: name.filename.map(|text| self.text(text)).filter(|text| !text.is_empty()),
-            first_line: name.first_line,
-            position: name.position,
-            module: name.module.or(native.1).and_then(|module| self.module(module)),
-            is_inlined: name.is_inlined,
-            address: native.0,
-            ..Frame::named(name.kind, self.text(name.name))
-        }
     }
 }

@@ -5,13 +5,13 @@ use std::ops::Range;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimeAxis};
 use stackweave_symbolize::Symbolizer;
 
+use crate::aggregate::build::ProfileBuilder;
 use crate::aggregate::collector::{GroupCosts, MeasureSet, ProcessCosts, collect};
-use crate::aggregate::measure::Measure;
+use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::profile::Profile;
-use crate::aggregate::recorded_names::RecordedNames;
-use crate::memory::{ForeignHooks, MemoryHeader, UsageRow};
+use crate::memory::{ForeignHooks, MemoryHeader};
 
 /// A profile of a process, a thread, or several.
 #[derive(Clone, Debug)]
@@ -53,26 +53,64 @@ pub fn aggregate(
     let collected = collect_all(processes, options, MeasureSet::Requested, progress)?;
     let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
     let device = options.device.unwrap_or_else(|| default_device(&collected));
-    let options = &AggregateOptions { device: Some(device), ..options.clone() };
-    let mut parts = Vec::new();
-    let mut missing = Vec::with_capacity(processes.len());
-    let mut hooks = Vec::with_capacity(processes.len());
-    for (index, (process, collected)) in processes.iter().zip(collected).enumerate() {
-        parts.extend(profiles(index, process, &collected, (measure, options), symbolizer));
-        missing.push(collected.missing);
-        hooks.push(collected.figures.hooks);
+    let counted = DeviceMeasure { measure, device };
+    let mut builder = ProfileBuilder::new(options.shown());
+    for (process, collected) in processes.iter().zip(&collected) {
+        let costs = collected.groups.iter().map(|group| (group, counted));
+        builder.add_process(process, costs, (symbolizer, options.lines));
     }
-    if options.grouping == Grouping::Merged {
-        parts = vec![merged(parts, measure, processes.len())];
-    }
+    let parts = match options.grouping {
+        Grouping::Merged => vec![together(&mut builder, &collected, counted)],
+        grouping => {
+            (0..).zip(&collected).flat_map(|(index, of)| apart(&mut builder, (index, of), counted, grouping)).collect()
+        }
+    };
+    let (missing, hooks) = collected.into_iter().map(|of| (of.missing, of.figures.hooks)).unzip();
     Ok(Aggregated { parts, missing, device, hooks })
+}
+
+/// Builds the profile of all processes.
+fn together(builder: &mut ProfileBuilder<'_>, collected: &[ProcessCosts], counted: DeviceMeasure) -> PartProfile {
+    let groups: Vec<(usize, &GroupCosts)> =
+        (0..).zip(collected).flat_map(|(index, of)| of.groups.iter().map(move |group| (index, group))).collect();
+    let mut profile = builder.profile(&groups, counted);
+    for of in collected {
+        profile.counts.add(of.block_counts(counted.device));
+    }
+    PartProfile { process: (collected.len() == 1).then_some(0), thread: None, profile }
+}
+
+/// Builds the profile of each group of a process.
+fn apart(
+    builder: &mut ProfileBuilder<'_>,
+    (index, collected): (usize, &ProcessCosts),
+    counted: DeviceMeasure,
+    grouping: Grouping,
+) -> Vec<PartProfile> {
+    let part = |thread, profile| PartProfile { process: Some(index), thread, profile };
+    let groups = collected.groups.iter();
+    let mut parts: Vec<PartProfile> =
+        groups.map(|group| part(group.thread, builder.profile(&[(index, group)], counted))).collect();
+    if parts.is_empty() && grouping != Grouping::Threads {
+        parts.push(part(None, Profile::empty(counted.measure)));
+    }
+    // These belong to the process, not to a thread.
+    if let Some(first) = parts.first_mut() {
+        first.profile.counts.add(collected.block_counts(counted.device));
+    }
+    parts
 }
 
 impl Aggregated {
     /// Merges all profiles.
     pub fn merged(self) -> Profile {
-        let measure = self.parts.first().map_or(Measure::WallTime, |part| part.profile.measure());
-        merged(self.parts, measure, 0).profile
+        let mut parts = self.parts.into_iter().map(|part| part.profile);
+        let mut profile = parts.next().unwrap_or_else(|| Profile::empty(Measure::WallTime));
+        for other in parts {
+            let same = profile.merge(&other);
+            debug_assert_eq!(same, Ok(()));
+        }
+        profile
     }
 }
 
@@ -109,20 +147,6 @@ pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>)
     offsets(processes).into_iter().map(local).collect()
 }
 
-/// Builds profiles of memory by call site, with separate lines. Frames are named once for all of them.
-pub(crate) fn profiles_of_rows<const N: usize>(
-    process: &ProcessRecording,
-    rows: &[UsageRow],
-    measures: [Measure; N],
-    symbolizer: Option<&Symbolizer>,
-) -> [Profile; N] {
-    let costs = GroupCosts::of_rows(rows);
-    let measures = measures.map(|measure| AggregateOptions::default().counted(measure));
-    let frames = measures.iter().flat_map(|counted| costs.frames(*counted, process.dictionary()));
-    let names = RecordedNames::resolve(process, &frames.collect::<Vec<_>>(), symbolizer);
-    measures.map(|counted| costs.profile(counted, process, &names, true))
-}
-
 /// Returns the default measure of memory recordings: time if calls were recorded, too.
 fn memory_measure(processes: &[ProcessRecording]) -> Option<Measure> {
     let headers: Option<Vec<_>> = processes.iter().map(|process| MemoryHeader::of(process.start())).collect();
@@ -145,44 +169,4 @@ fn default_measure(collected: &[ProcessCosts]) -> Measure {
     } else {
         Measure::WallTime
     }
-}
-
-fn profiles(
-    index: usize,
-    process: &ProcessRecording,
-    collected: &ProcessCosts,
-    (measure, options): (Measure, &AggregateOptions),
-    symbolizer: Option<&Symbolizer>,
-) -> Vec<PartProfile> {
-    let counted = options.counted(measure);
-    let frames = |group: &GroupCosts| group.frames(counted, process.dictionary());
-    let frames: Vec<u32> = collected.groups.iter().flat_map(frames).collect();
-    let names = RecordedNames::resolve(process, &frames, symbolizer);
-    let part = |group: &GroupCosts| PartProfile {
-        process: Some(index),
-        thread: group.thread,
-        profile: group.profile(counted, process, &names, options.lines),
-    };
-    let mut parts: Vec<PartProfile> = collected.groups.iter().map(part).collect();
-    if parts.is_empty() && options.grouping != Grouping::Threads {
-        parts.push(PartProfile { process: Some(index), thread: None, profile: Profile::empty(measure) });
-    }
-    // These belong to the process, not to a thread.
-    if let Some(first) = parts.first_mut() {
-        let counts = &mut first.profile.counts;
-        let blocks = collected.blocks.iter().find(|(device, _)| *device == counted.device);
-        [counts.replaced_blocks, counts.unknown_frees] = blocks.map_or([0; 2], |(_, counts)| *counts);
-    }
-    parts
-}
-
-fn merged(parts: Vec<PartProfile>, measure: Measure, processes: usize) -> PartProfile {
-    let process = (processes == 1).then_some(0);
-    let mut parts = parts.into_iter().map(|part| part.profile);
-    let mut profile = parts.next().unwrap_or_else(|| Profile::empty(measure));
-    for other in parts {
-        let same = profile.merge(&other);
-        debug_assert_eq!(same, Ok(()));
-    }
-    PartProfile { process, thread: None, profile }
 }

@@ -1,7 +1,6 @@
 //! The costs of stacks, before frames are named.
 
 use crate::aggregate::measure::Measure;
-use crate::word_hash::WordMap;
 
 /// The stack of a cost: one of the recording, or the open spans of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,9 +12,13 @@ pub(crate) enum StackKey {
 }
 
 /// Costs by stack.
+///
+/// They are added to the end, and merged when there are twice as many as stacks: in half of the memory of a map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCosts {
-    by_key: WordMap<u64, StackCost>,
+    costs: Vec<(u64, StackCost)>,
+    /// The number of those at the start that are sorted, without duplicates.
+    merged: usize,
 }
 
 /// The number of events, and the sum of their values.
@@ -37,6 +40,9 @@ impl StackCost {
 
 const SPAN: u64 = 1 << 32;
 
+/// The least number of costs that are merged before the end.
+const WORTH_MERGING: usize = 1 << 12;
+
 impl StackCosts {
     pub(crate) fn add(&mut self, key: StackKey, value: i64) {
         self.add_all(key, StackCost { events: 1, sum: value });
@@ -47,25 +53,60 @@ impl StackCosts {
         if added == StackCost::default() {
             return;
         }
+        if self.costs.len() >= WORTH_MERGING.max(2 * self.merged) {
+            self.merge();
+        }
         let key = match key {
             StackKey::Stack(stack) => u64::from(stack),
             StackKey::Span(node) => SPAN | u64::from(node),
         };
-        let cost = self.by_key.entry(key).or_default();
-        cost.events = cost.events.saturating_add(added.events);
-        cost.sum = cost.sum.saturating_add(added.sum);
+        self.costs.push((key, added));
+    }
+
+    /// Merges the costs of each stack. After the last cost was added, and before any is read.
+    pub(crate) fn merge(&mut self) {
+        self.costs.sort_unstable_by_key(|(key, _)| *key);
+        self.costs.dedup_by(|(key, cost), (same, sum)| {
+            if key == same {
+                sum.events = sum.events.saturating_add(cost.events);
+                sum.sum = sum.sum.saturating_add(cost.sum);
+            }
+            key == same
+        });
+        self.merged = self.costs.len();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
+        self.costs.is_empty()
     }
 
     /// Returns all costs in the order of their keys.
     #[expect(clippy::cast_possible_truncation, reason = "the bit above the number is tested first")]
-    pub(crate) fn sorted(&self) -> Vec<(StackKey, StackCost)> {
-        let mut all: Vec<(u64, StackCost)> = self.by_key.iter().map(|(key, cost)| (*key, *cost)).collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackKey, StackCost)> {
+        debug_assert_eq!(self.merged, self.costs.len(), "merged");
         let stack = |key: u64| if key & SPAN == 0 { StackKey::Stack(key as u32) } else { StackKey::Span(key as u32) };
-        all.into_iter().map(|(key, cost)| (stack(key), cost)).collect()
+        self.costs.iter().map(move |(key, cost)| (stack(*key), *cost))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_of_a_stack_are_merged() {
+        let mut costs = StackCosts::default();
+        for number in 0..100_000 {
+            costs.add(StackKey::Stack(number % 7), 2);
+            costs.add(StackKey::Span(number % 3), 1);
+        }
+        costs.merge();
+        assert!(costs.costs.capacity() <= 2 * WORTH_MERGING);
+        let events: Vec<(StackKey, u64)> = costs.iter().map(|(key, cost)| (key, cost.events)).collect();
+        assert_eq!((events.len(), events[0]), (10, (StackKey::Stack(0), 14_286)));
+        assert_eq!(
+            (events[9], costs.iter().map(|(_, cost)| cost.sum).sum::<i64>()),
+            ((StackKey::Span(2), 33_333), 300_000)
+        );
     }
 }

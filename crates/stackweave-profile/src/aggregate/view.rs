@@ -4,11 +4,11 @@ use core::mem;
 
 use stackweave_core::Pattern;
 
-use crate::aggregate::call_tree::{NodeId, TreeBuilder};
-use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
-use crate::aggregate::measure::Measure;
+use crate::aggregate::call_tree::NodeId;
+use crate::aggregate::function::Function;
 use crate::aggregate::origin::Origin;
 use crate::aggregate::profile::Profile;
+use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
 use crate::frame::FrameKind;
 
 /// A filter of functions.
@@ -37,6 +37,9 @@ impl Filter {
     }
 }
 
+static ALL: View =
+    View { show_all: true, filter: Filter { include: Vec::new(), exclude: Vec::new(), kinds: Vec::new() } };
+
 /// Which frames of a profile are visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -47,6 +50,11 @@ pub struct View {
 }
 
 impl View {
+    /// Returns the view of all frames.
+    pub fn all() -> &'static Self {
+        &ALL
+    }
+
     /// Returns whether a function is visible. `is_library` is whether its nearest caller outside the interpreter is a
     /// library's, visible or not; afterwards it is that of the function's callees.
     pub fn shows(&self, function: &Function, is_library: &mut bool) -> bool {
@@ -79,35 +87,13 @@ pub struct Hidden {
     pub costly: usize,
 }
 
-/// A program is mostly libraries if they hide at least this share of the total.
-const MOSTLY_HIDDEN: (i64, i64) = (3, 4);
-/// In such a program, functions inside libraries with at least this share of the total as self cost are visible.
-const COSTLY: (i64, i64) = (1, 50);
-
-/// Returns whether a part is at least this share of the total.
-fn is_share(part: i64, total: i64, (numerator, denominator): (i64, i64)) -> bool {
-    i128::from(part) * i128::from(denominator) >= i128::from(total) * i128::from(numerator)
-}
-
-/// The visible callers of a node. Nothing of the interpreter is visible, and of a library only functions that other
-/// code called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct VisibleCaller {
-    /// The nearest visible caller, in the new tree.
-    node: NodeId,
-    /// Whether the nearest caller outside the interpreter is a library's, visible or not.
-    is_library: bool,
-}
-
-/// The calls of a function that are hidden because of its origin.
-#[derive(Clone, Copy, Debug, Default)]
-struct HiddenFunction {
-    /// Whether the filter shows the function.
-    is_met: bool,
-    /// Whether any call of it is visible.
-    is_seen: bool,
-    /// The self cost of its hidden calls.
-    self_cost: i64,
+impl Hidden {
+    /// Adds what is hidden of another part. Functions that both hide count twice.
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.functions = self.functions.saturating_add(other.functions);
+        self.self_cost = self.self_cost.saturating_add(other.self_cost);
+        self.costly = self.costly.saturating_add(other.costly);
+    }
 }
 
 impl Profile {
@@ -117,94 +103,17 @@ impl Profile {
     /// If a program spends most of its time inside libraries, the functions there that take it are visible, too.
     #[must_use]
     pub fn view(&self, view: &View) -> Self {
-        let shown: Vec<bool> = self.functions.functions().iter().map(|function| view.filter.shows(function)).collect();
-        if view.show_all && shown.iter().all(|shown| *shown) {
-            return self.clone();
-        }
-        let is_costly = self.costly(view);
-        let mut functions = FunctionTable::default();
-        let mut frames: Vec<Option<FrameIndex>> = vec![None; self.functions.frames().len()];
-        let mut builder = TreeBuilder::default();
-        let moves_calls = !self.measure.counts_calls();
-        let moves_costs = self.measure != Measure::Calls;
-        let root = self.tree.node(NodeId::ROOT).cost;
-        builder.add(NodeId::ROOT, root.calls, root.self_cost);
-        let mut nearest = vec![VisibleCaller { node: NodeId::ROOT, is_library: false }; self.tree.nodes().len()];
-        for (id, node) in self.tree.iter() {
-            let above = nearest[node.parent.index()];
-            let frame = self.functions.frame(node.frame);
-            let function = self.functions.function(frame.function);
-            let here = &mut nearest[id.index()];
-            here.is_library = above.is_library;
-            let is_outside = view.shows_origin(function.origin, &mut here.is_library);
-            let is_seen = (is_outside || is_costly[frame.function.index()]) && shown[frame.function.index()];
-            here.node = if is_seen {
-                let same = frames[node.frame.index()].get_or_insert_with(|| {
-                    let same = functions.intern(function.clone());
-                    functions.intern_frame(same, frame.line)
-                });
-                builder.child(above.node, *same)
-            } else {
-                above.node
-            };
-            let calls = if is_seen || moves_calls { node.cost.calls } else { 0 };
-            let own = if is_seen || moves_costs { node.cost.self_cost } else { 0 };
-            builder.add(here.node, calls, own);
-        }
-        Self { measure: self.measure, functions, tree: builder.finish(), counts: self.counts }
-    }
-
-    /// Returns what `view` hides, and [`View::show_all`] would show.
-    pub fn hidden(&self, view: &View) -> Hidden {
-        let is_costly = self.costly(view);
-        let of_functions = self.hidden_functions(view);
-        let mut hidden =
-            Hidden { costly: is_costly.iter().filter(|is_costly| **is_costly).count(), ..Hidden::default() };
-        for (of, _) in of_functions.iter().zip(&is_costly).filter(|(_, is_costly)| !**is_costly) {
-            hidden.functions += usize::from(of.is_met && !of.is_seen);
-            hidden.self_cost = hidden.self_cost.saturating_add(of.self_cost);
-        }
-        hidden
-    }
-
-    /// Returns for each function whether it is visible inside libraries because of its cost.
-    fn costly(&self, view: &View) -> Vec<bool> {
-        let none = || vec![false; self.functions.functions().len()];
-        if view.show_all || !matches!(self.measure, Measure::WallTime | Measure::Samples) {
-            return none();
-        }
-        let (of_functions, total) = (self.hidden_functions(view), self.total());
-        let hidden = of_functions.iter().fold(0, |sum: i64, of| sum.saturating_add(of.self_cost));
-        if total <= 0 || !is_share(hidden, total, MOSTLY_HIDDEN) {
-            return none();
-        }
-        let functions = self.functions.functions().iter().zip(&of_functions);
-        functions
-            .map(|(function, of)| function.origin == Origin::Library && is_share(of.self_cost, total, COSTLY))
-            .collect()
-    }
-
-    /// Returns for each function what is hidden of it because of its origin.
-    fn hidden_functions(&self, view: &View) -> Vec<HiddenFunction> {
-        let mut hidden = vec![HiddenFunction::default(); self.functions.functions().len()];
-        if view.show_all {
-            return hidden;
-        }
-        let mut is_library = vec![false; self.tree.nodes().len()];
-        for (id, node) in self.tree.iter() {
-            let number = self.functions.frame(node.frame).function;
-            let function = self.functions.function(number);
-            is_library[id.index()] = is_library[node.parent.index()];
-            let is_shown = view.shows_origin(function.origin, &mut is_library[id.index()]);
-            if !view.filter.shows(function) {
-                continue;
+        let viewed = VisibleTree::build(view, self.measure, &mut |visible| {
+            let mut callers = vec![VisibleCaller::NONE; self.tree.nodes().len()];
+            let root = self.tree.node(NodeId::ROOT).cost;
+            visible.add(Step::after(VisibleCaller::NONE), root.calls, root.self_cost);
+            for (id, node) in self.tree.iter() {
+                let step = visible.descend(callers[node.parent.index()], node.frame, &self.functions);
+                visible.add(step, node.cost.calls, node.cost.self_cost);
+                callers[id.index()] = step.caller;
             }
-            let of = &mut hidden[number.index()];
-            of.is_met = true;
-            of.is_seen |= is_shown;
-            of.self_cost = of.self_cost.saturating_add(if is_shown { 0 } else { node.cost.self_cost });
-        }
-        hidden
+        });
+        Self { counts: self.counts, ..viewed }
     }
 
     /// Returns the cost without a frame: of hidden frames without a caller, and of stacks without frames.

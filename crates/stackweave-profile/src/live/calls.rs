@@ -8,7 +8,9 @@ use stackweave_recording::file::EventBuffer;
 use stackweave_recording::read::FollowBlocks;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, OpenSpans, Profile, RecordedNames, SpanTree};
+use crate::aggregate::{
+    DeviceMeasure, FrameNames, GroupCosts, Measure, OpenSpans, Profile, ProfileBuilder, SpanTree, View,
+};
 use crate::live::native_names::NativeNames;
 use crate::word_hash::WordMap;
 
@@ -135,10 +137,9 @@ impl LiveCalls {
         let events = self.counted.events;
         let costs = GroupCosts { spans, has_spans: true, events, ..GroupCosts::new(None, 0..u64::MAX) };
         let counted = DeviceMeasure { measure: Measure::WallTime, device: EventKind::OWN_DEVICE };
-        let frames = costs.frames(counted, process.dictionary());
-        let mut names = RecordedNames::resolve(process, &frames, None);
-        known.put_into(&mut names, &frames);
-        costs.profile(counted, process, &names, false)
+        let mut builder = ProfileBuilder::new(View::all());
+        builder.add_named(FrameNames::with_known(process, known), false);
+        builder.profile(&[(0, &costs)], counted)
     }
 }
 

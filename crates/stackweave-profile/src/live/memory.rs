@@ -10,7 +10,7 @@ use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, Profile, RecordedNames};
+use crate::aggregate::{DeviceMeasure, FrameNames, GroupCosts, Measure, Profile, ProfileBuilder, View};
 use crate::live::native_names::NativeNames;
 use crate::memory::{
     MemoryHeader, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history, only_of_device, read_usage,
@@ -167,7 +167,7 @@ impl Curve {
 
 impl MemoryNow {
     fn of(mut usage: MemoryUsage) -> Self {
-        let device = default_device(std::slice::from_ref(&usage));
+        let device = default_device(std::iter::once(&usage));
         if device != EventKind::OWN_DEVICE {
             usage.remarks.push(only_of_device(device));
         }
@@ -192,12 +192,11 @@ impl MemoryNow {
     /// Returns the call tree of allocations, by a measure of memory.
     pub fn profile(&self, process: &ProcessRecording, measure: Measure, known: &NativeNames) -> Profile {
         let rows = self.usage.device(self.device).map_or(&[][..], |own| &own.rows);
-        let costs = GroupCosts::of_rows(rows);
+        let costs = GroupCosts::of_rows(rows, measure);
         let counted = DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
-        let frames = costs.frames(counted, process.dictionary());
-        let mut names = RecordedNames::resolve(process, &frames, None);
-        known.put_into(&mut names, &frames);
-        costs.profile(counted, process, &names, false)
+        let mut builder = ProfileBuilder::new(View::all());
+        builder.add_named(FrameNames::with_known(process, known), false);
+        builder.profile(&[(0, &costs)], counted)
     }
 
     /// Returns the frames of the stacks with the most memory, by their numbers in the recording: those that are seen

@@ -42,14 +42,7 @@ impl NativeNames {
         self.frames.extend(resolved.frames);
     }
 
-    pub(super) fn put_into(&self, names: &mut RecordedNames, frames: &[u32]) {
-        if self.frames.is_empty() {
-            return;
-        }
-        for frame in frames {
-            if let Some(known) = self.frames.get(frame) {
-                names.rename(*frame, known);
-            }
-        }
+    pub(crate) fn get(&self, number: u32) -> Option<&[Frame]> {
+        self.frames.get(&number).map(AsRef::as_ref)
     }
 }

@@ -14,7 +14,7 @@ use super::query::MemoryQuery;
 use super::report::MemoryReport;
 use super::timeline::{MemoryTimeline, TimelinePoint, lifetime};
 use super::usage::{MemoryUsage, UsageRow};
-use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
+use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, Profile, ProfileBuilder, View, offsets};
 
 /// The memory of a device in a process.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ pub fn pool_name(pool: u64) -> String {
 }
 
 /// Returns the default device: the heap, unless only devices were recorded.
-pub(crate) fn default_device(usages: &[MemoryUsage]) -> i64 {
-    let devices = usages.iter().flat_map(|usage| &usage.devices);
+pub(crate) fn default_device<'u>(usages: impl Iterator<Item = &'u MemoryUsage>) -> i64 {
+    let devices = usages.flat_map(|usage| &usage.devices);
     first_device(devices.filter(|device| device.is_used).map(|device| device.device))
 }
 
@@ -80,7 +80,7 @@ impl MemoryReport {
             for history in read_devices(process, range, &mut |_| {})? {
                 timelines.push((history.device, lifetime(process, offset), timeline(&history)));
                 let failed = history.out_of_memory.iter().take(MAX_FAILED);
-                let failed = failed.map(|failure| request(process, failure, symbolizer)).collect();
+                let failed = requests(process, failed, (query.shown(), symbolizer));
                 let history = moved(history, offset);
                 self.device_memory.push(DeviceMemory { pid: process.start().pid, history, failed });
             }
@@ -109,12 +109,24 @@ fn timeline(history: &DeviceHistory) -> MemoryTimeline {
     MemoryTimeline { points: history.points.iter().map(point).collect() }
 }
 
-fn request(process: &ProcessRecording, failure: &OutOfMemory, symbolizer: Option<&Symbolizer>) -> Profile {
-    let figures = Figures { peak_blocks: 1, peak_bytes: failure.size, ..Figures::default() };
-    let (stack, leaked_blocks, leaked_bytes) = (failure.stack, 0, 0);
-    let row = UsageRow { stack, thread: 0, allocator: 0, tag: 0, figures, leaked_blocks, leaked_bytes };
-    let [profile] = profiles_of_rows(process, &[row], [Measure::PeakBytes], symbolizer);
-    profile
+/// Returns the stacks of failed requests, as profiles.
+fn requests<'f>(
+    process: &ProcessRecording,
+    failed: impl Iterator<Item = &'f OutOfMemory>,
+    (view, symbolizer): (&View, Option<&Symbolizer>),
+) -> Vec<Profile> {
+    let measure = Measure::PeakBytes;
+    let counted = DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
+    let costs = |failure: &OutOfMemory| {
+        let figures = Figures { peak_blocks: 1, peak_bytes: failure.size, ..Figures::default() };
+        let (stack, leaked_blocks, leaked_bytes) = (failure.stack, 0, 0);
+        let row = UsageRow { stack, thread: 0, allocator: 0, tag: 0, figures, leaked_blocks, leaked_bytes };
+        GroupCosts::of_rows(&[row], measure)
+    };
+    let all: Vec<GroupCosts> = failed.map(costs).collect();
+    let mut builder = ProfileBuilder::new(view);
+    builder.add_process(process, all.iter().map(|group| (group, counted)), (symbolizer, true));
+    all.iter().map(|group| builder.profile(&[(0, group)], counted)).collect()
 }
 
 /// Returns the same with times since an earlier start.

@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use stackweave_recording::file::Dictionary;
 
+use crate::word_hash::WordMap;
+
 /// Texts by number; 0 is none.
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
     texts: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
+    /// By frame.
+    of_frames: WordMap<u32, u32>,
 }
 
 impl Default for Labels {
     fn default() -> Self {
-        Self { texts: vec!["".into()], numbers: HashMap::new() }
+        Self { texts: vec!["".into()], numbers: HashMap::new(), of_frames: WordMap::default() }
     }
 }
 
@@ -32,9 +36,18 @@ impl Labels {
 
     /// Returns the number of a frame's name; 0 for none.
     pub(super) fn of_frame(&mut self, dictionary: &Dictionary, frame: u32) -> u32 {
-        if frame == 0 { 0 } else { self.number(frame_name(dictionary, frame).unwrap_or("?")) }
+        if frame == 0 {
+            return 0;
+        }
+        if let Some(number) = self.of_frames.get(&frame) {
+            return *number;
+        }
+        let number = self.number(frame_name(dictionary, frame).unwrap_or("?"));
+        self.of_frames.insert(frame, number);
+        number
     }
 
+    /// Returns the text of a number.
     pub(super) fn text(&self, number: u32) -> &str {
         self.texts.get(number as usize).map_or("", |text| text)
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use stackweave_core::text_matches;
 use stackweave_recording::file::RecordedThread;
 
-use crate::aggregate::AggregateOptions;
+use crate::aggregate::{AggregateOptions, View};
 
 /// A query of the memory of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +22,18 @@ pub struct MemoryQuery {
     /// A block is temporary if its thread had allocated at most this many others when it was freed; by default the
     /// number of the recording.
     pub temporary: Option<u32>,
+    /// The visible frames of a report's profiles, as in [`AggregateOptions::view`].
+    pub view: Option<View>,
 }
 
 impl MemoryQuery {
     /// Returns whether only some threads or tags are selected.
     pub fn filters_rows(&self) -> bool {
         !self.threads.is_empty() || !self.tags.is_empty()
+    }
+
+    pub(super) fn shown(&self) -> &View {
+        self.view.as_ref().unwrap_or(View::all())
     }
 
     pub(super) fn takes_device(&self, device: i64) -> bool {

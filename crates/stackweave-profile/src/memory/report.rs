@@ -16,8 +16,9 @@ use super::process_figures::{DeviceSums, ProcessFigures, tag_name};
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::timeline::{MemoryTimeline, lifetime, read_timeline, timeline_with};
-use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, usage_with};
-use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
+use super::usage::{DeviceUsage, MemoryUsage, UsageReader, UsageRow, UsageSource};
+use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, Profile, ProfileBuilder, View, offsets};
+use crate::word_hash::WordMap;
 
 /// The memory of processes, of one device or of the heap.
 #[derive(Clone, Debug)]
@@ -106,23 +107,27 @@ pub fn read_report(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryReport, ReadError> {
-    let (mut usages, mut recorders) = (Vec::with_capacity(processes.len()), Vec::with_capacity(processes.len()));
-    let mut done = 0;
     let local = |offset: u64| {
         query.range.as_ref().map(|range| range.start.saturating_sub(offset)..range.end.saturating_sub(offset))
     };
-    for (process, offset) in processes.iter().zip(offsets(processes)) {
-        let query = MemoryQuery { devices: Vec::new(), range: local(offset), ..query.clone() };
+    let of_process = |offset| MemoryQuery { devices: Vec::new(), range: local(offset), ..query.clone() };
+    let queries: Vec<MemoryQuery> = offsets(processes).into_iter().map(of_process).collect();
+    let (mut readers, mut recorders) = (Vec::with_capacity(processes.len()), Vec::with_capacity(processes.len()));
+    let mut done = 0;
+    for (process, query) in processes.iter().zip(&queries) {
         let recorder = RecorderThread::read(process)?;
-        usages.push(usage_with(process, &recorder, &query, &mut |bytes| progress(done + bytes))?);
+        readers.push(UsageReader::open(process, &recorder, query, &mut |bytes| progress(done + bytes))?);
         recorders.push(recorder.without_snapshot());
         done += process.bytes();
     }
-    let device = query.devices.first().copied().unwrap_or_else(|| default_device(&usages));
+    let default = || default_device(readers.iter().map(UsageReader::usage));
+    let device = query.devices.first().copied().unwrap_or_else(default);
     let mut builder = ReportBuilder::new(query, processes, device);
-    for ((process, offset), usage) in processes.iter().zip(offsets(processes)).zip(&usages) {
-        builder.add(process, offset, usage, symbolizer);
+    let mut costs = Vec::with_capacity(processes.len());
+    for ((process, offset), reader) in processes.iter().zip(offsets(processes)).zip(readers) {
+        costs.push(builder.add(process, offset, reader));
     }
+    builder.set_profiles(processes, &costs, (query.shown(), symbolizer));
     if device == EventKind::OWN_DEVICE {
         let mut timelines = Vec::with_capacity(processes.len());
         for ((process, offset), recorder) in processes.iter().zip(offsets(processes)).zip(&recorders) {
@@ -158,6 +163,9 @@ pub(crate) fn figures_report<'f>(
     builder.report.timeline = MemoryTimeline::sum(&timelines);
     Ok(builder.finish())
 }
+
+/// The measures of the profiles.
+const MEASURES: [Measure; 3] = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];
 
 struct ReportBuilder {
     report: MemoryReport,
@@ -200,7 +208,18 @@ impl ReportBuilder {
         Self { report, threads, tags, allocators, sizes, has_several: processes.len() > 1 }
     }
 
-    fn add(&mut self, process: &ProcessRecording, offset: u64, usage: &MemoryUsage, symbolizer: Option<&Symbolizer>) {
+    /// Adds a process. Returns its memory by stack.
+    fn add(&mut self, process: &ProcessRecording, offset: u64, mut reader: UsageReader<'_>) -> GroupCosts {
+        let (mut costs, mut sums) = (GroupCosts::new(None, 0..u64::MAX), LabelSums::default());
+        reader.visit_rows(&mut |device, row| {
+            if device == self.report.device {
+                costs.add_row(row, &MEASURES);
+                sums.add(row);
+            }
+        });
+        costs.seal();
+        let usage = reader.finish();
+        self.add_sums(process, &usage, &sums);
         let pid = process.start().pid;
         let of = if self.has_several { format!("Process {pid}: ") } else { String::new() };
         self.report.remarks.extend(usage.remarks.iter().map(|remark| format!("{of}{remark}")));
@@ -208,36 +227,30 @@ impl ReportBuilder {
         self.report.remarks.extend(missing);
         self.report.devices.extend(usage.devices.iter().map(|device| device.device));
         self.report.is_used |= usage.devices.iter().any(|device| device.is_used);
-        let empty = DeviceUsage {
-            device: self.report.device,
-            totals: Totals::default(),
-            is_used: false,
-            is_peak_at_start: false,
-            rows: Vec::new(),
-            sizes: Vec::new(),
-        };
+        let empty = DeviceUsage::empty(self.report.device);
         let device = usage.device(self.report.device).unwrap_or(&empty);
-        let peak_at_start = device.is_peak_at_start;
-        self.add_process(
-            (process, offset),
-            (usage.header, usage.source),
-            (device.totals, peak_at_start),
-            &device.sizes,
-        );
-        for row in &device.rows {
-            self.name(process, usage, row);
-            if usage.is_from_before(row) {
-                let FromBefore { blocks, bytes } = &mut self.report.from_before;
-                *blocks = blocks.saturating_add(row.figures.live_blocks);
-                *bytes = bytes.saturating_add(row.figures.live_bytes);
-            }
+        let totals = (device.totals, device.is_peak_at_start);
+        self.add_process((process, offset), (usage.header, usage.source), totals, &device.sizes);
+        costs
+    }
+
+    fn add_sums(&mut self, process: &ProcessRecording, usage: &MemoryUsage, sums: &LabelSums) {
+        let text = |texts: &[Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_else(|| "".into());
+        for (number, figures) in &sums.threads {
+            let thread = process.dictionary().thread(*number);
+            let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
+            add(self.threads.entry((tid, name.into())).or_default(), figures);
         }
-        let measures = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];
-        let profiles = profiles_of_rows(process, &device.rows, measures, symbolizer);
-        let report = &mut self.report;
-        for (whole, part) in [&mut report.peak, &mut report.live, &mut report.temporary].into_iter().zip(&profiles) {
-            let same = whole.merge(part);
-            debug_assert_eq!(same, Ok(()));
+        for (number, figures) in &sums.tags {
+            add(self.tags.entry((0, text(&usage.tags, *number))).or_default(), figures);
+        }
+        for (number, figures) in &sums.allocators {
+            add(self.allocators.entry((0, text(&usage.allocators, *number))).or_default(), figures);
+            if usage.is_before(*number) {
+                let FromBefore { blocks, bytes } = &mut self.report.from_before;
+                *blocks = blocks.saturating_add(figures.live_blocks);
+                *bytes = bytes.saturating_add(figures.live_bytes);
+            }
         }
     }
 
@@ -289,13 +302,22 @@ impl ReportBuilder {
         (all.blocks, all.bytes) = (all.blocks.saturating_add(blocks), all.bytes.saturating_add(bytes));
     }
 
-    fn name(&mut self, process: &ProcessRecording, usage: &MemoryUsage, row: &UsageRow) {
-        let thread = process.dictionary().thread(row.thread);
-        let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
-        let text = |texts: &[Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_else(|| "".into());
-        add(self.threads.entry((tid, name.into())).or_default(), &row.figures);
-        add(self.tags.entry((0, text(&usage.tags, row.tag))).or_default(), &row.figures);
-        add(self.allocators.entry((0, text(&usage.allocators, row.allocator))).or_default(), &row.figures);
+    /// Builds the profiles of all processes together.
+    fn set_profiles(
+        &mut self,
+        processes: &[ProcessRecording],
+        costs: &[GroupCosts],
+        (view, symbolizer): (&View, Option<&Symbolizer>),
+    ) {
+        let counted = |measure| DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
+        let mut builder = ProfileBuilder::new(view);
+        for (process, group) in processes.iter().zip(costs) {
+            let costs = MEASURES.iter().map(|measure| (group, counted(*measure)));
+            builder.add_process(process, costs, (symbolizer, true));
+        }
+        let groups: Vec<(usize, &GroupCosts)> = costs.iter().enumerate().collect();
+        let profiles = MEASURES.map(|measure| builder.profile(&groups, counted(measure)));
+        [self.report.peak, self.report.live, self.report.temporary] = profiles;
     }
 
     fn finish(mut self) -> MemoryReport {
@@ -306,6 +328,23 @@ impl ReportBuilder {
         self.report.devices.sort_unstable();
         self.report.devices.dedup();
         self.report
+    }
+}
+
+/// The sums of rows by the numbers of their labels.
+#[derive(Default)]
+struct LabelSums {
+    threads: WordMap<u32, Figures>,
+    tags: WordMap<u32, Figures>,
+    allocators: WordMap<u32, Figures>,
+}
+
+impl LabelSums {
+    fn add(&mut self, row: &UsageRow) {
+        let Self { threads, tags, allocators } = self;
+        for (sums, number) in [(threads, row.thread), (tags, row.tag), (allocators, row.allocator)] {
+            add(sums.entry(number).or_default(), &row.figures);
+        }
     }
 }
 

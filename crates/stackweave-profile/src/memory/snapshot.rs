@@ -1,5 +1,7 @@
 //! The last complete snapshot of a recording.
 
+use std::collections::BTreeSet;
+
 use stackweave_heap::{CallSite, Figures, Totals};
 use stackweave_recording::events::{self, Decoder, Event, Usage, UsageRow};
 use stackweave_recording::file::Dictionary;
@@ -8,70 +10,75 @@ use stackweave_recording::{ProcessRecording, ReadError};
 use super::labels::frame_name;
 use super::packed_rows::PackedRows;
 use super::replay::CallSiteFigures;
-use crate::word_hash::WordSet;
 
 /// The memory of the process and of each device at the end of a recording, or when it was last written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     number: u64,
-    /// The allocators and tags of call sites are numbers of frames.
     rows: PackedRows,
-    /// The devices of the rows, and their allocators.
-    devices: Vec<i64>,
-    allocators: WordSet<u32>,
     sizes: Vec<(i64, u64, Figures)>,
     totals: Vec<(i64, Totals)>,
-    /// The frame of the allocator for memory from before the recording.
+    /// The devices of call sites.
+    devices: BTreeSet<i64>,
+    /// The allocators of call sites: numbers of frames.
+    allocators: BTreeSet<u32>,
+    /// The one of memory from before the recording.
     present: Option<u32>,
 }
 
 impl Snapshot {
-    /// Returns the devices with memory, the heap first.
-    pub(crate) fn devices(&self) -> Vec<i64> {
-        let mut devices: Vec<i64> = self.totals.iter().map(|(device, _)| *device).collect();
-        devices.sort_unstable();
-        devices
+    /// Returns the totals of devices with memory, the heap first.
+    pub(crate) fn totals(&self) -> &[(i64, Totals)] {
+        &self.totals
     }
 
-    pub(crate) fn totals(&self, device: i64) -> Totals {
-        self.totals.iter().find(|(of, _)| *of == device).map(|(_, totals)| *totals).unwrap_or_default()
-    }
-
-    pub(crate) fn rows(&self, device: i64) -> impl Iterator<Item = CallSiteFigures> {
-        let row = |(_, site, figures): (i64, CallSite, Figures)| {
-            let is_leaked = self.present != Some(site.allocator);
+    /// Calls `site` with the device and the figures of each call site. Its allocator and tag are numbers of frames.
+    pub(crate) fn visit_sites(&self, site: &mut dyn FnMut(i64, &CallSiteFigures)) {
+        for (device, of, figures) in self.rows.iter() {
+            let is_leaked = self.present != Some(of.allocator);
             let (leaked_blocks, leaked_bytes) =
                 if is_leaked { (figures.live_blocks, figures.live_bytes) } else { (0, 0) };
-            CallSiteFigures { site, figures, leaked_blocks, leaked_bytes }
-        };
-        self.rows.iter().filter(move |(of, ..)| *of == device).map(row)
+            site(device, &CallSiteFigures { site: of, figures, leaked_blocks, leaked_bytes });
+        }
     }
 
     pub(crate) fn sizes(&self, device: i64) -> impl Iterator<Item = (u64, Figures)> {
         self.sizes.iter().filter(move |(of, ..)| *of == device).map(|(_, most, figures)| (*most, *figures))
     }
 
-    fn add_row(&mut self, device: i64, site: &CallSite, figures: &Figures) {
-        self.rows.push(device, site, figures);
-        self.allocators.insert(site.allocator);
-        if !self.devices.contains(&device) {
-            self.devices.push(device);
+    fn add(&mut self, ticks: u64, usage: &Usage) {
+        let Usage { stack, allocator, device, figures, .. } = *usage;
+        match usage.row {
+            UsageRow::Site { thread, tag } => {
+                self.rows.push(device, &CallSite { stack, thread, allocator, tag }, &figures);
+                self.devices.insert(device);
+                self.allocators.insert(allocator);
+            }
+            UsageRow::Sizes { most } => self.sizes.push((device, most, figures)),
+            UsageRow::Total { peak_ago, frees, unknown_frees, replaced } => {
+                let peak_ticks = ticks.saturating_sub(peak_ago);
+                self.totals.retain(|(of, _)| *of != device);
+                self.totals.push((device, Totals { figures, peak_ticks, frees, unknown_frees, replaced }));
+            }
+            UsageRow::Other => {}
         }
     }
 
     fn present_allocator(&self, dictionary: &Dictionary) -> Option<u32> {
         let is_present = |frame: &u32| frame_name(dictionary, *frame) == Some(&*events::HOST_PRESENT.name);
-        self.allocators.iter().copied().filter(is_present).min()
+        self.allocators.iter().copied().find(is_present)
     }
 
-    fn has(&self, device: i64) -> bool {
-        self.totals.iter().any(|(of, _)| *of == device)
-    }
-
-    /// Returns whether each device has its totals: those of its rows, and those of the snapshot before.
+    /// Returns whether each device has its totals: those of its call sites, and those of the snapshot before.
     fn is_complete(&self, before: Option<&Self>) -> bool {
-        let earlier = before.into_iter().flat_map(|before| before.totals.iter().map(|(device, _)| *device));
-        !self.totals.is_empty() && self.devices.iter().copied().chain(earlier).all(|device| self.has(device))
+        let earlier = before.into_iter().flat_map(|before| before.totals.iter().map(|(device, _)| device));
+        let has = |device: &i64| self.totals.iter().any(|(of, _)| of == device);
+        !self.totals.is_empty() && self.devices.iter().chain(earlier).all(has)
+    }
+
+    fn finished(mut self, dictionary: &Dictionary) -> Self {
+        self.totals.sort_unstable_by_key(|(device, _)| *device);
+        Self { present: self.present_allocator(dictionary), ..self }
     }
 }
 
@@ -102,22 +109,9 @@ impl SnapshotReader {
         }
         if self.open.as_ref().is_none_or(|open| open.number != usage.snapshot) {
             self.close();
-            self.open = Some(Snapshot { number: usage.snapshot, ..Snapshot::default() });
         }
-        let Some(open) = &mut self.open else { return };
-        let Usage { stack, allocator, device, figures, .. } = *usage;
-        match usage.row {
-            UsageRow::Site { thread, tag } => {
-                open.add_row(device, &CallSite { stack, thread, allocator, tag }, &figures);
-            }
-            UsageRow::Sizes { most } => open.sizes.push((device, most, figures)),
-            UsageRow::Total { peak_ago, frees, unknown_frees, replaced } => {
-                let peak_ticks = ticks.saturating_sub(peak_ago);
-                open.totals.retain(|(of, _)| *of != device);
-                open.totals.push((device, Totals { figures, peak_ticks, frees, unknown_frees, replaced }));
-            }
-            UsageRow::Other => {}
-        }
+        let new = || Snapshot { number: usage.snapshot, ..Snapshot::default() };
+        self.open.get_or_insert_with(new).add(ticks, usage);
     }
 
     fn close(&mut self) {
@@ -128,6 +122,6 @@ impl SnapshotReader {
 
     pub(super) fn finish(mut self, dictionary: &Dictionary) -> Option<Snapshot> {
         self.close();
-        self.whole.map(|whole| Snapshot { present: whole.present_allocator(dictionary), ..whole })
+        self.whole.map(|whole| whole.finished(dictionary))
     }
 }

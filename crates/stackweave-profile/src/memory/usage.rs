@@ -1,13 +1,13 @@
 //! The memory of a process, by call site.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
 use stackweave_heap::{CallSite, Figures, Totals};
 use stackweave_recording::events::{self, Decoder};
-use stackweave_recording::file::RecordingMode;
+use stackweave_recording::file::{Dictionary, RecordingMode};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::figures::add;
@@ -18,6 +18,7 @@ use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::replay::{CallSiteFigures, Replay, Replayed};
 use super::snapshot::Snapshot;
+use crate::word_hash::WordMap;
 
 /// The source of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,6 +97,14 @@ pub struct UsageRow {
     pub leaked_bytes: u64,
 }
 
+impl DeviceUsage {
+    /// Returns a device without memory.
+    pub(super) fn empty(device: i64) -> Self {
+        let (totals, is_used, is_peak_at_start, rows, sizes) = Default::default();
+        Self { device, totals, is_used, is_peak_at_start, rows, sizes }
+    }
+}
+
 impl MemoryUsage {
     /// Returns the memory of a device, or the heap.
     pub fn device(&self, device: i64) -> Option<&DeviceUsage> {
@@ -104,7 +113,12 @@ impl MemoryUsage {
 
     /// Returns whether a row has blocks from before the recording.
     pub fn is_from_before(&self, row: &UsageRow) -> bool {
-        self.allocators.get(row.allocator as usize).is_some_and(|allocator| **allocator == *events::HOST_PRESENT.name)
+        self.is_before(row.allocator)
+    }
+
+    /// Returns whether the blocks of an allocator are from before the recording.
+    pub(super) fn is_before(&self, allocator: u32) -> bool {
+        self.allocators.get(allocator as usize).is_some_and(|allocator| **allocator == *events::HOST_PRESENT.name)
     }
 
     /// Returns how many bytes one sampled allocation stands for. All figures are then estimates.
@@ -120,38 +134,14 @@ pub fn read_usage(
     query: &MemoryQuery,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryUsage, ReadError> {
-    usage_with(process, &RecorderThread::read(process)?, query, progress)
-}
-
-/// Reads the same with what the recorder has written.
-pub(super) fn usage_with(
-    process: &ProcessRecording,
-    recorder: &RecorderThread,
-    query: &MemoryQuery,
-    progress: &mut dyn FnMut(u64),
-) -> Result<MemoryUsage, ReadError> {
-    let header = MemoryHeader::of(process.start());
-    let mut builder = UsageBuilder::new((process, recorder.hooks.as_ref()), query, header);
-    if let Some(snapshot) = usable_snapshot(process, recorder, query, header)? {
-        builder.take_snapshot(&snapshot);
-        progress(process.bytes());
-        if header.is_some_and(|header| header.mode == MemoryMode::Aggregate) && query.range.is_some() {
-            builder.usage.remarks.push(
-                "Only totals of memory were recorded, without a history: they are of the whole recording.".to_owned(),
-            );
-        }
-        return Ok(builder.finish());
-    }
-    let (replayed, missing) = replay(process, query, progress)?;
-    builder.usage.missing = missing;
-    Ok(builder.replayed(replayed))
+    Ok(UsageReader::open(process, &RecorderThread::read(process)?, query, progress)?.read())
 }
 
 /// Returns the memory of a process, as far as its replay has come.
 pub(crate) fn usage_so_far(process: &ProcessRecording, replay: &Replay) -> MemoryUsage {
-    let query = MemoryQuery::default();
     let hooks = ForeignHooks::read(process);
-    UsageBuilder::new((process, hooks.as_ref()), &query, MemoryHeader::of(process.start())).replayed(replay.counted())
+    let sites = SiteSource::Replayed(replay.counted());
+    UsageReader::new((process, hooks.as_ref()), &MemoryQuery::default(), sites).read()
 }
 
 /// Returns the snapshot that answers the query, if there is one. The snapshot of a recording without an end is older
@@ -202,147 +192,198 @@ fn last_ticks(process: &ProcessRecording) -> u64 {
     process.dictionary().threads().filter_map(|thread| process.last_ticks(thread.number)).max().unwrap_or(0)
 }
 
-struct UsageBuilder<'a> {
+/// Reads the memory of a process without keeping its rows.
+#[derive(Debug)]
+pub(super) struct UsageReader<'a> {
     process: &'a ProcessRecording,
     query: &'a MemoryQuery,
+    sites: SiteSource,
     allocators: Labels,
     tags: Labels,
     usage: MemoryUsage,
 }
 
-impl<'a> UsageBuilder<'a> {
+/// The source of call sites.
+#[derive(Debug)]
+enum SiteSource {
+    Snapshot(Arc<Snapshot>),
+    Replayed(Vec<Replayed>),
+}
+
+impl SiteSource {
+    /// Returns each device, without rows.
+    fn devices(&self) -> Vec<DeviceUsage> {
+        let device = |device, totals: Totals, is_peak_at_start, sizes| {
+            let is_used = totals.figures != Figures::default();
+            DeviceUsage { device, totals, is_used, is_peak_at_start, rows: Vec::new(), sizes }
+        };
+        match self {
+            Self::Snapshot(snapshot) => {
+                let totals = snapshot.totals().iter();
+                totals.map(|(of, totals)| device(*of, *totals, false, snapshot.sizes(*of).collect())).collect()
+            }
+            Self::Replayed(replayed) => {
+                let of = |of: &Replayed| device(of.device, of.totals, of.is_peak_at_start, of.sizes.clone());
+                replayed.iter().map(of).collect()
+            }
+        }
+    }
+
+    fn visit(&self, site: &mut dyn FnMut(i64, &CallSiteFigures)) {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.visit_sites(site),
+            Self::Replayed(all) => all.iter().for_each(|of| of.sites.iter().for_each(|known| site(of.device, known))),
+        }
+    }
+
+    /// Returns the number of the label of a call site's allocator.
+    fn allocator(&self, labels: &mut Labels, dictionary: &Dictionary, allocator: u32) -> u32 {
+        match self {
+            Self::Snapshot(_) => labels.of_frame(dictionary, allocator),
+            Self::Replayed(_) => {
+                let kind = u8::try_from(allocator).ok().and_then(|number| dictionary.kind(number));
+                kind.map_or(0, |kind| labels.number(&kind.name))
+            }
+        }
+    }
+}
+
+impl<'a> UsageReader<'a> {
+    /// Reads what is not about single call sites.
+    pub(super) fn open(
+        process: &'a ProcessRecording,
+        recorder: &RecorderThread,
+        query: &'a MemoryQuery,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self, ReadError> {
+        let of = (process, recorder.hooks.as_ref());
+        if let Some(snapshot) = usable_snapshot(process, recorder, query, MemoryHeader::of(process.start()))? {
+            progress(process.bytes());
+            return Ok(Self::new(of, query, SiteSource::Snapshot(snapshot)));
+        }
+        let (replayed, missing) = replay(process, query, progress)?;
+        let mut reader = Self::new(of, query, SiteSource::Replayed(replayed));
+        reader.usage.missing = missing;
+        Ok(reader)
+    }
+
     fn new(
         (process, hooks): (&'a ProcessRecording, Option<&ForeignHooks>),
         query: &'a MemoryQuery,
-        header: Option<MemoryHeader>,
+        sites: SiteSource,
     ) -> Self {
+        let own = EventKind::OWN_DEVICE;
+        let mut devices = sites.devices();
+        if devices.iter().all(|usage| usage.device != own) {
+            devices.push(DeviceUsage::empty(own));
+        }
+        devices.retain(|usage| query.takes_device(usage.device));
+        devices.sort_by_key(|usage| (usage.device != own, usage.device));
+        for usage in &mut devices {
+            usage.sizes.sort_unstable_by_key(|(most, _)| *most);
+            usage.sizes.retain(|(_, figures)| *figures != Figures::default() && !query.filters_rows());
+        }
         let usage = MemoryUsage {
-            source: UsageSource::Replayed,
-            header,
-            devices: Vec::new(),
+            source: if matches!(sites, SiteSource::Snapshot(_)) {
+                UsageSource::Snapshot
+            } else {
+                UsageSource::Replayed
+            },
+            header: MemoryHeader::of(process.start()),
+            devices,
             allocators: Vec::new(),
             tags: Vec::new(),
             remarks: hooks.map(ForeignHooks::sentence).into_iter().collect(),
             missing: Missing::default(),
         };
-        Self { process, query, allocators: Labels::default(), tags: Labels::default(), usage }
+        let mut reader = Self { process, query, sites, allocators: Labels::default(), tags: Labels::default(), usage };
+        reader.remark();
+        reader
     }
 
-    fn take_snapshot(&mut self, snapshot: &Snapshot) {
-        self.usage.source = UsageSource::Snapshot;
-        let dictionary = self.process.dictionary();
-        for device in snapshot.devices() {
-            let mut rows = Rows::default();
-            for known in snapshot.rows(device) {
-                let site = CallSite {
-                    allocator: self.allocators.of_frame(dictionary, known.site.allocator),
-                    tag: self.tags.of_frame(dictionary, known.site.tag),
-                    ..known.site
-                };
-                rows.add(CallSiteFigures { site, ..known });
+    /// Returns the memory, without anything that call sites are needed for.
+    pub(super) fn usage(&self) -> &MemoryUsage {
+        &self.usage
+    }
+
+    /// Calls `row` with the device of each selected row, several times for a call site whose labels have equal texts.
+    /// Only then, the totals are those of the selected rows.
+    pub(super) fn visit_rows(&mut self, row: &mut dyn FnMut(i64, &UsageRow)) {
+        let Self { process, query, sites, allocators, tags, usage } = self;
+        let (dictionary, is_filtered) = (process.dictionary(), query.filters_rows());
+        if is_filtered {
+            usage.devices.iter_mut().for_each(|device| device.totals.figures = Figures::default());
+        }
+        let mut threads: WordMap<u32, bool> = WordMap::default();
+        sites.visit(&mut |device, known| {
+            let CallSiteFigures { site: CallSite { stack, thread, .. }, figures, leaked_blocks, leaked_bytes } = *known;
+            let allocator = sites.allocator(allocators, dictionary, known.site.allocator);
+            let tag = tags.of_frame(dictionary, known.site.tag);
+            let Some(usage) = usage.devices.iter_mut().find(|usage| usage.device == device) else { return };
+            if is_filtered {
+                let is_thread = || query.takes_thread(dictionary.thread(thread));
+                if !*threads.entry(thread).or_insert_with(is_thread) || !query.takes_tag(tags.text(tag)) {
+                    return;
+                }
+                add(&mut usage.totals.figures, &figures);
             }
-            let totals = (snapshot.totals(device), false);
-            self.put(device, totals, rows, snapshot.sizes(device).collect());
-        }
+            row(device, &UsageRow { stack, thread, allocator, tag, figures, leaked_blocks, leaked_bytes });
+        });
     }
 
-    fn replayed(mut self, devices: Vec<Replayed>) -> MemoryUsage {
-        for device in devices {
-            self.take_replayed(device);
+    fn read(mut self) -> MemoryUsage {
+        let mut rows: BTreeMap<i64, Vec<UsageRow>> = BTreeMap::new();
+        self.visit_rows(&mut |device, row| rows.entry(device).or_default().push(*row));
+        let mut usage = self.finish();
+        for device in &mut usage.devices {
+            device.rows = rows.remove(&device.device).map(merged).unwrap_or_default();
         }
-        self.remark_on_replay();
-        self.finish()
+        usage
     }
 
-    fn take_replayed(&mut self, replayed: Replayed) {
-        let dictionary = self.process.dictionary();
-        let mut rows = Rows::default();
-        for known in replayed.sites {
-            let kind = u8::try_from(known.site.allocator).ok().and_then(|number| dictionary.kind(number));
-            let allocator = kind.map_or(0, |kind| self.allocators.number(&kind.name));
-            let tag = self.tags.of_frame(dictionary, known.site.tag);
-            rows.add(CallSiteFigures { site: CallSite { allocator, tag, ..known.site }, ..known });
-        }
-        let totals = (replayed.totals, replayed.is_peak_at_start);
-        self.put(replayed.device, totals, rows, replayed.sizes);
+    /// Returns the memory, without rows.
+    pub(super) fn finish(self) -> MemoryUsage {
+        MemoryUsage { allocators: self.allocators.into_texts(), tags: self.tags.into_texts(), ..self.usage }
     }
 
-    /// Adds the figures of a device, with the selected rows.
-    fn put(&mut self, device: i64, totals: (Totals, bool), rows: Rows, mut sizes: Vec<(u64, Figures)>) {
-        if !self.query.takes_device(device) {
+    fn remark(&mut self) {
+        let usage = &mut self.usage;
+        let is_of_totals = usage.header.is_some_and(|header| header.mode == MemoryMode::Aggregate);
+        if usage.source == UsageSource::Snapshot {
+            if is_of_totals && self.query.range.is_some() {
+                usage.remarks.push(
+                    "Only totals of memory were recorded, without a history: they are of the whole recording."
+                        .to_owned(),
+                );
+            }
             return;
         }
-        let (mut totals, is_peak_at_start) = totals;
-        let is_used = totals.figures != Figures::default();
-        let mut rows = rows.sorted();
-        if self.query.filters_rows() {
-            let tags = self.tags.clone().into_texts();
-            rows.retain(|row| {
-                self.query.takes_thread(self.process.dictionary().thread(row.thread))
-                    && self.query.takes_tag(tags.get(row.tag as usize).map_or("", |tag| tag))
-            });
-            totals.figures = Figures::default();
-            for row in &rows {
-                add(&mut totals.figures, &row.figures);
-            }
-            sizes.clear();
-        }
-        sizes.sort_unstable_by_key(|(most, _)| *most);
-        sizes.retain(|(_, figures)| *figures != Figures::default());
-        self.usage.devices.push(DeviceUsage { device, totals, is_used, is_peak_at_start, rows, sizes });
-    }
-
-    fn remark_on_replay(&mut self) {
-        if self.usage.header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
+        if is_of_totals {
             let remark = "There are no figures: the recording ended before the first were written.";
-            self.usage.remarks.push(remark.to_owned());
+            usage.remarks.push(remark.to_owned());
         }
-        let unknown: u64 =
-            self.usage.devices.iter().map(|device| device.totals.unknown_frees).fold(0, u64::saturating_add);
+        let unknown: u64 = usage.devices.iter().map(|device| device.totals.unknown_frees).fold(0, u64::saturating_add);
         if self.process.start().mode == RecordingMode::Ring {
             let remark = format!(
                 "Only the last events were kept: earlier allocations are unknown, and {unknown} frees of them are left out."
             );
-            self.usage.remarks.push(remark);
+            usage.remarks.push(remark);
         }
-    }
-
-    fn finish(mut self) -> MemoryUsage {
-        let own = EventKind::OWN_DEVICE;
-        if self.query.takes_device(own) && self.usage.device(own).is_none() {
-            let (totals, is_used, is_peak_at_start, rows, sizes) = Default::default();
-            self.usage.devices.push(DeviceUsage { device: own, totals, is_used, is_peak_at_start, rows, sizes });
-        }
-        self.usage.devices.sort_by_key(|device| (device.device != own, device.device));
-        self.usage.allocators = self.allocators.into_texts();
-        self.usage.tags = self.tags.into_texts();
-        self.usage
     }
 }
 
-/// Rows by call site: those with equal texts of their labels are merged.
-#[derive(Default)]
-struct Rows {
-    rows: Vec<UsageRow>,
-    by_site: HashMap<CallSite, usize>,
-}
-
-impl Rows {
-    fn add(&mut self, known: CallSiteFigures) {
-        let CallSite { stack, thread, allocator, tag } = known.site;
-        let at = *self.by_site.entry(known.site).or_insert_with(|| {
-            let figures = Figures::default();
-            self.rows.push(UsageRow { stack, thread, allocator, tag, figures, leaked_blocks: 0, leaked_bytes: 0 });
-            self.rows.len() - 1
-        });
-        let row = &mut self.rows[at];
-        add(&mut row.figures, &known.figures);
-        row.leaked_blocks = row.leaked_blocks.saturating_add(known.leaked_blocks);
-        row.leaked_bytes = row.leaked_bytes.saturating_add(known.leaked_bytes);
-    }
-
-    fn sorted(mut self) -> Vec<UsageRow> {
-        self.rows.sort_unstable_by_key(|row| (row.stack, row.thread, row.allocator, row.tag));
-        self.rows
-    }
+/// Returns rows by call site: those with equal texts of their labels are merged.
+fn merged(mut rows: Vec<UsageRow>) -> Vec<UsageRow> {
+    let key = |row: &UsageRow| (row.stack, row.thread, row.allocator, row.tag);
+    rows.sort_unstable_by_key(key);
+    rows.dedup_by(|row, same| {
+        let is_same = key(row) == key(same);
+        if is_same {
+            add(&mut same.figures, &row.figures);
+            same.leaked_blocks = same.leaked_blocks.saturating_add(row.leaked_blocks);
+            same.leaked_bytes = same.leaked_bytes.saturating_add(row.leaked_bytes);
+        }
+        is_same
+    });
+    rows
 }

@@ -87,10 +87,10 @@ pub fn read_timing(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<TimingReport, ReadError> {
-    let options = time_options(options);
+    let options = AggregateOptions { view: Some(view.clone()), ..time_options(options) };
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
-    let profile = aggregated.merged().view(view);
+    let profile = aggregated.merged();
     let mut report = ReportBuilder::of(&profile);
     let mut done = processes.iter().map(ProcessRecording::bytes).sum::<u64>();
     let ranges = ranges(processes, options.range.as_ref());
@@ -130,7 +130,7 @@ impl<'a> TimingReader<'a> {
 
     /// Returns the report, with the times of `costs`.
     pub fn finish(self, costs: &EveryMeasure<'_>, view: &View, symbolizer: Option<&Symbolizer>) -> TimingReport {
-        let profile = costs.time(symbolizer).view(view);
+        let profile = costs.time(view, symbolizer);
         let mut report = ReportBuilder::of(&profile);
         let (processes, readers): (Vec<_>, Vec<_>) =
             self.readers.into_iter().map(|(of, reader)| (of.clone(), reader)).unzip();

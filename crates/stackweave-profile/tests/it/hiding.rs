@@ -7,7 +7,7 @@ use stackweave_profile::{AggregateOptions, Filter, FrameKind, Origin, Pattern, P
 use stackweave_tapes::{Tape, native, span};
 use stackweave_testkit::random::Random;
 
-use crate::common::recording::{TapeExt as _, path, paths};
+use crate::common::recording::{self, TapeExt as _, path, paths};
 
 const LIBPYTHON: u64 = 0x10_0000;
 const LIBC: u64 = 0x20_0000;
@@ -47,13 +47,25 @@ fn frames(tape: &mut Tape) -> BTreeMap<char, RawFrame> {
 
 /// Builds a profile of stacks, outermost letter first.
 fn sampled(stacks: &[(&str, i64)]) -> Profile {
+    let profile = |view| sampled_as(stacks, view);
+    let whole = profile(None);
+    for view in [View::default(), View::all().clone()] {
+        let (built, hidden) = (profile(Some(view.clone())), whole.view(&view));
+        assert_eq!((paths(&built), built.hidden()), (paths(&hidden), hidden.hidden()));
+        assert_eq!((built.functions().functions(), built.total()), (hidden.functions().functions(), whole.total()));
+        assert!(built.tree() == hidden.tree() && built.has_frames());
+    }
+    whole
+}
+
+fn sampled_as(stacks: &[(&str, i64)], view: Option<View>) -> Profile {
     let mut tape = tape();
     let frames = frames(&mut tape);
     for (time, (stack, weight)) in (0..).zip(stacks) {
         let stack: Vec<RawFrame> = stack.chars().rev().map(|letter| frames[&letter]).collect();
         tape.sample((1, time), &stack, *weight);
     }
-    tape.profile(&AggregateOptions::default())
+    tape.profile(&AggregateOptions { view, ..AggregateOptions::default() })
 }
 
 #[test]
@@ -92,12 +104,12 @@ fn costly_functions_inside_libraries_are_visible_if_libraries_take_most_of_the_t
         path("main;dumps;JSONEncoder.encode;libc.so.6+0x200", 2, 21, 21),
     ];
     assert_eq!(paths(&profile.view(&view)), expected);
-    let hidden = profile.hidden(&view);
+    let hidden = profile.view(&view).hidden();
     assert_eq!((hidden.functions, hidden.self_cost, hidden.costly), (2, 40, 2));
     // A little less, and origin alone decides.
     let profile = sampled(&[("mdVe", 700), ("mdesq", 20), ("md", 41), ("m", 239)]);
     assert_eq!(paths(&profile.view(&view)), [path("main", 1, 239, 1000), path("main;dumps", 3, 761, 761)]);
-    assert_eq!(profile.hidden(&view).costly, 0);
+    assert_eq!(profile.view(&view).hidden().costly, 0);
 }
 
 #[test]
@@ -160,8 +172,11 @@ fn hiding_changes_neither_totals_nor_the_calls_of_visible_functions() {
                 depth -= 1;
             }
         }
-        let profile = tape.profile(&AggregateOptions::default());
-        let view = profile.view(&View::default());
+        let processes = [tape.process()];
+        let of = |view| recording::profile(&processes, &AggregateOptions { view, ..AggregateOptions::default() });
+        let (profile, view) = (of(None), of(Some(View::default())));
+        let same = profile.view(&View::default());
+        assert!(view.tree() == same.tree() && view.hidden() == same.hidden());
         assert_eq!(view.total(), profile.total());
         let own: i64 = view.tree().nodes().iter().map(|node| node.cost.self_cost).sum();
         assert_eq!(own, profile.total());

@@ -1,6 +1,6 @@
 //! The definitions of a section, as a reader has them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::iter;
 
 use stackweave_core::{EventKind, Module};
@@ -8,6 +8,7 @@ use stackweave_core::{EventKind, Module};
 use super::definitions::{self, FrameCoding, tag};
 use super::error::BlockError;
 use super::id_table::IdTable;
+use super::number_map::NumberMap;
 use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::Cursor;
 
@@ -18,7 +19,9 @@ pub struct Dictionary {
     strings: IdTable<Box<str>>,
     modules: IdTable<Module>,
     frames: IdTable<RecordedFrame>,
-    names: HashMap<u32, Box<[RecordedName]>>,
+    names: Vec<RecordedName>,
+    /// The names of each frame, innermost first.
+    names_of: NumberMap<(u32, u32)>,
     stacks: IdTable<(u32, u32)>,
     threads: BTreeMap<u32, RecordedThread>,
 }
@@ -51,8 +54,13 @@ impl Dictionary {
         for _ in 0..run.count(2)? {
             let frame = run.small()?;
             let count = run.count(4)?;
-            let names = (0..count).map(|_| definitions::name(run)).collect::<Result<_, _>>()?;
-            self.names.insert(frame, names);
+            let start = self.names.len();
+            for _ in 0..count {
+                self.names.push(definitions::name(run)?);
+            }
+            let range = (u32::try_from(start), u32::try_from(self.names.len()));
+            let (Ok(start), Ok(end)) = range else { return Err(BlockError::TooMuch) };
+            self.names_of.insert(frame, (start, end));
         }
         Ok(())
     }
@@ -117,12 +125,18 @@ impl Dictionary {
 
     /// Returns the names of a frame, innermost first; none if they were not recorded.
     pub fn names(&self, frame: u32) -> &[RecordedName] {
-        self.names.get(&frame).map_or(&[], AsRef::as_ref)
+        self.names_of.get(frame).map_or(&[], |(start, end)| &self.names[*start as usize..*end as usize])
     }
 
     /// Returns a stack as the number of its callers' stack, which is smaller and 0 for none, and its innermost frame.
     pub fn stack(&self, number: u32) -> Option<(u32, u32)> {
         self.stacks.get(number).copied()
+    }
+
+    /// Returns the index of a stack among all, for tables of one value for each stack.
+    #[inline]
+    pub fn stack_index(&self, number: u32) -> Option<usize> {
+        self.stacks.index(number)
     }
 
     /// Returns all stacks, with their numbers, in ascending order: callers come first.

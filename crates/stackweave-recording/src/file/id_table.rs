@@ -7,62 +7,95 @@ use super::error::BlockError;
 /// Values by number.
 #[derive(Clone, Debug)]
 pub(super) struct IdTable<T> {
-    /// Runs by their first number, usually one. No run begins where another ends.
-    runs: BTreeMap<u32, Vec<T>>,
-    count: usize,
+    /// In the order in which they were added.
+    items: Vec<T>,
+    /// Runs by their first number, usually one.
+    runs: BTreeMap<u32, Run>,
+    /// The run that was added to last, in which most numbers are.
+    last: Run,
+}
+
+/// Consecutive numbers whose values are neighbours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    first: u32,
+    /// The index of the first value.
+    start: u32,
+    length: u32,
+}
+
+impl Run {
+    /// Returns the number after the last one.
+    fn end(self) -> u64 {
+        u64::from(self.first) + u64::from(self.length)
+    }
+
+    #[inline]
+    fn index(self, number: u32) -> Option<usize> {
+        let offset = number.wrapping_sub(self.first);
+        (offset < self.length).then_some(self.start as usize + offset as usize)
+    }
 }
 
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
-        Self { runs: BTreeMap::new(), count: 0 }
+        Self { items: Vec::new(), runs: BTreeMap::new(), last: Run::default() }
     }
 }
 
 impl<T> IdTable<T> {
     /// Adds values with the numbers from `first` on. Fails if one of them exists. The number 0 is reserved for none.
     pub(super) fn add(&mut self, first: u32, mut items: Vec<T>) -> Result<(), BlockError> {
-        let end = end(first, &items);
+        let too_much = |_| BlockError::TooMuch;
+        let start = u32::try_from(self.items.len()).map_err(too_much)?;
+        let length = u32::try_from(items.len()).map_err(too_much)?;
+        let mut run = Run { first, start, length };
         let last_end = u64::from(u32::MAX) + 1;
         let next = self.runs.range(first..).next().map_or(last_end, |(next, _)| u64::from(*next));
-        let before = self.runs.range_mut(..first).next_back();
-        let free_from = before.as_ref().map_or(1, |(first, items)| self::end(**first, items));
-        if u64::from(first) < free_from || end > next {
+        let before = self.runs.range(..first).next_back().map(|(_, before)| *before);
+        let free_from = before.map_or(1, Run::end);
+        if u64::from(first) < free_from || run.end() > next {
             return Err(BlockError::Contradiction);
         }
-        self.count += items.len();
-        match before {
-            Some((_, before)) if free_from == u64::from(first) => before.append(&mut items),
-            _ if items.is_empty() => {}
-            _ => drop(self.runs.insert(first, items)),
+        if let Some(before) = before.filter(|before| before.end() == u64::from(first))
+            && before.start + before.length == start
+        {
+            run = Run { length: before.length + length, ..before };
         }
+        if run.length > 0 {
+            self.runs.insert(run.first, run);
+            self.last = run;
+        }
+        self.items.append(&mut items);
         Ok(())
+    }
+
+    /// Returns the index of a value among all, in the order in which they were added.
+    #[inline]
+    pub(super) fn index(&self, number: u32) -> Option<usize> {
+        self.last.index(number).or_else(|| self.runs.range(..=number).next_back()?.1.index(number))
     }
 
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
-        let (first, items) = self.runs.range(..=number).next_back()?;
-        items.get((number - first) as usize)
+        self.items.get(self.index(number)?)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.runs.iter().flat_map(|(first, items)| (*first..=u32::MAX).zip(items))
+        let values = |run: &Run| &self.items[run.start as usize..][..run.length as usize];
+        self.runs.values().flat_map(move |run| (run.first..=u32::MAX).zip(values(run)))
     }
 
     /// Returns the number of values.
     pub(super) const fn len(&self) -> usize {
-        self.count
+        self.items.len()
     }
 
     /// Returns the highest number; 0 if there is none.
     #[expect(clippy::cast_possible_truncation, reason = "checked in `add`")]
     pub(super) fn last(&self) -> u32 {
-        self.runs.last_key_value().map_or(0, |(first, items)| (end(*first, items) - 1) as u32)
+        self.runs.last_key_value().map_or(0, |(_, run)| (run.end() - 1) as u32)
     }
-}
-
-/// Returns the number after the last one.
-fn end<T>(first: u32, items: &[T]) -> u64 {
-    u64::from(first) + items.len() as u64
 }
 
 #[cfg(test)]
@@ -83,6 +116,8 @@ mod tests {
         let all: String = table.iter().map(|(_, item)| item).collect();
         assert_eq!((all.as_str(), table.len(), table.last()), ("abcdez", 6, u32::MAX));
         assert_eq!(table.get(4), Some(&'d'));
+        let indexes: Vec<_> = table.iter().map(|(number, _)| table.index(number).unwrap()).collect();
+        assert_eq!((indexes, table.index(6)), (vec![0, 1, 4, 5, 3, 2], None));
     }
 
     #[test]

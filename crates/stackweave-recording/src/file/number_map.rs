@@ -62,6 +62,12 @@ impl<T> NumberMap<T> {
         old
     }
 
+    /// Returns all numbers with values, in no particular order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        let near = (0..).zip(&self.near).filter(|(_, value)| value.is_some()).map(|(number, _)| number);
+        near.chain(self.far.keys().copied())
+    }
+
     /// Returns the number of values.
     pub const fn len(&self) -> usize {
         self.len
@@ -112,6 +118,9 @@ mod tests {
         }
         assert!(!map.is_empty() && map.len() == model.len());
         assert!(model.iter().all(|(number, value)| map.get(*number) == Some(value)));
+        let mut numbers: Vec<u32> = map.numbers().collect();
+        numbers.sort_unstable();
+        assert!(numbers.iter().eq(model.keys()));
         assert!(map.capacity() <= SPREAD * 2 * model.len());
     }
 }

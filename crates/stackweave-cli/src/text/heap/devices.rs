@@ -137,9 +137,8 @@ impl HeapText<'_> {
         }
         let mut rows = Vec::new();
         for (failure, profile) in failures.iter().zip(&memory.failed).take(limit) {
-            let profile = profile.view(&self.options.frames);
-            let stack = top_stacks(&profile).into_iter().next().map(|stack| stack.frames).unwrap_or_default();
-            let mut frames = stack.iter().map(|frame| one_line(&profile, *frame));
+            let stack = top_stacks(profile).into_iter().next().map(|stack| stack.frames).unwrap_or_default();
+            let mut frames = stack.iter().map(|frame| one_line(profile, *frame));
             let name = frames.next().unwrap_or_else(|| "no stack".to_owned());
             let numbers = [plain(time(failure.time_ns)), plain(bytes(failure.size)), plain(bytes(failure.free))];
             rows.push(Row { numbers, guides: String::new(), name: plain(name), location: String::new() });

@@ -9,8 +9,8 @@ mod summary;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
+use stackweave_profile::Profile;
 use stackweave_profile::memory::MemoryReport;
-use stackweave_profile::{Profile, View};
 
 use crate::text::rows::Layout;
 use crate::text::style::Style;
@@ -46,8 +46,6 @@ pub struct HeapOptions {
     pub view: HeapView,
     /// The maximum number of stacks, threads or tags.
     pub limit: usize,
-    /// The visible frames.
-    pub frames: View,
     /// The maximum number of columns of a line.
     pub width: Option<usize>,
     /// Whether to use colours.
@@ -56,7 +54,7 @@ pub struct HeapOptions {
 
 impl Default for HeapOptions {
     fn default() -> Self {
-        Self { view: HeapView::Summary, limit: 10, frames: View::default(), width: None, colour: false }
+        Self { view: HeapView::Summary, limit: 10, width: None, colour: false }
     }
 }
 

@@ -19,7 +19,7 @@ const BAR: usize = 12;
 impl HeapText<'_> {
     /// Writes the stacks with the most memory in a set of blocks.
     pub(super) fn stacks(&mut self, set: BlockSet, limit: usize) -> io::Result<()> {
-        let profile = set.profile(self.report).view(&self.options.frames);
+        let profile = set.profile(self.report);
         let total = profile.measure().text(float(profile.total()));
         let (title, more) = match set {
             BlockSet::Peak => ("Live at the peak", String::new()),
@@ -31,14 +31,14 @@ impl HeapText<'_> {
         };
         let more = format!("{total}{more}{}", self.estimated());
         self.head(title, &more)?;
-        let stacks = top_stacks(&profile);
+        let stacks = top_stacks(profile);
         if stacks.is_empty() {
             return writeln!(self.out, "  nothing");
         }
         let greatest = stacks.first().map_or(0, |stack| stack.self_cost);
         let mut rows = Vec::new();
         for stack in stacks.iter().take(limit) {
-            put_stack(&mut rows, &profile, stack, greatest);
+            put_stack(&mut rows, profile, stack, greatest);
         }
         let heads = ["bytes", "share", "", "blocks"];
         let layout = self.layout();

@@ -2,7 +2,7 @@
 
 use stackweave_cli::text::{Sort, TableOptions, TreeOptions, write_table, write_tree};
 use stackweave_core::{Module, RawFrame};
-use stackweave_profile::Profile;
+use stackweave_profile::{Profile, View};
 use stackweave_tapes::{Tape, native, span};
 
 use super::profile_of;
@@ -180,7 +180,7 @@ fn a_frame_without_a_visible_caller_is_written_below_the_root() {
     tape.sample((1, 1), &[import, interpreter], 4);
     tape.sample((1, 2), &[main], 5);
     let mut text = Vec::new();
-    write_tree(&mut text, &profile_of(tape), &TreeOptions::default()).unwrap();
+    write_tree(&mut text, &profile_of(tape).view(&View::default()), &TreeOptions::default()).unwrap();
     let expected = "\
 total  share  self  samples  function
     5  41.7%     5        1  main  main.py:1

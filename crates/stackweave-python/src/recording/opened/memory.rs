@@ -53,6 +53,7 @@ pub(super) fn select(
             tags: request.tag.clone().into_iter().collect(),
             devices: request.device.into_iter().collect(),
             temporary: request.temporary,
+            view: None,
         };
         SelectedProcess { process, query, offset, with_rows: request.rows }
     };

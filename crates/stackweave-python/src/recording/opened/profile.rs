@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
+use stackweave_profile::{AggregateOptions, Aggregated, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
 
 use stackweave_recording::Recording;
 
@@ -31,13 +31,13 @@ pub(super) fn of(
     selection: &Selection,
     options: &ProfileOptions,
 ) -> PyResult<Profile> {
-    let view = options.view()?;
+    let view = Some(options.view()?);
     let chosen = opened.with_chosen(selection)?;
-    let options = aggregate_options(opened, &chosen, selection, options)?;
+    let options = AggregateOptions { view, ..aggregate_options(opened, &chosen, selection, options)? };
     let symbolizer = symbolizer()?;
     let profile = py.detach(|| {
         let profiles = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {});
-        profiles.map(|profiles| profiles.merged().view(&view))
+        profiles.map(Aggregated::merged)
     });
     Ok(profile.map_err(Error::from)?)
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use stackweave_cli::text::{TreeOptions, write_tree};
 use stackweave_core::printable;
-use stackweave_profile::{Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics, View};
+use stackweave_profile::{Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics};
 
 use super::seconds;
 use crate::errors::Error;
@@ -138,7 +138,7 @@ impl PyCallTree {
         if let Some(function) = self.name() {
             return Ok(printable(function));
         }
-        let options = TreeOptions { view: View { show_all: true, ..View::default() }, ..TreeOptions::default() };
+        let options = TreeOptions::default();
         let mut text = Vec::new();
         write_tree(&mut text, &self.tree.profile, &options).map_err(|error| Error::other(error.to_string()))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
