@@ -163,7 +163,7 @@ fn commands(file: &str, output: &str) -> Vec<Vec<String>> {
         "heap FILE",
         "top --measure live FILE",
         "report FILE -o OUT.html",
-        "report --from 1ms FILE -o OUT.html",
+        "report --start 1ms FILE -o OUT.html",
     ]
     .map(words)
     .into();
@@ -225,7 +225,7 @@ phases                               2       2       -       -       2       2  
 heap                                 -       -       -     0+1     0+1     1+1     1+1
 top --measure live                   -       -       -     0+1     0+1     0+1     1+1
 report                               1       1       2     2+1     2+1     2+1     2+1
-report --from 1ms                    1       1       2     2+1     2+1     2+1     2+1
+report --start 1ms                   1       1       2     2+1     2+1     2+1     2+1
 export --format memory-curve         -       -       -       1       1       1       1
 export --format callgraph            1       1       1     0+1       1       1       1
 export --format pstats               1       1       1     0+1       1       1       1

@@ -90,7 +90,9 @@ mod tests {
             .map(|((device, value), number)| (device, site(number), figures(value)))
             .collect();
         let mut packed = PackedRows::default();
-        rows.iter().for_each(|(device, site, figures)| packed.push(*device, site, figures));
+        for (device, site, figures) in &rows {
+            packed.push(*device, site, figures);
+        }
         assert_eq!(packed.iter().collect::<Vec<_>>(), rows);
         assert_eq!(PackedRows::default().iter().count(), 0);
     }
