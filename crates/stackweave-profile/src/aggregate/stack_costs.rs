@@ -41,7 +41,7 @@ impl StackCost {
 const SPAN: u64 = 1 << 32;
 
 /// The least number of costs that are merged before the end.
-const WORTH_MERGING: usize = 1 << 12;
+const WORTH_MERGING: usize = 1 << 10;
 
 impl StackCosts {
     pub(crate) fn add(&mut self, key: StackKey, value: i64) {
