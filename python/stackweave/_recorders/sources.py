@@ -90,7 +90,7 @@ class SourcedRecorder(Recorder):
 
     def _take(self, path: _Path, options: tuple[Option, ...], given: Mapping[str, object]) -> dict[str, Any]:
         chosen = super()._take(path, options, given)
-        self._if_busy = chosen["if_busy"]
+        self._if_busy = chosen.get("if_busy", self._if_busy)
         return chosen
 
     @classmethod
