@@ -34,6 +34,22 @@ pub struct Figures {
     pub temporary_bytes: u64,
 }
 
+impl Figures {
+    /// Returns the figures in the order of the fields, as recordings store them.
+    pub const fn to_array(&self) -> [u64; 8] {
+        let Self { allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes } =
+            *self;
+        [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes]
+    }
+
+    /// Returns the figures of [`Figures::to_array`].
+    pub const fn from_array(figures: [u64; 8]) -> Self {
+        let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] =
+            figures;
+        Self { allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes }
+    }
+}
+
 /// The memory of all call sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -124,29 +124,23 @@ impl SnapshotWriter {
 }
 
 fn row_words(row: &UsageRow, number: u64, device: i64) -> [u64; 14] {
-    let of = &row.figures;
     let frame = |frame: Option<RawFrame>| frame.map_or(0, RawFrame::to_bits);
-    [
-        row.stack.map_or(0, |stack| stack.get().into()),
-        frame(row.allocator),
-        frame(row.tag),
-        number,
-        row.thread.into(),
-        device.cast_unsigned(),
-        of.allocations,
-        of.bytes,
-        of.live_blocks,
-        of.live_bytes,
-        of.peak_blocks,
-        of.peak_bytes,
-        of.temporary,
-        of.temporary_bytes,
-    ]
+    let stack = row.stack.map_or(0, |stack| stack.get().into());
+    let site = [stack, frame(row.allocator), frame(row.tag), number, row.thread.into(), device.cast_unsigned()];
+    joined(site, &row.figures.to_array())
 }
 
 fn size_words(most: u64, of: &Figures, number: u64, device: i64) -> [u64; 9] {
-    let (device, peak) = (device.cast_unsigned(), [of.peak_blocks, of.peak_bytes]);
-    [number, device, most, of.allocations, of.bytes, of.live_blocks, of.live_bytes, peak[0], peak[1]]
+    joined([number, device.cast_unsigned(), most], &of.to_array()[..6])
+}
+
+/// Returns the words of `first`, then those of `rest`, which are as many as there is room for.
+fn joined<const FIRST: usize, const ALL: usize>(first: [u64; FIRST], rest: &[u64]) -> [u64; ALL] {
+    let mut words = [0; ALL];
+    for (word, value) in words.iter_mut().zip(first.iter().chain(rest)) {
+        *word = *value;
+    }
+    words
 }
 
 fn total_words(totals: &Totals, number: u64, (ticks, device): (u64, i64)) -> [u64; 14] {

@@ -7,7 +7,7 @@
 )]
 
 use stackweave_core::{EventKind, RawFrame};
-use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions};
+use stackweave_heap::{CallSite, Ledger, LedgerOptions};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::Start;
@@ -159,11 +159,11 @@ impl MemoryTape {
             let device = device.cast_unsigned();
             for (place, figures) in ledger.sites() {
                 let place = [place.stack.into(), label(place.allocator), label(place.tag), number, place.thread.into()];
-                let words = [&place[..], &[device], &numbers(&figures)].concat();
+                let words = [&place[..], &[device], &figures.to_array()].concat();
                 tape.event((RECORDER, now), &usage, &words);
             }
             for (most, figures) in ledger.sizes() {
-                tape.event((RECORDER, now), &sizes, &[&[number, device, most][..], &numbers(&figures)[..6]].concat());
+                tape.event((RECORDER, now), &sizes, &[&[number, device, most][..], &figures.to_array()[..6]].concat());
             }
             if is_cut && index + 1 == self.ledgers.len() {
                 break;
@@ -171,7 +171,7 @@ impl MemoryTape {
             let totals = ledger.totals();
             let head = [number, device, now - totals.peak_ticks];
             let tail = [totals.frees, totals.unknown_frees, totals.replaced];
-            tape.event((RECORDER, now), &total, &[&head[..], &numbers(&totals.figures), &tail].concat());
+            tape.event((RECORDER, now), &total, &[&head[..], &totals.figures.to_array(), &tail].concat());
         }
         tape.flush(RECORDER);
     }
@@ -179,17 +179,4 @@ impl MemoryTape {
     pub fn process(self) -> ProcessRecording {
         self.tape.process()
     }
-}
-
-fn numbers(of: &Figures) -> [u64; 8] {
-    [
-        of.allocations,
-        of.bytes,
-        of.live_blocks,
-        of.live_bytes,
-        of.peak_blocks,
-        of.peak_bytes,
-        of.temporary,
-        of.temporary_bytes,
-    ]
 }

@@ -15,19 +15,9 @@ impl PackedRows {
     pub(super) fn push(&mut self, device: i64, site: &CallSite, of: &Figures) {
         let CallSite { stack, thread, allocator, tag } = *site;
         let place = [stack, thread, allocator, tag].map(u64::from);
-        let figures = [
-            of.allocations,
-            of.bytes,
-            of.live_blocks,
-            of.live_bytes,
-            of.peak_blocks,
-            of.peak_bytes,
-            of.temporary,
-            of.temporary_bytes,
-        ];
         // The process's own memory is device -1.
         let device = device.wrapping_add(1).cast_unsigned();
-        for value in [device].into_iter().chain(place).chain(figures) {
+        for value in [device].into_iter().chain(place).chain(of.to_array()) {
             self.value(value);
         }
     }
@@ -68,11 +58,8 @@ fn next_value(bytes: &mut core::slice::Iter<'_, u8>) -> Option<u64> {
 #[expect(clippy::cast_possible_truncation, reason = "they were numbers of 32 bits")]
 fn row(values: [u64; VALUES]) -> (i64, CallSite, Figures) {
     let [device, stack, thread, allocator, tag, figures @ ..] = values;
-    let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] = figures;
     let site = CallSite { stack: stack as u32, thread: thread as u32, allocator: allocator as u32, tag: tag as u32 };
-    let figures =
-        Figures { allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes };
-    (device.cast_signed().wrapping_sub(1), site, figures)
+    (device.cast_signed().wrapping_sub(1), site, Figures::from_array(figures))
 }
 
 #[cfg(test)]

@@ -107,8 +107,6 @@ impl Usage {
     pub(super) fn decode(layout: &Layout, row: Row, words: &[u64]) -> Self {
         let [snapshot, device, figures @ ..] = layout.named;
         let [figures @ .., thread, most, peak_ago, frees, unknown_frees, replaced] = figures;
-        let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] =
-            figures.map(|slot| slot.word(words));
         let row = match row {
             Row::Site => UsageRow::Site { thread: thread.number(words), tag: layout.tag.number(words) },
             Row::Sizes => UsageRow::Sizes { most: most.word(words) },
@@ -126,16 +124,7 @@ impl Usage {
             allocator: layout.frame.number(words),
             snapshot: snapshot.word(words),
             device: device.device(words),
-            figures: Figures {
-                allocations,
-                bytes,
-                live_blocks,
-                live_bytes,
-                peak_blocks,
-                peak_bytes,
-                temporary,
-                temporary_bytes,
-            },
+            figures: Figures::from_array(figures.map(|slot| slot.word(words))),
         }
     }
 }
