@@ -53,7 +53,7 @@ class HostMemory(BaseMemoryRecorder):
     def __init__(self, path, own_memory=False, **options):
         super().__init__(path, **options)
         self._native_options["extra"] = {"device.0.name": "Toy 9000", "device.0.total": str(64 * MIB)}
-        self._memory_source = MemorySource({"own_memory": own_memory, "mappings": own_memory})
+        self._memory_source = MemorySource({"mappings": own_memory}, own_memory=own_memory)
         self._sources = (self._memory_source,)
 
 

@@ -30,7 +30,8 @@ class MemorySource:
     one: ClassVar[str] = "one"
     outlasts_failures: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any], *, own_memory: bool = True) -> None:
+    def __init__(self, given: Mapping[str, Any], *, own_memory: bool = True) -> None:
+        options = {option.name: option.default for option in OF_MEMORY} | dict(given)
         _check_together(options)
         #: The checked options, for programs that are started from here too.
         self.options = {option.name: options[option.name] for option in OF_MEMORY}

@@ -167,7 +167,7 @@ def too_much(device):
 
 def main(recording_path, account_path):
     recording = stackweave.memory(recording_path)
-    recording._memory_source = MemorySource({"own_memory": False, "mappings": False})
+    recording._memory_source = MemorySource({"mappings": False}, own_memory=False)
     recording._sources = (recording._memory_source,)
     recording._native_options["extra"] = {"device.0.name": "NVIDIA H200", "device.0.total": str(TOTAL)}
     devices = [Device(0), Device(1)]

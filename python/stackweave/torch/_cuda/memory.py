@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..._messages import print_message
-from ..._options.table import CUDA_MEMORY, OF_MEMORY
+from ..._options.table import CUDA_MEMORY
 from ..._recorders.live_memory import BaseMemoryRecorder
 from ..._recorders.memory_source import MemorySource
 from ..._sizes import size_text
@@ -74,8 +74,7 @@ class CudaMemoryRecorder(BaseMemoryRecorder):
         self._native_options["follow_forks"] = follow_forks and host_memory
         self._oom_dumps = options["oom_dumps"]
         self._out_of_memories = 0
-        of_memory = {option.name: option.default for option in OF_MEMORY} | {"mappings": host_memory}
-        self._memory_source = MemorySource({**of_memory, **options}, own_memory=host_memory)
+        self._memory_source = MemorySource({"mappings": host_memory, **options}, own_memory=host_memory)
         self._cuda_source = CudaSource()
         self._sources = (self._memory_source, self._cuda_source)
 
