@@ -105,7 +105,7 @@ function HiddenCost() {
     `${countText(hidden.functions)} functions inside libraries and the interpreter are hidden${except}: ` +
     `${share} (${costText(measure.value, hidden.self)}) of self, counted for their callers. Click to show them.`;
   return (
-    <button type="button" class="hidden-cost" title={title} aria-label={title} onClick={() => toggle("internals")}>
+    <button type="button" class="hidden-cost" title={title} onClick={() => toggle("internals")}>
       {share} hidden
     </button>
   );
