@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stackweave_memory::{MemoryOptions, Mode};
-use stackweave_recording::Options;
+use stackweave_recording::RecorderOptions;
 
 use crate::boundary::CallError;
 use crate::sized_struct::SizedStruct;
@@ -88,13 +88,13 @@ impl stackweave_memory_options {
     }
 
     /// Converts the options of the file.
-    pub(crate) fn recording(&self, path: PathBuf, memory: &MemoryOptions) -> Options {
-        let mut options = Options {
+    pub(crate) fn recording(&self, path: PathBuf, memory: &MemoryOptions) -> RecorderOptions {
+        let mut options = RecorderOptions {
             overwrite: self.has(STACKWEAVE_MEMORY_OVERWRITE),
             follow_forks: !self.has(STACKWEAVE_MEMORY_NO_FORKS),
             bypass_waiter: true,
             flush_every: Duration::from_millis(200),
-            ..Options::new(path)
+            ..RecorderOptions::new(path)
         };
         options.memory = if self.buffer_bytes == 0 {
             DEFAULT_BUFFER_BYTES

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use stackweave_core::text_matches;
-use stackweave_remote::{Options, ProcessStacks, ThreadStack, stacks_of};
+use stackweave_remote::{InspectionOptions, ProcessStacks, ThreadStack, stacks_of};
 
 use crate::failure::Failure;
 use crate::screen::{Screen, show, show_json};
@@ -39,8 +39,8 @@ pub(crate) struct Stacks {
 }
 
 pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
-    let mut options = Options::default();
-    options.symbolize = stackweave_symbolize::Options::from_environment().map_err(Failure::new)?;
+    let mut options = InspectionOptions::default();
+    options.symbolize = stackweave_symbolize::SymbolizerOptions::from_environment().map_err(Failure::new)?;
     options.python = !arguments.native;
     options.native = !arguments.python;
     let mut stacks = stacks_of(arguments.process, &options).map_err(Failure::new)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stackweave_core::NoNames;
 use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryOptions, Mode};
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::{Notes, Observer, Options, Recorder};
+use stackweave_recording::{Notes, Observer, Recorder, RecorderOptions};
 use stackweave_store::StackTable;
 
 static STACKS: StackTable = StackTable::new();
@@ -29,9 +29,12 @@ fn random(state: &mut u64) -> u64 {
 
 /// Returns an observer that knows all kinds.
 fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
-    let recorder =
-        Recorder::start(Options::new(folder.join(format!("{}.swv", own_nanoseconds()))), &STACKS, Arc::new(NoNames))
-            .unwrap();
+    let recorder = Recorder::start(
+        RecorderOptions::new(folder.join(format!("{}.swv", own_nanoseconds()))),
+        &STACKS,
+        Arc::new(NoNames),
+    )
+    .unwrap();
     let mut ledgers = LedgerObserver::new(&MemoryOptions::default());
     for kind in events::BUILT_IN {
         ledgers.kind(recorder.register(kind.clone()).unwrap(), &kind);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use stackweave_core::NoNames;
 use stackweave_memory::{MemoryKinds, MemoryOptions, Mode, observer};
 use stackweave_recording::events::Allocator;
-use stackweave_recording::{MakeObserver, Notes, Observer, Options, Recorder};
+use stackweave_recording::{MakeObserver, Notes, Observer, Recorder, RecorderOptions};
 use stackweave_store::{StackTable, label};
 
 static STACKS: StackTable = StackTable::new();
@@ -46,7 +46,8 @@ impl Observer for NoLedger {
 
 /// Returns the cost of an event, in nanoseconds of the writer.
 fn measure(path: &Path, make: MakeObserver, mode: Mode, (threads, live): (u64, u64)) -> f64 {
-    let recorder = Recorder::start_observed(Options::new(path), &STACKS, Arc::new(NoNames), Some(make)).unwrap();
+    let recorder =
+        Recorder::start_observed(RecorderOptions::new(path), &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let kinds = MemoryKinds::register(&recorder, mode).unwrap();
     let stacks: Vec<u64> = (0..100)
         .map(|number| STACKS.intern(&[label(&number.to_string(), "", 0).unwrap()]).unwrap().get().into())

@@ -313,7 +313,7 @@ impl Observer for LedgerObserver {
 #[cfg(test)]
 mod tests {
     use stackweave_core::NoNames;
-    use stackweave_recording::{Options, Recorder};
+    use stackweave_recording::{Recorder, RecorderOptions};
     use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
 
@@ -327,7 +327,8 @@ mod tests {
     fn recordings_without_a_history_write_snapshots_periodically() {
         for (mode, expected) in [(Mode::History, [0, 0]), (Mode::Aggregate, [1, 2])] {
             let folder = Folder::new();
-            let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+            let recorder =
+                Recorder::start(RecorderOptions::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
             let kinds = MemoryKinds::register(&recorder, mode).unwrap();
             let mut ledgers = LedgerObserver::new(&MemoryOptions { mode, ..MemoryOptions::default() });
             ledgers.kind(kinds.free, &events::FREE);

@@ -152,7 +152,7 @@ mod tests {
 
     use stackweave_core::NoNames;
     use stackweave_recording::events;
-    use stackweave_recording::{KindNumber, Options, Recorder};
+    use stackweave_recording::{KindNumber, Recorder, RecorderOptions};
     use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
     use stackweave_testkit::random::Random;
@@ -164,7 +164,8 @@ mod tests {
     /// Returns the shapes of the built-in kinds, and the numbers of two of them.
     fn shapes() -> (KindShapes, KindNumber, KindNumber) {
         let folder = Folder::new();
-        let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+        let recorder =
+            Recorder::start(RecorderOptions::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
         let mut shapes = KindShapes::default();
         for kind in events::BUILT_IN {
             shapes.add(recorder.register(kind.clone()).unwrap(), KindShape::of(&kind, 1));

@@ -13,7 +13,7 @@ use stackweave_core::{EventKind, NoNames, Role};
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
 use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
+use stackweave_recording::{ProcessRecording, Recorder, RecorderOptions, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -21,7 +21,7 @@ use stackweave_testkit::random::Random;
 static STACKS: StackTable = StackTable::new();
 
 fn start(path: &Path, options: &MemoryOptions) -> (Recorder, MemoryKinds) {
-    let recording = Options { flush_every: Duration::from_millis(3), ..Options::new(path) };
+    let recording = RecorderOptions { flush_every: Duration::from_millis(3), ..RecorderOptions::new(path) };
     let recorder = Recorder::start_observed(recording, &STACKS, Arc::new(NoNames), Some(observer(options))).unwrap();
     let kinds = MemoryKinds::register(&recorder, options.mode).unwrap();
     (recorder, kinds)

@@ -12,7 +12,7 @@ use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
 use stackweave_heap::Figures;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::locate_label;
 use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
 use stackweave_testkit::folder::Folder;
@@ -62,7 +62,7 @@ struct Running {
 fn start(options: MemoryOptions) -> Running {
     let exclusive = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
-    let (file, observer) = (Options::new(folder.file("out.swv")), Memory::observer(&options));
+    let (file, observer) = (RecorderOptions::new(folder.file("out.swv")), Memory::observer(&options));
     let recorder = Recorder::start_observed(file, stacks(), Arc::new(NoNames), Some(observer)).unwrap();
     let memory = Memory::start(recorder.clone(), options).unwrap();
     Running { _exclusive: exclusive, _folder: folder, recorder, memory }

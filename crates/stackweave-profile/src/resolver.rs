@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stackweave_core::{CodeAddress, FrameNames, RawFrame, RawFrameKind, StackId};
 use stackweave_store::StackTable;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
@@ -31,7 +31,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// Creates a resolver with these options for native addresses.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: SymbolizerOptions) -> Self {
         Self { symbolizer: Symbolizer::new(options), known: Mutex::default() }
     }
 

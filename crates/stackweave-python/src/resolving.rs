@@ -7,7 +7,7 @@ use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLoc
 use stackweave_memory::SuppressGuard;
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::PerProcess;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 
 use crate::errors::Error;
 
@@ -83,7 +83,7 @@ pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> Py
 pub(crate) fn resolver() -> PyResult<&'static Resolver> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
-        let mut options = Options::from_environment().map_err(Error::from)?;
+        let mut options = SymbolizerOptions::from_environment().map_err(Error::from)?;
         // The perf map of this process, if there is one, names Python's trampolines and other generated code.
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))

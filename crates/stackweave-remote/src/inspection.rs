@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stackweave_core::StopReason;
 
-use crate::Options;
+use crate::InspectionOptions;
 use crate::error::InspectionError;
 use crate::memory::ProcessMemory;
 use crate::modules::Modules;
@@ -37,7 +37,7 @@ pub(crate) struct InspectedThread {
 
 /// Inspects `process` from a separate thread: the kernel detaches all tracees of a thread when it ends, even by a
 /// panic.
-pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
+pub(crate) fn inspect(process: Process, options: &InspectionOptions) -> Result<Inspection, InspectionError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("stackweave-look".to_owned());
         let failed = |reason: &str| InspectionError::System { process: process.number, reason: reason.to_owned() };
@@ -47,7 +47,7 @@ pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection,
     })
 }
 
-fn inspect_here(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
+fn inspect_here(process: Process, options: &InspectionOptions) -> Result<Inspection, InspectionError> {
     // The slow part is done before the process is stopped. Its results are valid unless the process loaded or
     // unloaded a library meanwhile: then it is done again while the process is stopped.
     if !ProcessMemory::of(process.number).may_be_read() {
@@ -77,7 +77,7 @@ fn inspect_all(
     stopped: &StoppedProcess,
     modules: &Modules,
     python: Option<&PythonProcess>,
-    options: &Options,
+    options: &InspectionOptions,
 ) -> Vec<InspectedThread> {
     let mut python_threads = PythonThreads::new(python.map(PythonProcess::threads).unwrap_or_default());
     let mut memory = StoppedMemory::of(process.number);
@@ -85,7 +85,7 @@ fn inspect_all(
     stopped.threads().map(|thread| inspect_thread(thread, &mut walk, &mut python_threads, options)).collect()
 }
 
-fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoPython> {
+fn find_python(process: Process, options: &InspectionOptions) -> Result<PythonProcess, NoPython> {
     if options.python { PythonProcess::find(process.number) } else { Err(NoPython(String::new())) }
 }
 
@@ -93,7 +93,7 @@ fn inspect_thread(
     thread: &SeizedThread,
     walk: &mut NativeWalk<'_>,
     python: &mut PythonThreads,
-    options: &Options,
+    options: &InspectionOptions,
 ) -> InspectedThread {
     let nothing = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
     let mut seen = InspectedThread { task: thread.task.clone(), native: nothing, python: None, problem: None };

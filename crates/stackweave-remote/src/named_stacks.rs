@@ -7,7 +7,7 @@ use stackweave_capture::weave::{InterpretedFrames, NativeStack, weave};
 use stackweave_core::{CodeAddress, RawFrame, RawFrameKind, StackPointer, StopReason};
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::Options;
+use crate::InspectionOptions;
 use crate::inspection::{InspectedThread, Inspection};
 use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
@@ -15,7 +15,7 @@ use crate::python::PythonFrame;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
 /// Resolves the names of all frames, and weaves the stacks.
-pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &Options) -> ProcessStacks {
+pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &InspectionOptions) -> ProcessStacks {
     let mut addresses: Vec<CodeAddress> =
         inspection.threads.iter().flat_map(|thread| thread.native.addresses.iter().copied()).collect();
     addresses.sort_unstable();

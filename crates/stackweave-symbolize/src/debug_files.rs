@@ -13,17 +13,17 @@ use crate::debug_link::{AltLink, DebugLink, alt_file_candidates, debug_file_cand
 use crate::debuginfod::Debuginfod;
 use crate::dwarf;
 use crate::elf::{Elf, ElfImage};
-use crate::options::Options;
+use crate::options::SymbolizerOptions;
 
 /// The folders to search.
 #[derive(Debug)]
 pub(crate) struct SearchPaths {
-    pub(crate) options: Options,
+    pub(crate) options: SymbolizerOptions,
     debuginfod: Option<Debuginfod>,
 }
 
 impl SearchPaths {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: SymbolizerOptions) -> Self {
         let debuginfod = if options.debuginfod { Debuginfod::from_environment() } else { None };
         Self { options, debuginfod }
     }

@@ -49,7 +49,7 @@ pub struct UnknownMode(String);
 /// Options of the symbolizer. The default uses what is on this machine and queries no server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct SymbolizerOptions {
     /// The mode of resolving addresses.
     pub mode: Mode,
     /// Folders with modules' files by name, for modules that are not at their own path: needed to resolve a
@@ -66,14 +66,14 @@ pub struct Options {
     pub perf_map_of: Option<u32>,
 }
 
-impl Options {
+impl SymbolizerOptions {
     /// Returns the default, with the mode that `STACKWEAVE_SYMBOLIZE_MODE` names.
     pub fn from_environment() -> Result<Self, UnknownMode> {
         Ok(Self { mode: Mode::from_environment()?, ..Self::default() })
     }
 }
 
-impl Default for Options {
+impl Default for SymbolizerOptions {
     fn default() -> Self {
         Self {
             mode: Mode::Fast,

@@ -10,7 +10,7 @@ use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 use crate::debug_files::SearchPaths;
 use crate::jit_code::{JitCode, PerfMapHealth};
 use crate::known_module::{KnownModule, ResolvedBatch, WantedAddresses};
-use crate::options::Options;
+use crate::options::SymbolizerOptions;
 use crate::resolved::{Resolved, Symbolized, UnresolvedReason};
 use crate::without_threads::WithoutThreads;
 
@@ -64,7 +64,7 @@ const WORTH_A_THREAD: usize = 8;
 
 impl Symbolizer {
     /// Creates a symbolizer with these options.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: SymbolizerOptions) -> Self {
         let jit_code = JitCode::new(options.perf_map_of);
         Self {
             search_paths: SearchPaths::new(options),

@@ -6,7 +6,7 @@ use std::thread;
 use stackweave_profile::live::NativeNames;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Start;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use super::processes;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(super) struct NativeNaming {
 
 impl NativeNaming {
     pub(super) fn start() -> Result<Self, Failure> {
-        let options = Options::from_environment().map_err(Failure::new)?;
+        let options = SymbolizerOptions::from_environment().map_err(Failure::new)?;
         let (requests, received) = channel::<NameRequest>();
         let (reply, replies) = channel();
         let name = move || {

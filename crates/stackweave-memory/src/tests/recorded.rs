@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::NoNames;
 use stackweave_recording::file::RecordedFrame;
-use stackweave_recording::{MakeObserver, Options, ProcessRecording, Recorder, Recording};
+use stackweave_recording::{MakeObserver, ProcessRecording, Recorder, RecorderOptions, Recording};
 use stackweave_testkit::folder::Folder;
 
 use crate::{Memory, MemoryOptions};
@@ -53,7 +53,7 @@ impl Running {
     fn start_with(options: MemoryOptions, observer: Option<MakeObserver>) -> Self {
         let exclusive = exclusive();
         let folder = Folder::new();
-        let to = Options::new(folder.file("out.swv"));
+        let to = RecorderOptions::new(folder.file("out.swv"));
         let recorder = Recorder::start_observed(to, stacks(), Arc::new(NoNames), observer).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();
         Self { _exclusive: exclusive, folder, recorder, memory }

@@ -6,7 +6,7 @@ use std::thread;
 
 use stackweave_capture::stacks;
 use stackweave_core::NoNames;
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
 
@@ -105,7 +105,7 @@ fn many_starts_and_stops_leave_nothing_behind() {
         let weak: Vec<_> = (0..SESSIONS)
             .map(|_| {
                 let folder = Folder::new();
-                let options = Options::new(folder.file("out.swv"));
+                let options = RecorderOptions::new(folder.file("out.swv"));
                 let (names, memory) = (Arc::new(NoNames), without_stacks());
                 let known = Arc::downgrade(&names);
                 let recorder = Recorder::start(options, stacks(), names).unwrap();

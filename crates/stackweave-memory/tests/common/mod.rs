@@ -12,7 +12,7 @@ use std::sync::Arc;
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind};
 use stackweave_memory::{Memory, MemoryOptions, MemoryStats, Snapshot};
-use stackweave_recording::{Options, Recorder, Summary};
+use stackweave_recording::{Recorder, RecorderOptions, Summary};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::library::Library;
@@ -87,7 +87,8 @@ pub(crate) struct Outcome {
 impl Recorded {
     pub(crate) fn start(options: MemoryOptions) -> Self {
         let folder = Folder::new();
-        let recording = Options { bypass_waiter: true, follow_forks: true, ..Options::new(folder.file("out.swv")) };
+        let recording =
+            RecorderOptions { bypass_waiter: true, follow_forks: true, ..RecorderOptions::new(folder.file("out.swv")) };
         let observer = Some(Memory::observer(&options));
         let recorder = Recorder::start_observed(recording, stacks(), Arc::new(NoNames), observer).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();

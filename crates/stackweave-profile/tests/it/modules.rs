@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, SourceLocation, StackId};
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 use stackweave_testkit::fixtures::{PLUGIN_INNER, PLUGIN_OUTER, PluginEnter, call_through, sw_recurse_wide};
 use stackweave_testkit::library::Library;
 use stackweave_testkit::symbols::Skipped;
@@ -211,7 +211,7 @@ fn generated_code_is_resolved_again() {
     let path = Path::new("/tmp").join(format!("perf-{pid}.map"));
     let mut map = fs::File::create(&path).expect("perf maps can be written");
     writeln!(map, "7000 100 before").expect("it is open");
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.perf_map_of = Some(pid);
     let (resolver, made_up) = (Resolver::new(options), MadeUp::default());
     let name_at =

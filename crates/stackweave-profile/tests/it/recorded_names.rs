@@ -6,7 +6,7 @@ use stackweave_core::{BuildId, CodeAddress, Module};
 use stackweave_profile::{AggregateOptions, Frame, RecordedNames, aggregate};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::{RecordedFrame, Start};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_tapes::{Tape, native};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
@@ -30,7 +30,7 @@ fn record(mut tape: Tape, modules: Vec<Module>, addresses: &[u64]) -> ProcessRec
 /// Returns the named frames of every native frame, by address.
 fn named(process: &ProcessRecording) -> Vec<(u64, Vec<Frame>)> {
     let numbers: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
-    let names = RecordedNames::resolve(process, &numbers, Some(&Symbolizer::new(Options::default())));
+    let names = RecordedNames::resolve(process, &numbers, Some(&Symbolizer::new(SymbolizerOptions::default())));
     let address = |number: u32| match process.dictionary().frame(number) {
         Some(RecordedFrame::Native { address, .. }) => address.address(),
         other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ fn inlined_calls_are_nodes_of_the_tree() {
     let (file, addresses) = or_skip!(library());
     let process = record(Tape::new(), vec![module(&file, BIAS)], &addresses);
     let chains = named(&process);
-    let symbolizer = Symbolizer::new(Options::default());
+    let symbolizer = Symbolizer::new(SymbolizerOptions::default());
     let progress = &mut |_| {};
     let all = aggregate(&[process], &AggregateOptions::default(), Some(&symbolizer), progress).unwrap();
     let profile = all.merged();

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
-use stackweave_recording::{MakeObserver, Options};
+use stackweave_recording::{MakeObserver, RecorderOptions};
 
 use crate::options::from_dict;
 
@@ -22,7 +22,7 @@ pub(crate) struct MemorySettings {
 
 impl MemorySettings {
     /// Adds the settings to the options of the recording.
-    pub(crate) fn apply_to(&self, recording: &mut Options) {
+    pub(crate) fn apply_to(&self, recording: &mut RecorderOptions) {
         recording.bypass_waiter = true;
         recording.extra.extend(self.extra().map(|(name, value)| (name.to_owned(), value)));
     }

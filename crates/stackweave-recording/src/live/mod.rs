@@ -3,7 +3,7 @@
 //! A thread appends events to its *chunk*, 64 KiB of its own memory (`lane.rs`), and publishes each by one store. Full chunks go to
 //! the writer through a lock-free queue (`chunk.rs`) and return through a pool (`pool.rs`), so that memory stays warm. The writer
 //! (`writer.rs`, `drain.rs`) also takes what is published in chunks that are not full, at the interval of
-//! [`Options::flush_every`], without involving the thread.
+//! [`RecorderOptions::flush_every`], without involving the thread.
 
 mod announcement;
 mod children;
@@ -49,7 +49,7 @@ pub use kinds::{FixedKind, KindNumber};
 pub use known_threads::ThreadInfo;
 pub use never_block::{NeverBlock, never_block_while};
 pub use observer::{MakeObserver, Notes, Observer};
-pub use options::{Options, Ring, WhenFull};
+pub use options::{RecorderOptions, Ring, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};
 pub use recorder::Recorder;
 pub use session::{Waiter, set_waiter};

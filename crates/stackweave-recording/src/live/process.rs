@@ -2,7 +2,7 @@
 
 use std::{env, fs, process};
 
-use super::options::Options;
+use super::options::RecorderOptions;
 use crate::clock::{Clock, ClockPoint};
 use crate::file::{RecordingMode, Start};
 use crate::origin::Origin;
@@ -10,7 +10,7 @@ use crate::origin::Origin;
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
 /// Returns the Start of this process's recording.
-pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
+pub(super) fn start(options: &RecorderOptions, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
     let executable = env::current_exe().map(|path| path.to_string_lossy().into_owned());
     let when_full = format!("{:?}", options.when_full).to_lowercase();
     let mut values = vec![
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_start_describes_this_process() {
         let (clock, first) = Clock::start();
-        let mut options = Options::new("x.swv");
+        let mut options = RecorderOptions::new("x.swv");
         options.extra.insert("task".to_owned(), "test".to_owned());
         let start = start(&options, &clock, &first, Some(7));
         assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), RecordingMode::Whole));

@@ -19,7 +19,7 @@ use super::kinds::{self, FixedKind, KindNumber, KindRegistry};
 use super::known_threads::ThreadInfo;
 use super::lanes;
 use super::observer::{MakeObserver, Notes};
-use super::options::Options;
+use super::options::RecorderOptions;
 use super::outcome::{FlushError, RecorderStats, StartError, Summary};
 use super::requests::Request;
 use super::session::RecorderConfig;
@@ -39,7 +39,7 @@ impl fmt::Debug for Recorder {
 impl Recorder {
     /// Starts recording. `stacks` contains the stacks that events refer to; `names` resolves frames.
     pub fn start(
-        options: Options,
+        options: RecorderOptions,
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
     ) -> Result<Self, StartError> {
@@ -48,7 +48,7 @@ impl Recorder {
 
     /// Does the same with an observer, which receives the events on the writer's thread.
     pub fn start_observed(
-        mut options: Options,
+        mut options: RecorderOptions,
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
         observer: Option<MakeObserver>,
@@ -60,7 +60,7 @@ impl Recorder {
         Inner::begin(RecorderConfig { options, is_beside: false, stacks, names, kinds, chunk_hook, observer }).map(Self)
     }
 
-    /// Starts recording if a recording program started this one with [`Options::subprocesses`]. The file is beside that
+    /// Starts recording if a recording program started this one with [`RecorderOptions::subprocesses`]. The file is beside that
     /// program's.
     pub fn from_environment(
         stacks: &'static StackTable,
@@ -74,9 +74,9 @@ impl Recorder {
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
         observer: Option<MakeObserver>,
-        change: impl FnOnce(&mut Options),
+        change: impl FnOnce(&mut RecorderOptions),
     ) -> Result<Option<Self>, StartError> {
-        let options = env::var_os(RECORDING_VARIABLE).and_then(|text| Options::from_environment(&text));
+        let options = env::var_os(RECORDING_VARIABLE).and_then(|text| RecorderOptions::from_environment(&text));
         let Some(mut options) = options else { return Ok(None) };
         change(&mut options);
         let (kinds, chunk_hook) = (Arc::new(KindRegistry::new()), ChunkHookSlot::default());
@@ -157,7 +157,7 @@ impl Recorder {
     /// with bytes, or with a wrong number of words, are ignored.
     ///
     /// Allocates, and waits for the writer, so it must not be called by signal handlers. If that thread records meanwhile, the
-    /// order of its event and these is undefined. The memory of these events is not limited by [`Options::memory`].
+    /// order of its event and these is undefined. The memory of these events is not limited by [`RecorderOptions::memory`].
     pub fn record_for_thread<W: AsRef<[u64]>>(&self, tid: u32, events: &[(u64, KindNumber, W)]) {
         let mut words = Vec::with_capacity(3 * events.len());
         for (ticks, kind, fields) in events {
@@ -358,7 +358,7 @@ impl Recorder {
 
     /// Writes the events of a ring as a complete recording to `path`, or to the path of the options, and continues
     /// recording. Returns the path. A file that this recording wrote before is replaced once the new one is complete, and so is any
-    /// file with [`Options::overwrite`]; other files stay, and the name gets a number.
+    /// file with [`RecorderOptions::overwrite`]; other files stay, and the name gets a number.
     pub fn dump(&self, path: Option<&Path>) -> Result<PathBuf, FlushError> {
         let session = self.0.own_session().ok_or(FlushError::Stopped)?;
         if self.0.config.options.ring.is_none() {
@@ -371,7 +371,7 @@ impl Recorder {
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
 
-    /// Gives the file its name if that was deferred ([`Options::named_later`]); otherwise has no effect. An older file is replaced now,
+    /// Gives the file its name if that was deferred ([`RecorderOptions::named_later`]); otherwise has no effect. An older file is replaced now,
     /// if that is allowed. After an error the recording continues without a name.
     pub fn publish(&self) -> Result<(), StartError> {
         let Some(session) = self.0.own_session() else { return Ok(()) };

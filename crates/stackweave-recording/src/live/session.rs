@@ -25,7 +25,7 @@ use super::known_threads::KnownThreads;
 use super::lane::Lane;
 use super::never_block::must_not_block;
 use super::observer::{MakeObserver, Observer};
-use super::options::{Options, WhenFull};
+use super::options::{RecorderOptions, WhenFull};
 use super::outcome::{RecorderStats, StartError, Summary, WriterCounts};
 use super::pool::{Pool, PoolError};
 use super::requests::{Request, RequestQueue};
@@ -39,7 +39,7 @@ use crate::file::EndReason;
 /// The configuration of a recorder, which forked children share.
 #[derive(Clone)]
 pub(super) struct RecorderConfig {
-    pub(super) options: Options,
+    pub(super) options: RecorderOptions,
     /// Whether the file is beside the one of the options, with the process id in its name.
     pub(super) is_beside: bool,
     pub(super) stacks: &'static StackTable,

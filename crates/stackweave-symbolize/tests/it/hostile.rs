@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::damage::{changes, lying_unwind_tables, truncations};
 use stackweave_testkit::symbols::library::{Language, Split};
@@ -77,7 +77,7 @@ impl Victim {
     }
 
     fn resolve(&self, library: &Path) {
-        let mut options = Options::default();
+        let mut options = SymbolizerOptions::default();
         options.debug_folders.clone_from(&self.debug_folders);
         let module = Module { path: library.to_owned(), build_id: None, bias: 0, start: 0, end: u64::MAX };
         let answers = Symbolizer::new(options).resolve(&self.addresses, &ModuleList::new(vec![module]));

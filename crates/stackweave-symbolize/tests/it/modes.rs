@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use stackweave_core::ModuleList;
-use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolized, Symbolizer, UnresolvedReason};
+use stackweave_symbolize::{Mode, SymbolSource, Symbolized, Symbolizer, SymbolizerOptions, UnresolvedReason};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 
 use crate::common::{exact, module, or_skip};
 
-fn with_options(change: impl FnOnce(&mut Options)) -> Symbolizer {
-    let mut options = Options::default();
+fn with_options(change: impl FnOnce(&mut SymbolizerOptions)) -> Symbolizer {
+    let mut options = SymbolizerOptions::default();
     change(&mut options);
     Symbolizer::new(options)
 }
@@ -26,7 +26,7 @@ fn the_results_of_a_child_agree_with_this_crates() {
     let modules = ModuleList::new(vec![module(&file)]);
     let addresses: Vec<_> = ModuleFile::read(&file).sample(50).into_iter().map(exact).collect();
     let child = with_options(|options| options.mode = Mode::Addr2line);
-    let ours = Symbolizer::new(Options::default()).resolve(&addresses, &modules);
+    let ours = Symbolizer::new(SymbolizerOptions::default()).resolve(&addresses, &modules);
     let expected = child.resolve(&addresses, &modules);
     let answered = expected.iter().filter(|resolved| resolved.source() == Some(SymbolSource::Addr2line)).count();
     assert!(answered * 10 >= addresses.len() * 9, "{answered} of {}", addresses.len());

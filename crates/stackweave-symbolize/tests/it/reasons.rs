@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use stackweave_core::{BuildId, ModuleList};
-use stackweave_symbolize::{Options, Symbolized, Symbolizer, UnresolvedReason};
+use stackweave_symbolize::{Symbolized, Symbolizer, SymbolizerOptions, UnresolvedReason};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::variants::Form;
@@ -138,7 +138,7 @@ fn files_of_another_machine_are_found_on_the_search_path() {
     away.path = "/opt/app/lib/libexports.so".into();
     let modules = ModuleList::new(vec![away.clone()]);
     let offline = || {
-        let mut options = Options::default();
+        let mut options = SymbolizerOptions::default();
         options.search_path = vec![scratch.path().join("nothing"), scratch.path().join("files")];
         Symbolizer::new(options).resolve(&[exact(second)], &modules).remove(0)
     };

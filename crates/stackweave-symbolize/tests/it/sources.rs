@@ -1,7 +1,7 @@
 //! The sources of results, and their contents.
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolizer};
+use stackweave_symbolize::{Mode, SymbolSource, Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::variants::Form;
@@ -113,7 +113,7 @@ fn a_result_has_its_module_its_offset_and_inlined_calls() {
 fn dladdr_mode_knows_only_exported_names() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let truth = ModuleFile::read(&file);
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.mode = Mode::Dladdr;
     let symbolizer = Symbolizer::new(options);
     let exported = resolve_one(&symbolizer, &file, truth.function("sw_second").start);

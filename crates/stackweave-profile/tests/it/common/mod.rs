@@ -12,7 +12,7 @@ use stackweave_core::{
 };
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 use stackweave_testkit::symbols::module_file::ModuleFile;
 
 /// A made-up process. Its Python code number 7 is the function `py7` in `7.py`, and an instruction is a line; its
@@ -105,7 +105,7 @@ pub fn capture(stacks: &StackTable) -> StackId {
 }
 
 pub fn resolver() -> Resolver {
-    Resolver::new(Options::default())
+    Resolver::new(SymbolizerOptions::default())
 }
 
 pub fn python(code: u32, line: u32) -> RawFrame {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use stackweave_recording::timing::{Anomalies, Outcome, Timing};
-use stackweave_recording::{Options, Recording, WhenFull};
+use stackweave_recording::{RecorderOptions, Recording, WhenFull};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
 
@@ -123,7 +123,7 @@ fn changes_during_a_pause_are_known_after_it() {
 fn only_the_first_event_after_a_loss_is_out_of_order() {
     let folder = Folder::new();
     let path = folder.file("dropped.swv");
-    let timing = timing_with(Options { when_full: WhenFull::Drop, memory: 0, ..Options::new(path) });
+    let timing = timing_with(RecorderOptions { when_full: WhenFull::Drop, memory: 0, ..RecorderOptions::new(path) });
     let names = ["a", "b", "c", "d"].map(frame);
     for _ in 0..50_000 {
         for name in names {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::ProcessRecording;
 use stackweave_store::PerProcess;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::errors::Error;
 
@@ -76,7 +76,7 @@ impl NamedProcess {
 pub(super) fn symbolizer() -> PyResult<&'static Symbolizer> {
     static SYMBOLIZER: PerProcess<Symbolizer> = PerProcess::new();
     SYMBOLIZER.get_or_try_make(|_| {
-        let options = Options::from_environment().map_err(Error::from)?;
+        let options = SymbolizerOptions::from_environment().map_err(Error::from)?;
         Ok(Symbolizer::new(options))
     })
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::clock::{ClockPoint, Timeline};
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, End, EventBuffer, LossReason, Lost, Start};
-use stackweave_recording::live::{KindNumber, Options, Recorder};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions};
 use stackweave_store::StackTable;
 
 pub(crate) static STACKS: StackTable = StackTable::new();
 
-pub(crate) fn start(options: Options) -> Recorder {
+pub(crate) fn start(options: RecorderOptions) -> Recorder {
     Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Frame, Options, Resolved, Symbolizer};
+use stackweave_symbolize::{Frame, Resolved, Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::{ResolvedFrame, gnu_addr2line};
 
@@ -25,7 +25,7 @@ pub fn modules(file: &Path) -> ModuleList {
 
 /// Returns a symbolizer that looks for debug files in these folders.
 pub fn symbolizer(debug_folders: &[PathBuf]) -> Symbolizer {
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.debug_folders.extend_from_slice(debug_folders);
     Symbolizer::new(options)
 }
