@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use stackweave_core::NoNames;
-use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryOptions, Mode};
+use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions};
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{Notes, Observer, Recorder, RecorderOptions};
 use stackweave_store::StackTable;
@@ -39,7 +39,7 @@ fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
     for kind in events::BUILT_IN {
         ledgers.kind(recorder.register(kind.clone()).unwrap(), &kind);
     }
-    let kinds = MemoryKinds::register(&recorder, Mode::History).unwrap();
+    let kinds = MemoryKinds::register(&recorder, MemoryMode::History).unwrap();
     for allocator in Allocator::ALL {
         ledgers.kind(kinds.of(allocator), &allocator.kind());
     }

@@ -6,7 +6,7 @@ use stackweave_recording::live::FixedKind;
 
 use crate::host_event::HostEventKind;
 use crate::kinds::MemoryKinds;
-use crate::options::Mode;
+use crate::options::MemoryMode;
 
 /// The kinds of events that hooks record.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct HotKinds {
 
 impl HotKinds {
     /// Declares them in the recording. `None` if it has too many kinds already.
-    pub(crate) fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
+    pub(crate) fn register(recorder: &Recorder, mode: MemoryMode) -> Option<Self> {
         let all = MemoryKinds::register(recorder, mode)?;
         let mut of_allocators = [all.of(Allocator::Malloc).fixed()?; Allocator::ALL.len()];
         for (kind, allocator) in of_allocators.iter_mut().zip(Allocator::ALL) {

@@ -20,7 +20,7 @@ use crate::device_ledgers::DeviceLedgers;
 use crate::event_layout::{KindShape, KindShapes};
 use crate::foreign_hooks::ForeignHooks;
 use crate::merge::ThreadBuffers;
-use crate::options::{MemoryOptions, Mode};
+use crate::options::{MemoryMode, MemoryOptions};
 use crate::platform;
 use crate::snapshot::{BlockOrigin, Snapshot, SnapshotKinds, SnapshotWriter};
 use crate::suppress::SuppressGuard;
@@ -135,8 +135,8 @@ impl LedgerObserver {
     /// Creates the ledgers of a recording without events.
     pub fn new(options: &MemoryOptions) -> Self {
         let sample_every = match options.mode {
-            Mode::Sampled { every } => Some(every.max(1)),
-            Mode::History | Mode::Aggregate => None,
+            MemoryMode::Sampled { every } => Some(every.max(1)),
+            MemoryMode::History | MemoryMode::Aggregate => None,
         };
         Self {
             shapes: KindShapes::default(),
@@ -147,7 +147,7 @@ impl LedgerObserver {
             foreign_hooks: ForeignHooks::new(options.own_memory),
             counter: None,
             usage: [None; 3],
-            has_history: options.mode == Mode::History,
+            has_history: options.mode == MemoryMode::History,
             settled: 0,
             tick_rate: TickRate::default(),
             snapshots: 0,
@@ -325,7 +325,7 @@ mod tests {
     /// Without a history in the file, the last of these is what a killed program leaves.
     #[test]
     fn recordings_without_a_history_write_snapshots_periodically() {
-        for (mode, expected) in [(Mode::History, [0, 0]), (Mode::Aggregate, [1, 2])] {
+        for (mode, expected) in [(MemoryMode::History, [0, 0]), (MemoryMode::Aggregate, [1, 2])] {
             let folder = Folder::new();
             let recorder =
                 Recorder::start(RecorderOptions::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();

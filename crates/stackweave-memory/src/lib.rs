@@ -65,7 +65,7 @@ pub use host_event::HostEventKind;
 pub use kinds::MemoryKinds;
 pub use ledger_observer::{LedgerObserver, LedgerStats, observer};
 pub use memory::Memory;
-pub use options::{MemoryOptions, Mode};
+pub use options::{MemoryMode, MemoryOptions};
 pub use platform::{DumpSignal, InterposeError, KeptHooks};
 pub use python_blocks::PythonBlocks;
 pub use snapshot::{BlockOrigin, DeviceSnapshot, Snapshot, UsageRow};

@@ -11,7 +11,7 @@ use crate::error::MemoryError;
 use crate::failure::{self, OUT_OF_MEMORY};
 use crate::hook_threads::{self, HookThread};
 use crate::hot_kinds::HotKinds;
-use crate::options::{MemoryOptions, Mode};
+use crate::options::{MemoryMode, MemoryOptions};
 use crate::state::{self, ActiveRecording, hook_mode};
 use crate::stats::MemoryStats;
 use crate::suppress::SuppressGuard;
@@ -62,8 +62,8 @@ impl Memory {
     /// Makes the hooks record events.
     fn publish(&self) {
         let every = match self.options.mode {
-            Mode::Sampled { every } => every.max(1),
-            Mode::History | Mode::Aggregate => 0,
+            MemoryMode::Sampled { every } => every.max(1),
+            MemoryMode::History | MemoryMode::Aggregate => 0,
         };
         if every != 0 {
             sampled_blocks::clear();
@@ -84,7 +84,7 @@ impl Memory {
     }
 
     fn hook_mode(&self) -> usize {
-        let is_sampled = matches!(self.options.mode, Mode::Sampled { .. });
+        let is_sampled = matches!(self.options.mode, MemoryMode::Sampled { .. });
         match (is_sampled, self.is_paused.load(Ordering::SeqCst)) {
             (false, false) => hook_mode::ALL,
             (false, true) => hook_mode::FREES,

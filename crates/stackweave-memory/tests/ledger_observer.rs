@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames, Role};
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
-use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
+use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions, Snapshot, observer};
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{ProcessRecording, Recorder, RecorderOptions, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
@@ -252,7 +252,9 @@ fn assert_same(written: &BTreeMap<i64, Usage>, replayed: &BTreeMap<i64, Usage>, 
 
 #[test]
 fn the_snapshot_is_the_sum_of_the_events() {
-    for (threads, mode) in [(1, Mode::History), (4, Mode::History), (3, Mode::Sampled { every: 4096 })] {
+    for (threads, mode) in
+        [(1, MemoryMode::History), (4, MemoryMode::History), (3, MemoryMode::Sampled { every: 4096 })]
+    {
         let folder = Folder::new();
         let options = MemoryOptions { mode, curve_every: Duration::from_millis(1), ..MemoryOptions::default() };
         let (recorder, kinds) = start(&folder.file("out.swv"), &options);
@@ -267,7 +269,7 @@ fn the_snapshot_is_the_sum_of_the_events() {
         let summary = recorder.stop();
         assert_eq!((summary.error, summary.lost.values().sum::<u64>()), (None, 0));
         let (process, events) = read(&folder.file("out.swv"));
-        let every = if let Mode::Sampled { every } = mode { Some(every) } else { None };
+        let every = if let MemoryMode::Sampled { every } = mode { Some(every) } else { None };
         let context = format!("{threads} threads, {mode:?}");
         let written = written(&process, &events);
         assert_same(&written, &replayed(&events, LedgerOptions { temporary: 1, sample_every: every }), &context);
@@ -284,17 +286,17 @@ fn the_snapshot_is_the_sum_of_the_events() {
 #[test]
 fn an_aggregate_has_the_figures_and_none_of_the_events() {
     let folder = Folder::new();
-    let record = |name: &str, mode: Mode| {
+    let record = |name: &str, mode: MemoryMode| {
         let (recorder, kinds) = start(&folder.file(name), &MemoryOptions { mode, ..MemoryOptions::default() });
         churn(&recorder, &kinds, &Mutex::new(Pool::default()), (7, 20_000));
         let summary = recorder.stop();
         assert_eq!((summary.error, summary.lost.values().sum::<u64>()), (None, 0));
         read(&folder.file(name))
     };
-    let (process, events) = record("aggregate.swv", Mode::Aggregate);
+    let (process, events) = record("aggregate.swv", MemoryMode::Aggregate);
     let figure_roles = [Role::Usage, Role::Counter];
     assert!(events.iter().all(|event| figure_roles.contains(&event.kind.role)), "only figures are written");
-    let (history, all) = record("history.swv", Mode::History);
+    let (history, all) = record("history.swv", MemoryMode::History);
     let tags =
         |usage: &Usage| usage.rows.iter().map(|(place, figures)| (place.1.clone(), *figures)).collect::<Vec<_>>();
     let (aggregate, whole) = (written(&process, &events), written(&history, &all));

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
 use stackweave_heap::Figures;
-use stackweave_memory::{Memory, MemoryOptions, Mode};
+use stackweave_memory::{Memory, MemoryMode, MemoryOptions};
 use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::locate_label;
 use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
@@ -110,7 +110,7 @@ fn allocations(figures: &Figures) -> (u64, u64) {
 #[test]
 fn every_byte_of_a_library_is_recorded_with_its_function() {
     let library = KnownAmounts::open();
-    for mode in [Mode::History, Mode::Aggregate] {
+    for mode in [MemoryMode::History, MemoryMode::Aggregate] {
         let mut blocks = vec![ptr::null_mut(); 100];
         let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
         let memory = &running.memory;
@@ -173,7 +173,7 @@ fn every_function_that_a_library_calls_reaches_its_hook() {
 #[test]
 fn sampled_figures_of_a_library_are_near_the_truth() {
     let library = KnownAmounts::open();
-    let mode = Mode::Sampled { every: 10_000 };
+    let mode = MemoryMode::Sampled { every: 10_000 };
     let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
     // SAFETY: as the function is meant to be called.
     unsafe { (library.churn)(200_000, 100) };

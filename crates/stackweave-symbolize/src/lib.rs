@@ -52,7 +52,7 @@ mod test_folder;
 mod without_threads;
 
 pub use jit_code::PerfMapHealth;
-pub use options::{MODE_VARIABLE, Mode, SymbolizerOptions, UnknownMode};
+pub use options::{MODE_VARIABLE, SymbolizeMode, SymbolizerOptions, UnknownMode};
 pub use resolved::{Frame, Resolved, SymbolSource, Symbolized, UnresolvedReason};
 pub use symbolizer::{Stats, Symbolizer};
 pub use without_threads::WithoutThreads;

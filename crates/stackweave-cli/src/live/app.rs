@@ -30,7 +30,7 @@ pub(super) enum Sort {
 
 /// The mode of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum KeyboardMode {
     Table,
     /// A filter is being typed.
     Filter,
@@ -41,7 +41,7 @@ pub(super) enum Mode {
 pub(super) struct App {
     pub(super) title: String,
     pub(super) snapshot: Snapshot,
-    pub(super) mode: Mode,
+    pub(super) mode: KeyboardMode,
     pub(super) sort: Sort,
     pub(super) filter: String,
     pub(super) options: ViewOptions,
@@ -62,7 +62,7 @@ impl App {
         Self {
             title: super::format::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
             snapshot: Snapshot::default(),
-            mode: Mode::Table,
+            mode: KeyboardMode::Table,
             sort: Sort::SelfCost,
             filter: String::new(),
             options: ViewOptions::default(),
@@ -134,25 +134,25 @@ impl App {
             };
         }
         match self.mode {
-            Mode::Filter => {
+            KeyboardMode::Filter => {
                 self.key_of_filter(key.code);
                 Action::Nothing
             }
-            Mode::Help if key.code == KeyCode::Char('q') => Action::Quit,
-            Mode::Help => {
-                self.mode = Mode::Table;
+            KeyboardMode::Help if key.code == KeyCode::Char('q') => Action::Quit,
+            KeyboardMode::Help => {
+                self.mode = KeyboardMode::Table;
                 Action::Nothing
             }
-            Mode::Table => self.key_of_table(key.code),
+            KeyboardMode::Table => self.key_of_table(key.code),
         }
     }
 
     fn key_of_filter(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Enter => self.mode = Mode::Table,
+            KeyCode::Enter => self.mode = KeyboardMode::Table,
             KeyCode::Esc => {
                 self.filter.clear();
-                self.mode = Mode::Table;
+                self.mode = KeyboardMode::Table;
             }
             KeyCode::Backspace => {
                 self.filter.pop();
@@ -169,8 +169,8 @@ impl App {
             KeyCode::Char('s') => self.order_by(Sort::SelfCost),
             KeyCode::Char('t') => self.order_by(Sort::Total),
             KeyCode::Char('c' | 'b') => self.order_by(Sort::Calls),
-            KeyCode::Char('/') => self.mode = Mode::Filter,
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('/') => self.mode = KeyboardMode::Filter,
+            KeyCode::Char('?') => self.mode = KeyboardMode::Help,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('p' | ' ') => return self.update(|options| options.is_paused ^= true),
             KeyCode::Char('h') => return self.update(|options| options.show_all ^= true),

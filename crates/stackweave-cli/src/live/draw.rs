@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
-use super::app::{App, Mode};
+use super::app::{App, KeyboardMode};
 use super::draw_rows::{head, row};
 use super::format::{bytes, clock, count, plural, short_count};
 use super::snapshot::State;
@@ -40,7 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
     if let Some(keys) = take_bottom(&mut rest, 1) {
         frame.render_widget(Paragraph::new(keys_line(app)), keys);
     }
-    if app.mode == Mode::Help {
+    if app.mode == KeyboardMode::Help {
         let lines: Vec<Line<'_>> = HELP.iter().map(|text| Line::raw(format!("  {text}"))).collect();
         frame.render_widget(Paragraph::new(lines), rest);
         return;
@@ -128,7 +128,7 @@ fn rate_now(app: &App) -> u64 {
 fn keys_line(app: &App) -> Line<'static> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     match app.mode {
-        Mode::Filter => Line::raw(format!(" /{}▏  Enter keeps it, Esc shows all", app.filter)),
+        KeyboardMode::Filter => Line::raw(format!(" /{}▏  Enter keeps it, Esc shows all", app.filter)),
         _ if app.is_over() => Line::styled(" recording ended: q quits", Style::new().add_modifier(Modifier::BOLD)),
         _ => {
             let filter = if app.filter.is_empty() { String::new() } else { format!(" only {}  ", app.filter) };

@@ -5,7 +5,7 @@ use stackweave_recording::file::Start;
 
 /// Which memory events a recording has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MemoryMode {
+pub enum RecordedMode {
     /// All events.
     #[default]
     History,
@@ -15,7 +15,7 @@ pub enum MemoryMode {
     Sampled,
 }
 
-impl MemoryMode {
+impl RecordedMode {
     /// Returns the name of the mode, as in the header.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl MemoryMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHeader {
     /// The mode.
-    pub mode: MemoryMode,
+    pub mode: RecordedMode,
     /// The number of bytes that one sampled allocation stands for, on average.
     pub sample_every: Option<u64>,
     /// A block is temporary if its thread had allocated at most this many others when it was freed.
@@ -46,7 +46,7 @@ pub struct MemoryHeader {
 impl Default for MemoryHeader {
     fn default() -> Self {
         Self {
-            mode: MemoryMode::History,
+            mode: RecordedMode::History,
             sample_every: None,
             temporary: 1,
             native: true,
@@ -64,14 +64,14 @@ impl MemoryHeader {
             return None;
         }
         let mode = match option("memory.mode") {
-            Some("aggregate") => MemoryMode::Aggregate,
-            Some("sampled") => MemoryMode::Sampled,
-            _ => MemoryMode::History,
+            Some("aggregate") => RecordedMode::Aggregate,
+            Some("sampled") => RecordedMode::Sampled,
+            _ => RecordedMode::History,
         };
         let every = option("memory.sample_every").and_then(|text| text.parse().ok()).filter(|every| *every > 0);
         Some(Self {
             mode,
-            sample_every: every.filter(|_| mode == MemoryMode::Sampled),
+            sample_every: every.filter(|_| mode == RecordedMode::Sampled),
             temporary: option("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
             native: option("memory.native") != Some("0"),
             python_allocators: option("memory.python_allocators") == Some("1"),
@@ -118,8 +118,8 @@ mod tests {
         let every = ("memory.sample_every", "4096");
         let sampled = header(&[("recorder", "memory"), ("memory.mode", "sampled"), every, ("memory.temporary", "3")]);
         let sampled = sampled.unwrap_or_default();
-        assert_eq!((sampled.mode, sampled.sample_every, sampled.temporary), (MemoryMode::Sampled, Some(4096), 3));
+        assert_eq!((sampled.mode, sampled.sample_every, sampled.temporary), (RecordedMode::Sampled, Some(4096), 3));
         let all = header(&[("recorder", "memory"), ("memory.mode", "history"), every]).unwrap_or_default();
-        assert_eq!((all.mode, all.sample_every), (MemoryMode::History, None));
+        assert_eq!((all.mode, all.sample_every), (RecordedMode::History, None));
     }
 }

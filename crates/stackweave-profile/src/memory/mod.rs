@@ -33,7 +33,7 @@ pub use device_state::{DeviceState, ListedSegment, PoolState};
 pub use devices::{DeviceHistory, DeviceReader, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
-pub use header::{MemoryHeader, MemoryMode};
+pub use header::{MemoryHeader, RecordedMode};
 pub use history::{AllocationHistory, HistoryRow, read_history, read_history_stacks};
 pub use live_devices::{LiveChanges, LiveDevices, LiveRange};
 pub use query::MemoryQuery;

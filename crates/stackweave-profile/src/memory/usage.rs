@@ -12,7 +12,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::figures::add;
 use super::foreign_hooks::ForeignHooks;
-use super::header::{MemoryHeader, MemoryMode};
+use super::header::{MemoryHeader, RecordedMode};
 use super::labels::Labels;
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
@@ -155,7 +155,7 @@ pub(crate) fn usable_snapshot(
     let Some(header) = header else { return Ok(None) };
     let is_of_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
     let is_final = is_of_whole && process.end().is_some();
-    if is_final || header.mode == MemoryMode::Aggregate { recorder.snapshot(process) } else { Ok(None) }
+    if is_final || header.mode == RecordedMode::Aggregate { recorder.snapshot(process) } else { Ok(None) }
 }
 
 fn replay(
@@ -348,7 +348,7 @@ impl<'a> UsageReader<'a> {
 
     fn remark(&mut self) {
         let usage = &mut self.usage;
-        let is_of_totals = usage.header.is_some_and(|header| header.mode == MemoryMode::Aggregate);
+        let is_of_totals = usage.header.is_some_and(|header| header.mode == RecordedMode::Aggregate);
         if usage.source == UsageSource::Snapshot {
             if is_of_totals && self.query.range.is_some() {
                 usage.remarks.push(

@@ -1,7 +1,7 @@
 //! The sources of results, and their contents.
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Mode, SymbolSource, Symbolizer, SymbolizerOptions};
+use stackweave_symbolize::{SymbolSource, SymbolizeMode, Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::module_file::ModuleFile;
 use stackweave_testkit::symbols::variants::Form;
@@ -114,7 +114,7 @@ fn dladdr_mode_knows_only_exported_names() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let truth = ModuleFile::read(&file);
     let mut options = SymbolizerOptions::default();
-    options.mode = Mode::Dladdr;
+    options.mode = SymbolizeMode::Dladdr;
     let symbolizer = Symbolizer::new(options);
     let exported = resolve_one(&symbolizer, &file, truth.function("sw_second").start);
     assert_eq!((&*exported.frames()[0].function, exported.frames()[0].line), ("sw_second", None));

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{
-    DeviceUsage, Figures, MemoryMode, MemoryQuery, MemoryTimeline, MemoryUsage, Totals, UsageSource, add_figures,
+    DeviceUsage, Figures, MemoryQuery, MemoryTimeline, MemoryUsage, RecordedMode, Totals, UsageSource, add_figures,
     add_totals, lifetime, read_timeline, read_usage,
 };
 use stackweave_recording::ReadError;
@@ -239,5 +239,5 @@ pub(super) fn timeline(py: Python<'_>, selected: &[SelectedProcess]) -> PyResult
 /// Returns whether a process has recorded only sums.
 pub(super) fn has_no_history(selected: &SelectedProcess) -> bool {
     let header = stackweave_profile::memory::MemoryHeader::of(selected.process.recording.start());
-    header.is_some_and(|header| header.mode == MemoryMode::Aggregate)
+    header.is_some_and(|header| header.mode == RecordedMode::Aggregate)
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use stackweave_core::EventKind;
 use stackweave_heap::Scale;
-use stackweave_profile::memory::{MemoryHeader, MemoryMode};
+use stackweave_profile::memory::{MemoryHeader, RecordedMode};
 use stackweave_recording::events::{Decoder, Event, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
@@ -111,7 +111,7 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>
         let decoder = Decoder::of(process.dictionary());
         let header = MemoryHeader::of(process.start());
         let mut host = HostReader::new(source, index, &decoder);
-        let has_history = decoder.has_memory() && header.is_none_or(|header| header.mode != MemoryMode::Aggregate);
+        let has_history = decoder.has_memory() && header.is_none_or(|header| header.mode != RecordedMode::Aggregate);
         if !has_history && host.is_none() {
             continue;
         }
