@@ -8,7 +8,7 @@ use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
 use stackweave_unwind::Captured;
 
-use crate::buffers::{CaptureBuffers, Counters, DEPTH, LentBuffers};
+use crate::buffers::{CaptureBuffers, CaptureCounters, DEPTH, LentBuffers};
 use crate::request::{Capture, Request, Start};
 use crate::sources::{self, WalkedSources};
 use crate::weave::{InterpretedFrames, NativeStack, weave};
@@ -133,8 +133,8 @@ fn finish(
 #[inline(always)]
 fn count(lent: &LentBuffers, walked: WalkedSources) {
     let counters = lent.counters();
-    Counters::count(&counters.captures);
-    Counters::count(&counters.source_stops[walked.stop as usize]);
+    CaptureCounters::count(&counters.captures);
+    CaptureCounters::count(&counters.source_stops[walked.stop as usize]);
 }
 
 /// Weaves the walked frames. Returns the number of woven frames, and how many native frames the start omits.

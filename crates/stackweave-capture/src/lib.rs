@@ -61,7 +61,7 @@ pub use extra_frames::{RegisteredExtraFrames, frames_behind, has_extra_frames, r
 pub use request::{Capture, Request, Start, Stop};
 pub use sources::{RegisteredSource, locate, register_source, write_frame, write_parts};
 pub use stackweave_core::{ExtraFrames, FrameSource, RawFrame, SourceStop, StackId, StopReason};
-pub use stats::{Stats, stats};
+pub use stats::{CaptureStats, stats};
 pub use watchdog::{Watchdog, WatchdogOptions};
 
 /// The examples of the guide, compiled and run with the doc tests.

@@ -54,5 +54,5 @@ mod without_threads;
 pub use jit_code::PerfMapHealth;
 pub use options::{MODE_VARIABLE, SymbolizeMode, SymbolizerOptions, UnknownMode};
 pub use resolved::{Frame, Resolved, SymbolSource, Symbolized, UnresolvedReason};
-pub use symbolizer::{Stats, Symbolizer};
+pub use symbolizer::{Symbolizer, SymbolizerStats};
 pub use without_threads::WithoutThreads;

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stackweave_store::thread_words::UNWIND_STATE;
 
 use crate::platform::arch;
-use crate::platform::counters::Counters;
+use crate::platform::counters::UnwindCounters;
 use crate::platform::last_stack::LastStack;
 use crate::platform::loader;
 use crate::platform::lookup::Lookup;
@@ -20,12 +20,12 @@ use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
 use crate::platform::thread_memory::MemorySlot;
 use crate::platform::unload_watch::{self, Watch};
-use crate::stats::Stats;
+use crate::stats::UnwindStats;
 
 /// A state: the part that other threads may read, and the part of the thread that claimed it.
 #[repr(C)]
 pub(crate) struct ThreadState {
-    pub(crate) counters: Counters,
+    pub(crate) counters: UnwindCounters,
     /// The thread control block of the thread that claimed this state; 0: free.
     owner: AtomicU64,
     next: AtomicPtr<ThreadState>,
@@ -136,8 +136,8 @@ fn first_watch() -> Watch {
 }
 
 /// Adds up the counters of all threads.
-pub(crate) fn stats() -> Stats {
-    let mut total = Stats::none(unload_watch::kind());
+pub(crate) fn stats() -> UnwindStats {
+    let mut total = UnwindStats::none(unload_watch::kind());
     all().for_each(|state| state.counters.add_to(&mut total));
     total
 }
