@@ -11,7 +11,7 @@ use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLoc
 use stackweave_unwind::ThreadMemory;
 
 use crate::buffers::{CaptureBuffers, DEPTH};
-use crate::request::Request;
+use crate::request::CaptureRequest;
 use crate::weave::merge_sources;
 
 const MOST: usize = 256;
@@ -129,7 +129,7 @@ pub(crate) struct WalkedSources {
 /// Calls the sources that the request includes, for at most `capacity` frames of each.
 #[inline(always)]
 pub(crate) fn walk(
-    request: &Request,
+    request: &CaptureRequest,
     own: &mut CaptureBuffers,
     capacity: usize,
     in_signal_handler: bool,

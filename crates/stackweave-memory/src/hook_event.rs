@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use stackweave_capture::{Request, Start, capture};
+use stackweave_capture::{CaptureRequest, CaptureStart, capture};
 use stackweave_core::StackPointer;
 use stackweave_recording::events::Allocator;
 
@@ -160,8 +160,8 @@ impl HookEvent {
             return None;
         }
         let stack_address = self.thread.busy.load(Ordering::Relaxed) as u64;
-        let start = if native { Start::CallerOf(StackPointer(stack_address)) } else { Start::Caller };
-        capture(&Request { python: true, native, script: true, skip: 0, limit, start }).stack
+        let start = if native { CaptureStart::CallerOf(StackPointer(stack_address)) } else { CaptureStart::Caller };
+        capture(&CaptureRequest { python: true, native, script: true, skip: 0, limit, start }).stack
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Counts, Outcome, Recorded, bytes_by_function, command, function, run};
-use stackweave_capture::{Request, Start, capture};
+use stackweave_capture::{CaptureRequest, CaptureStart, capture};
 use stackweave_memory::{MemoryMode, MemoryOptions};
 use stackweave_recording::Recording;
 use stackweave_testkit::child::{self, role};
@@ -126,7 +126,8 @@ fn libraries_are_loaded_and_unloaded_in_threads() {
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn capture_in_handler(_: c_int) {
-    let request = Request { python: true, native: true, script: true, skip: 0, limit: 100, start: Start::Caller };
+    let request =
+        CaptureRequest { python: true, native: true, script: true, skip: 0, limit: 100, start: CaptureStart::Caller };
     capture(&request);
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }

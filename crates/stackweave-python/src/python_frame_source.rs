@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use stackweave_capture::{Capture, Request};
+use stackweave_capture::{Capture, CaptureRequest};
 use stackweave_core::{
     BlobId, CodeId, FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk,
     SourceWalkResult, StackPointer, write_location,
@@ -107,7 +107,7 @@ pub(crate) fn remove(number: u64) {
 
 /// Captures a stack with the frames that the callables return.
 #[cold]
-pub(crate) fn capture_with_frames(request: &Request) -> PyResult<Capture> {
+pub(crate) fn capture_with_frames(request: &CaptureRequest) -> PyResult<Capture> {
     thread_local! {
         static IS_CALLING: Cell<bool> = const { Cell::new(false) };
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use stackweave_capture::{DumpOptions, Start, WatchdogOptions, dump_all_threads, prepare_dumps};
+use stackweave_capture::{CaptureStart, DumpOptions, WatchdogOptions, dump_all_threads, prepare_dumps};
 
 use crate::errors::Error;
 use crate::keywords::type_name;
@@ -30,7 +30,7 @@ fn watchdogs() -> MutexGuard<'static, Vec<Arc<stackweave_capture::Watchdog>>> {
 pub(crate) fn dump_threads(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let fd = descriptor_of(py, file)?;
     prepare_dumps().map_err(Error::from)?;
-    let options = DumpOptions { calling_thread: Some(Start::PythonCaller), ..DumpOptions::default() };
+    let options = DumpOptions { calling_thread: Some(CaptureStart::PythonCaller), ..DumpOptions::default() };
     dump_all_threads(fd, &options).map_err(Error::from)?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use stackweave_core::{
     CodeAddress, CodeId, EventKind, FrameNames, Module, ModuleList, Position, RawFrame, RawFrameKind, SourceLocation,
 };
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
+use stackweave_recording::file::{Encoded, Encoder, EndReason, LossReason, Lost, ProcessStart, SectionEnd};
 use stackweave_recording::read::RecordingSource;
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_store::{StackTable, label, locate_label};
@@ -96,11 +96,11 @@ impl Default for Tape {
 impl Tape {
     /// Creates the recording of process 1.
     pub fn new() -> Self {
-        Self::started(&Start { pid: 1, ..Start::default() })
+        Self::started(&ProcessStart { pid: 1, ..ProcessStart::default() })
     }
 
     /// Creates a recording with this header. Declares the kinds that every recorder has.
-    pub fn started(start: &Start) -> Self {
+    pub fn started(start: &ProcessStart) -> Self {
         let mut encoder = Encoder::new(&STACKS);
         let mut bytes = Vec::new();
         encoder.start(start, &mut bytes);
@@ -271,7 +271,7 @@ impl Tape {
     /// Returns the bytes of the file.
     pub fn bytes(mut self) -> Vec<u8> {
         self.write_all();
-        let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
+        let end = SectionEnd { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
         self.encoder.end(&end, &mut self.bytes);
         self.bytes
     }

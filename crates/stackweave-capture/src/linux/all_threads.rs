@@ -13,7 +13,7 @@ use crate::platform::fd_writer::FdWriter;
 use crate::platform::signalled_threads::{self, SignalledThreads};
 use crate::platform::tasks::{self, Status};
 use crate::platform::thread_text::{Thread, write_thread};
-use crate::request::Request;
+use crate::request::CaptureRequest;
 
 pub(crate) fn dump_all_threads(fd: c_int, options: &DumpOptions) -> Result<DumpSummary, DumpError> {
     written(fd, None, options)
@@ -76,7 +76,7 @@ pub(crate) fn gather<T>(
 ) -> Result<T, DumpError> {
     let mut lock = DumpLock::try_lock().ok_or(DumpError::Busy)?;
     let work = lock.work();
-    let own = options.calling_thread.clone().map(|start| Request { start, ..Request::default() });
+    let own = options.calling_thread.clone().map(|start| CaptureRequest { start, ..CaptureRequest::default() });
     let signalled = signalled_threads::begin(own.as_ref(), context)?;
     list_and_signal(&signalled, work, own.is_some())?;
     wait(&signalled, options);

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_recording::read::{FileChange, Follower};
 use stackweave_recording::{OpenError, ProcessRecording};
 
@@ -75,7 +75,7 @@ impl Files {
     }
 
     /// Returns the figures of the process with this start, if one of the files still has it.
-    pub(super) fn figures_of(&mut self, start: &Start) -> Option<&mut ProcessFigures> {
+    pub(super) fn figures_of(&mut self, start: &ProcessStart) -> Option<&mut ProcessFigures> {
         let mut all = self.followed.iter_mut().flat_map(Followed::processes_mut);
         all.find(|(process, _)| process.start() == start).map(|(_, figures)| figures)
     }
@@ -113,7 +113,7 @@ impl Files {
     }
 
     /// Returns the start of the program's own recording.
-    fn first_start(&self) -> Option<Start> {
+    fn first_start(&self) -> Option<ProcessStart> {
         Some(self.followed.first()?.follower.processes().first()?.start().clone())
     }
 
@@ -154,7 +154,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Returns whether a process belongs to the same run as the first one; without a recorded parent, older ones do not.
-fn is_same_run(start: &Start, first: &Start) -> bool {
+fn is_same_run(start: &ProcessStart, first: &ProcessStart) -> bool {
     match (start.run(), first.run()) {
         (Some(run), Some(first)) => run == first,
         _ => start.started_wall_ns >= first.started_wall_ns,
@@ -231,12 +231,12 @@ mod tests {
     fn processes_are_found_by_their_start_until_the_file_is_replaced() {
         static STACKS: StackTable = StackTable::new();
         let folder = Folder::new();
-        let [first, child, second] = [(1, 10), (2, 20), (1, 30)].map(|(pid, started_wall_ns)| Start {
+        let [first, child, second] = [(1, 10), (2, 20), (1, 30)].map(|(pid, started_wall_ns)| ProcessStart {
             pid,
             started_wall_ns,
-            ..Start::default()
+            ..ProcessStart::default()
         });
-        let begun = |start: &Start| {
+        let begun = |start: &ProcessStart| {
             let mut bytes = Vec::new();
             Encoder::new(&STACKS).start(start, &mut bytes);
             bytes

@@ -71,7 +71,7 @@ pub(crate) struct Object {
 
 /// The way in which a span ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SpanEnd {
+pub(crate) enum SpanEnding {
     /// Its end was recorded, or is after the selected time.
     Ended,
     /// Its end was not recorded.
@@ -94,7 +94,7 @@ pub(crate) struct ThreadEvent<'e> {
 #[derive(Debug)]
 pub(crate) enum EventContent<'e> {
     Begin(&'e Span),
-    End(&'e Span, SpanEnd),
+    End(&'e Span, SpanEnding),
     Instant {
         frame: u32,
         stack: u32,

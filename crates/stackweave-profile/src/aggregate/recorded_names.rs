@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, RecordedFrame, RecordedName, Start};
+use stackweave_recording::file::{Dictionary, ProcessStart, RecordedFrame, RecordedName};
 use stackweave_symbolize::{Resolved, Symbolizer};
 
 use crate::frame::{Frame, FrameKind};
@@ -176,7 +176,7 @@ const FIRST_ADDRESS: u64 = 1 << 20;
 const LAST_ADDRESS: u64 = 1 << 56;
 
 impl MovedModules {
-    fn of(unnamed: &[UnnamedFrame], dictionary: &Dictionary, start: &Start) -> Self {
+    fn of(unnamed: &[UnnamedFrame], dictionary: &Dictionary, start: &ProcessStart) -> Self {
         let mut numbers: Vec<u32> = unnamed.iter().filter_map(|frame| frame.module).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -207,7 +207,7 @@ impl MovedModules {
 /// Returns whether the file at a module's path can be assumed to be the loaded one. The symbolizer compares build ids;
 /// without one, the file must be of this machine and older than the recording. The kernel's module was in the memory of
 /// a process that has ended.
-fn is_same_file(module: &Module, start: &Start) -> bool {
+fn is_same_file(module: &Module, start: &ProcessStart) -> bool {
     if module.path.to_string_lossy().starts_with('[') {
         return false;
     }

@@ -10,7 +10,7 @@ use stackweave_heap::Scale;
 use stackweave_recording::events::{
     self, Decoder, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region,
 };
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::device_account::{Account, Origin};
@@ -213,7 +213,7 @@ impl DeviceReader {
 }
 
 impl Device {
-    fn finish(self, number: i64, start: &Start, axis: &Axis) -> DeviceHistory {
+    fn finish(self, number: i64, start: &ProcessStart, axis: &Axis) -> DeviceHistory {
         let option = |what: &str| {
             let name = format!("device.{number}.{what}");
             start.options.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())

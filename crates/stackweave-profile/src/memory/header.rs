@@ -1,7 +1,7 @@
 //! How memory was recorded, from the start of a recording.
 
 use stackweave_heap::{LedgerOptions, Scale};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 
 /// Which memory events a recording has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ impl Default for MemoryHeader {
 
 impl MemoryHeader {
     /// Returns the header of a recording; `None` if it has no memory recorder.
-    pub fn of(start: &Start) -> Option<Self> {
+    pub fn of(start: &ProcessStart) -> Option<Self> {
         let option = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         if option("recorder") != Some("memory") {
             return None;
@@ -80,7 +80,7 @@ impl MemoryHeader {
     }
 
     /// Returns how the allocations of a recording are counted.
-    pub fn scale_of(start: &Start) -> Scale {
+    pub fn scale_of(start: &ProcessStart) -> Scale {
         Scale::new(Self::of(start).and_then(|header| header.sample_every))
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     fn header(options: &[(&str, &str)]) -> Option<MemoryHeader> {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        MemoryHeader::of(&Start { options, ..Start::default() })
+        MemoryHeader::of(&ProcessStart { options, ..ProcessStart::default() })
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stackweave_core::{BuildId, CodeAddress, Module};
 use stackweave_profile::{AggregateOptions, Frame, RecordedNames, aggregate};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{RecordedFrame, Start};
+use stackweave_recording::file::{ProcessStart, RecordedFrame};
 use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_tapes::{Tape, native};
 use stackweave_testkit::symbols::library::{Language, Split};
@@ -79,7 +79,7 @@ fn a_file_without_a_build_id_must_be_of_this_machine_and_older() {
     let unmarked = Module { build_id: None, ..module(&file, BIAS) };
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();
     let are_named = |host: &str, started_wall_ns: i64| {
-        let start = Start { host: host.to_owned(), started_wall_ns, ..Start::default() };
+        let start = ProcessStart { host: host.to_owned(), started_wall_ns, ..ProcessStart::default() };
         !are_unnamed(&named(&record(Tape::started(&start), vec![unmarked.clone()], &addresses)))
     };
     assert!(are_named(&host, i64::MAX));

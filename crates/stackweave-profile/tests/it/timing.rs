@@ -3,7 +3,7 @@
 use serde_json::json;
 use stackweave_profile::timing::read_timing;
 use stackweave_profile::{AggregateOptions, Filter, View};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::phases::{Phases, code};
 use stackweave_tapes::{Tape, span};
 
@@ -183,7 +183,7 @@ fn threads_are_separate_and_can_be_selected() {
 #[test]
 fn processes_share_one_time_axis() {
     let process = |pid: u32, started: i64, name: &str| {
-        let start = Start { pid, started_wall_ns: started, ..Start::default() };
+        let start = ProcessStart { pid, started_wall_ns: started, ..ProcessStart::default() };
         let mut tape = Phases::on(Tape::started(&start));
         tape.push_run(0, code("compile"), &format!(r#"{{"by": "{name}"}}"#)).push(10, span("lower")).pop(30).pop(40);
         tape.tape.process()

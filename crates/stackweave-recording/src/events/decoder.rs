@@ -5,7 +5,7 @@
 use stackweave_core::Role;
 
 use super::layout::{Form, Layout};
-use super::{Begin, Counter, End, Event, HostState, Instant, MemoryEvent, ObjectName, OpenSpan, Sample, Usage};
+use super::{Begin, Counter, Event, HostState, Instant, MemoryEvent, ObjectName, OpenSpan, Sample, SpanEnd, Usage};
 use crate::file::{Dictionary, RawEvent};
 
 /// Decodes the events of one section, by the declarations of its kinds.
@@ -52,7 +52,7 @@ impl Decoder {
         match layout.form {
             Form::Begin | Form::BeginCode | Form::BeginRun | Form::Resume => Event::Begin(Begin::decode(layout, event)),
             Form::Open => Event::Open(OpenSpan::decode(layout, words)),
-            Form::End(ending) => Event::End(End { ending, details: event.bytes.unwrap_or_default() }),
+            Form::End(ending) => Event::End(SpanEnd { ending, details: event.bytes.unwrap_or_default() }),
             Form::Name => {
                 Event::Name(ObjectName { frame: layout.frame.number(words), object: layout.address.word(words) })
             }

@@ -76,7 +76,7 @@ pub struct OpenSpan {
 
 /// The end of the innermost span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End<'a> {
+pub struct SpanEnd<'a> {
     /// The outcome of the span.
     pub ending: Ending,
     /// The details that the program gave: a JSON object, or nothing.

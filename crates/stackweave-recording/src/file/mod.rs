@@ -38,5 +38,5 @@ pub use nesting::{Nesting, OpenWord, open_kind};
 pub use number_map::{MAX_NUMBER, NumberMap, number_of};
 pub use pending_names::{PendingNames, ResolvedNames};
 pub use recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
-pub use small_blocks::{End, EndReason, LossReason, Lost};
-pub use start::{RecordingMode, Start};
+pub use small_blocks::{EndReason, LossReason, Lost, SectionEnd};
+pub use start::{ProcessStart, RecordingMode};

@@ -21,7 +21,7 @@ use super::ring::OpenAtStart;
 use super::session::{RecorderConfig, Session};
 use super::tally::CountedEvents;
 use super::writer_state::WatchedNames;
-use crate::file::{Encoded, Encoder, End, EndReason, LossReason, PendingNames, ResolvedNames, open_kind};
+use crate::file::{Encoded, Encoder, EndReason, LossReason, PendingNames, ResolvedNames, SectionEnd, open_kind};
 
 /// Encoded blocks are written in batches of this many bytes.
 const BATCH: usize = 1 << 20;
@@ -355,7 +355,7 @@ impl Drain {
         }
         let stats = self.session.stats();
         let (events, lost) = (stats.events, stats.lost.values().sum());
-        self.encoder.end(&End { events, lost, residual_ns: self.points.residual_ns(), reason }, &mut self.notes);
+        self.encoder.end(&SectionEnd { events, lost, residual_ns: self.points.residual_ns(), reason }, &mut self.notes);
         let _ = self.write();
     }
 

@@ -14,7 +14,7 @@ use super::gaps;
 use super::lane::Lane;
 use super::lanes::{LaneListError, LaneListGuard};
 use super::outcome::{FlushError, StartError, Summary};
-use super::requests::Request;
+use super::requests::WriterRequest;
 use super::session::{RecorderConfig, Session};
 use crate::file::EndReason;
 
@@ -132,7 +132,7 @@ impl Inner {
         }
         let Some(session) = self.own_session().or_else(|| self.begin_in_child()) else { return };
         let (reply, answer) = channel();
-        session.requests.push(Request::RecordFor(tid, words, reply));
+        session.requests.push(WriterRequest::RecordFor(tid, words, reply));
         session.doorbell.ring();
         let _ = answer.recv();
     }
@@ -212,7 +212,7 @@ impl Inner {
     /// Writes everything, and resolves names by the interpreters.
     pub(super) fn flush(&self, session: &Session) -> Result<(), FlushError> {
         let (reply, answer) = channel();
-        session.requests.push(Request::Flush(reply));
+        session.requests.push(WriterRequest::Flush(reply));
         session.doorbell.ring();
         let (pending, flushed) = answer.recv().map_err(|_| FlushError::Stopped)?;
         if pending.is_empty() {
@@ -220,7 +220,7 @@ impl Inner {
         }
         let resolved = pending.resolve(&*self.config.names);
         let (reply, answer) = channel();
-        session.requests.push(Request::WriteNames(resolved, reply));
+        session.requests.push(WriterRequest::WriteNames(resolved, reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
@@ -237,7 +237,7 @@ impl Inner {
             let _ = self.flush(&session);
         }
         let (reply, answer) = channel();
-        session.requests.push(Request::Stop(EndReason::Stopped, reply));
+        session.requests.push(WriterRequest::Stop(EndReason::Stopped, reply));
         session.doorbell.ring();
         let _ = answer.recv();
         session.join_writer();
@@ -252,7 +252,7 @@ impl Inner {
         }
         if let Some(session) = self.own_session() {
             let (reply, answer) = channel();
-            session.requests.try_push(Request::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
+            session.requests.try_push(WriterRequest::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
             session.doorbell.ring();
             let _ = answer.recv_timeout(EXIT_PATIENCE);
         }

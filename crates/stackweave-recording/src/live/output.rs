@@ -16,7 +16,7 @@ use super::session::{RecorderConfig, Session};
 use super::tally::CountedEvents;
 use super::writer_state::WriterState;
 use crate::clock::ClockPoint;
-use crate::file::{Encoded, Encoder, End, EndReason, LossReason, Lost};
+use crate::file::{Encoded, Encoder, EndReason, LossReason, Lost, SectionEnd};
 
 /// The number of names that a process tries beside the first one's.
 const ATTEMPTS: u32 = 100;
@@ -248,7 +248,7 @@ impl Output {
         }
         let others: u64 = self.session.counts.lost().values().sum();
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
-        encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
+        encoder.end(&SectionEnd { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
         let (session, existing) = (&self.session, self.existing);
         let written = session
             .writer_state

@@ -4,13 +4,18 @@ use std::{env, fs, process};
 
 use super::options::RecorderOptions;
 use crate::clock::{Clock, ClockPoint};
-use crate::file::{RecordingMode, Start};
+use crate::file::{ProcessStart, RecordingMode};
 use crate::origin::Origin;
 
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
 /// Returns the Start of this process's recording.
-pub(super) fn start(options: &RecorderOptions, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
+pub(super) fn start(
+    options: &RecorderOptions,
+    clock: &Clock,
+    first: &ClockPoint,
+    forked_from: Option<u32>,
+) -> ProcessStart {
     let executable = env::current_exe().map(|path| path.to_string_lossy().into_owned());
     let when_full = format!("{:?}", options.when_full).to_lowercase();
     let mut values = vec![
@@ -18,10 +23,10 @@ pub(super) fn start(options: &RecorderOptions, clock: &Clock, first: &ClockPoint
         ("when-full".to_owned(), when_full),
         ("flush-every-us".to_owned(), options.flush_every.as_micros().to_string()),
     ];
-    values.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
+    values.extend(options.run.map(|run| (ProcessStart::RUN.to_owned(), format!("{run:016x}"))));
     values.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
     let origin = Origin::here();
-    Start {
+    ProcessStart {
         pid: process::id(),
         parent_pid: std::os::unix::process::parent_id(),
         host: origin.host,

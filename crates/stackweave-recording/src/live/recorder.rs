@@ -21,7 +21,7 @@ use super::lanes;
 use super::observer::{MakeObserver, Notes};
 use super::options::RecorderOptions;
 use super::outcome::{FlushError, RecorderStats, StartError, Summary};
-use super::requests::Request;
+use super::requests::WriterRequest;
 use super::session::RecorderConfig;
 
 /// A running recording. Clones refer to the same one; it stops when the last is dropped.
@@ -342,7 +342,7 @@ impl Recorder {
     /// Sets the name of another thread, by thread id, if it has recorded anything.
     pub fn name_other_thread(&self, tid: u32, name: &str) {
         if let Some(session) = self.0.own_session() {
-            session.requests.push(Request::Name(tid, name.to_owned()));
+            session.requests.push(WriterRequest::Name(tid, name.to_owned()));
             session.doorbell.ring();
         }
     }
@@ -366,7 +366,7 @@ impl Recorder {
         }
         self.0.flush(&session)?;
         let (reply, answer) = channel();
-        session.requests.push(Request::Dump(path.map(Path::to_owned), reply));
+        session.requests.push(WriterRequest::Dump(path.map(Path::to_owned), reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
@@ -376,7 +376,7 @@ impl Recorder {
     pub fn publish(&self) -> Result<(), StartError> {
         let Some(session) = self.0.own_session() else { return Ok(()) };
         let (reply, answer) = channel();
-        session.requests.push(Request::Publish(reply));
+        session.requests.push(WriterRequest::Publish(reply));
         session.doorbell.ring();
         let path = &self.0.config.options.path;
         answer.recv().unwrap_or(Ok(())).map_err(|error| StartError::File { path: path.clone(), error })

@@ -28,7 +28,7 @@ use super::observer::{MakeObserver, Observer};
 use super::options::{RecorderOptions, WhenFull};
 use super::outcome::{RecorderStats, StartError, Summary, WriterCounts};
 use super::pool::{Pool, PoolError};
-use super::requests::{Request, RequestQueue};
+use super::requests::{RequestQueue, WriterRequest};
 use super::tally::Tally;
 use super::writer;
 use super::writer_state::{WriterState, WriterStateCell, WriterWait};
@@ -304,7 +304,7 @@ impl Session {
     /// Makes the writer run a query of the observer, and write its notes. Without a writer the query is dropped.
     pub(super) fn query_observer(&self, query: ObserverQuery) {
         let (reply, answer) = channel();
-        self.requests.push(Request::QueryObserver(query, reply));
+        self.requests.push(WriterRequest::QueryObserver(query, reply));
         self.doorbell.ring();
         let _ = answer.recv();
     }

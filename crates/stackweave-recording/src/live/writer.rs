@@ -15,7 +15,7 @@ use super::lanes;
 use super::outcome::{FlushError, StartError};
 use super::output::Output;
 use super::process;
-use super::requests::Request;
+use super::requests::WriterRequest;
 use super::session::{RecorderConfig, Session};
 use super::termination;
 use super::writer_state::WriterState;
@@ -140,29 +140,29 @@ impl Writer {
             }
             for request in requests {
                 match request {
-                    Request::Flush(reply) => {
+                    WriterRequest::Flush(reply) => {
                         let _ = reply.send((self.drain.take_pending(), flushed.clone()));
                     }
-                    Request::WriteNames(resolved, reply) => {
+                    WriterRequest::WriteNames(resolved, reply) => {
                         flushed = self.drain.write_names(resolved);
                         let _ = reply.send(flushed.clone());
                     }
-                    Request::Name(tid, name) => self.drain.name(tid, name),
-                    Request::RecordFor(tid, words, reply) => {
+                    WriterRequest::Name(tid, name) => self.drain.name(tid, name),
+                    WriterRequest::RecordFor(tid, words, reply) => {
                         self.drain.record_for_thread(tid, &words);
                         let _ = reply.send(());
                     }
-                    Request::Dump(path, reply) => {
+                    WriterRequest::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }
-                    Request::Publish(reply) => {
+                    WriterRequest::Publish(reply) => {
                         let _ = reply.send(self.drain.publish(&self.path));
                     }
-                    Request::QueryObserver(query, reply) => {
+                    WriterRequest::QueryObserver(query, reply) => {
                         self.drain.query_observer(query);
                         let _ = reply.send(());
                     }
-                    Request::Stop(reason, reply) => {
+                    WriterRequest::Stop(reason, reply) => {
                         self.stop(reason);
                         let _ = reply.send(());
                         return;

@@ -15,7 +15,7 @@ use super::source::RecordingSource;
 use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
 use crate::clock::Timeline;
-use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, End, EventBuffer, Lost, Start};
+use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, EventBuffer, Lost, ProcessStart, SectionEnd};
 use crate::origin::Origin;
 
 /// The recording of one process. Its events stay in the file until they are visited. Cheap to clone.
@@ -42,7 +42,7 @@ impl ProcessRecording {
     }
 
     /// Returns the description of the process.
-    pub fn start(&self) -> &Start {
+    pub fn start(&self) -> &ProcessStart {
         &self.section.start
     }
 
@@ -53,7 +53,7 @@ impl ProcessRecording {
     }
 
     /// Returns its end, if it has one.
-    pub fn end(&self) -> Option<&End> {
+    pub fn end(&self) -> Option<&SectionEnd> {
         self.section.end.as_ref()
     }
 

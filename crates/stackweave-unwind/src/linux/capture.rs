@@ -13,7 +13,7 @@ use crate::platform::counters::add;
 use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
 use crate::platform::thread_state::{CaptureState, ThreadState};
-use crate::platform::walk::{Frame, RegisterSource, Start, Walk, WalkCounts, WalkEnd};
+use crate::platform::walk::{Frame, RegisterSource, Walk, WalkCounts, WalkEnd, WalkStart};
 
 /// The output of a capture.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ pub(crate) unsafe extern "sysv64" fn enter(
         }
         lease.end();
     }
-    let start = Start { first, source: RegisterSource::Entry(entry) };
+    let start = WalkStart { first, source: RegisterSource::Entry(entry) };
     // SAFETY: the stub's caller promises valid buffers.
     pack(unsafe { capture(&start, &output) })
 }
@@ -119,7 +119,7 @@ pub(crate) unsafe extern "sysv64" fn enter(
 unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &Output, cursor: usize) -> Captured {
     let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
     // SAFETY: the caller keeps this function's contract, which is the same.
-    unsafe { walk_from(lease, &Start { first, source: RegisterSource::Entry(entry) }, output, Some(cursor)) }
+    unsafe { walk_from(lease, &WalkStart { first, source: RegisterSource::Entry(entry) }, output, Some(cursor)) }
 }
 
 /// Captures the stack that `registers` describe.
@@ -129,14 +129,14 @@ unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &Output, cursor
 pub(crate) unsafe fn capture_registers(registers: &Registers, output: &Output) -> Captured {
     let address = CodeAddress::instruction_pointer(registers.pc());
     let first = Frame { address, sp: registers.sp(), fp: registers.fp() };
-    let start = Start { first, source: RegisterSource::Context(registers) };
+    let start = WalkStart { first, source: RegisterSource::Context(registers) };
     // SAFETY: the caller promises a valid output.
     unsafe { capture(&start, output) }
 }
 
 /// Captures without assuming that any part of the stack is unchanged.
 #[inline(never)]
-unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
+unsafe fn capture(start: &WalkStart<'_>, output: &Output) -> Captured {
     const NO_MEMORY: Captured = Captured { len: 0, stop: StopReason::BadMemory };
     if output.limit == 0 {
         return Captured { len: 0, stop: StopReason::DepthLimit };
@@ -200,7 +200,7 @@ pub(crate) fn last_stack() -> Option<LastStackMark> {
 /// # Safety
 /// No other capture uses the state, and the buffers of `output` have its lengths.
 #[inline(always)]
-unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor: Option<usize>) -> Captured {
+unsafe fn walk_from(lease: Lease<'_>, start: &WalkStart<'_>, output: &Output, cursor: Option<usize>) -> Captured {
     let state = lease.0;
     // SAFETY: the caller promises that no other capture uses it, and `busy` keeps signal handlers away.
     let own = unsafe { &mut *state.own.get() };

@@ -9,13 +9,13 @@ use crate::platform::last_stack::CAPACITY;
 use crate::platform::registered_code;
 use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::stepping::Stepped;
-use crate::platform::walk::{Frame, Start, Walk};
+use crate::platform::walk::{Frame, Walk, WalkStart};
 use crate::platform::without_entry;
 
 type Result<T> = core::result::Result<T, StopReason>;
 
 /// Finds the caller of `frame`.
-pub(crate) fn step(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame, rule: Rule) -> Result<Frame> {
+pub(crate) fn step(walk: &mut Walk<'_>, start: &WalkStart<'_>, frame: Frame, rule: Rule) -> Result<Frame> {
     match rule.kind() {
         RuleKind::End => Err(StopReason::EndOfStack),
         RuleKind::General => step_generally(walk, start, frame),
@@ -26,13 +26,13 @@ pub(crate) fn step(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame, rule: R
     }
 }
 
-fn has_libgcc_entry(start: &Start<'_>, frame: Frame) -> bool {
+fn has_libgcc_entry(start: &WalkStart<'_>, frame: Frame) -> bool {
     !start.in_signal_handler() && registered_code::libgcc_entry(frame.address.lookup()).is_some()
 }
 
 /// Takes a general step with the registers that the compact walk knows; if these are not sufficient, with all
 /// registers, followed from the start of the walk.
-fn step_generally(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame) -> Result<Frame> {
+fn step_generally(walk: &mut Walk<'_>, start: &WalkStart<'_>, frame: Frame) -> Result<Frame> {
     walk.counts.general += 1;
     let partial = Registers::partial(frame.address.address(), frame.sp, frame.fp);
     let stepped = match evaluate(walk, start, frame.address, &partial) {
@@ -59,7 +59,7 @@ fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> 
 }
 
 /// Returns all registers that can be known at `target`, by general steps from the first frame.
-fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Result<Registers> {
+fn follow_registers(walk: &mut Walk<'_>, start: &WalkStart<'_>, target: Frame) -> Result<Registers> {
     let mut registers = start.registers();
     let mut frame = start.first;
     if !walk.memory.enter(frame.sp) {
@@ -83,7 +83,7 @@ fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Re
 /// Takes a general step by the unwind entry for `address`, from any source.
 fn evaluate(
     walk: &mut Walk<'_>,
-    start: &Start<'_>,
+    start: &WalkStart<'_>,
     address: CodeAddress,
     registers: &Registers,
 ) -> core::result::Result<Stepped, Failure> {

@@ -26,7 +26,7 @@ pub(crate) struct Frame {
 
 /// The start of a walk.
 #[derive(Debug)]
-pub(crate) struct Start<'a> {
+pub(crate) struct WalkStart<'a> {
     pub(crate) first: Frame,
     pub(crate) source: RegisterSource<'a>,
 }
@@ -40,7 +40,7 @@ pub(crate) enum RegisterSource<'a> {
     Context(&'a Registers),
 }
 
-impl Start<'_> {
+impl WalkStart<'_> {
     pub(crate) fn registers(&self) -> Registers {
         match self.source {
             RegisterSource::Entry(entry) => Registers::from(entry),
@@ -80,7 +80,7 @@ impl Walk<'_> {
     /// Walks at most `limit` frames (1 to `CAPACITY`). Frames of the last stack before `cursor` are known to be
     /// gone.
     #[inline(always)]
-    pub(crate) fn run(&mut self, start: &Start<'_>, limit: usize, cursor: usize) -> WalkEnd {
+    pub(crate) fn run(&mut self, start: &WalkStart<'_>, limit: usize, cursor: usize) -> WalkEnd {
         let Frame { address, sp, fp } = start.first;
         if !self.memory.enter(sp) {
             return self.end_at_first(start.first);
@@ -113,7 +113,7 @@ impl Walk<'_> {
 
     /// Follows the last stack from the frame at the current stack pointer, if it is the current frame.
     #[inline(always)]
-    fn follow_last_stack(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
+    fn follow_last_stack(&mut self, start: &WalkStart<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
         let Position { address, sp, fp, cursor, count, .. } = *position;
         position.cursor += 1;
         if !self.last.is_at(cursor, address, sp, fp) || cursor <= count {
@@ -134,7 +134,7 @@ impl Walk<'_> {
     /// Takes a step from the frame written last, whose rule is not plain.
     #[cold]
     #[inline(never)]
-    fn step_on(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
+    fn step_on(&mut self, start: &WalkStart<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
         let count = position.count;
         let WalkedFrame { address, sp, fp, rule } = self.last.walked_and_slots().0[count - 1];
         if count == limit && rule.kind() != RuleKind::End {
@@ -153,7 +153,7 @@ impl Walk<'_> {
     /// Takes a step from the current frame, whose rule is not in the cache.
     #[cold]
     #[inline(never)]
-    fn step_uncached(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
+    fn step_uncached(&mut self, start: &WalkStart<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
         let Position { address, sp, fp, .. } = *position;
         self.last.walked_and_slots().0[position.count] =
             WalkedFrame { address, sp, fp, rule: Rule::of(RuleKind::NoModule) };
@@ -165,7 +165,7 @@ impl Walk<'_> {
     /// Follows the last stack from `cursor`, a frame of it that is also on this stack. Returns how many of its
     /// frames are still valid and why it ends there, or the first frame that has changed.
     #[inline(always)]
-    fn follow(&mut self, start: &Start<'_>, cursor: usize, limit: usize) -> Result<(usize, StopReason), usize> {
+    fn follow(&mut self, start: &WalkStart<'_>, cursor: usize, limit: usize) -> Result<(usize, StopReason), usize> {
         match self.verify(cursor, limit) {
             Verified::Complete(end) => Ok((end + 1 - cursor, StopReason::EndOfStack)),
             Verified::Limit(end) => Ok((end + 1 - cursor, StopReason::DepthLimit)),
@@ -188,7 +188,7 @@ impl Walk<'_> {
     #[inline(never)]
     fn follow_across(
         &mut self,
-        start: &Start<'_>,
+        start: &WalkStart<'_>,
         cursor: usize,
         mut barrier: usize,
         limit: usize,
@@ -261,7 +261,7 @@ impl Walk<'_> {
     /// Takes a step of any kind outside of the hot loop.
     #[cold]
     #[inline(never)]
-    fn step_slowly(&mut self, start: &Start<'_>, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
+    fn step_slowly(&mut self, start: &WalkStart<'_>, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
         match rule.kind() {
             RuleKind::Sp | RuleKind::Fp => self.step_plainly(frame, rule),
             RuleKind::FpDeref => self.step_realigned(frame, rule),

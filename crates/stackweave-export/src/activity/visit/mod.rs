@@ -14,7 +14,7 @@ use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::kinds::{EventKinds, label_text};
 use crate::activity::objects::Objects;
-use crate::activity::{Span, SpanEnd, ThreadEvent};
+use crate::activity::{Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -177,7 +177,7 @@ impl Visit {
             Event::End(_) => match thread.open.end() {
                 Ended::Known(mut span) => {
                     span.at_end = self.kinds[thread.process].details(&timed.event, event, timed.process);
-                    self.report_end(thread, span, (thread.now, SpanEnd::Ended), visitor)
+                    self.report_end(thread, span, (thread.now, SpanEnding::Ended), visitor)
                 }
                 Ended::Unknown | Ended::Nothing => Ok(()),
             },

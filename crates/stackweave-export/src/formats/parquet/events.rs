@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use stackweave_core::EventKind;
 
-use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
 use crate::formats::parquet::functions::FrameNumbers;
 use crate::formats::parquet::history::History;
@@ -206,7 +206,7 @@ impl<'a> EventRows<'a> {
     }
 
     /// Writes the rows of a span: one for each function of its frame.
-    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnding) -> Result<(), ExportError> {
         let ThreadEvent { thread, time, .. } = *event;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
@@ -225,7 +225,7 @@ impl<'a> EventRows<'a> {
                 self_time: Some(duration.saturating_sub(ended.inside)),
                 span: Some(ended.span),
                 is_outermost: Some(is_outermost),
-                is_unfinished: Some(ending == SpanEnd::Unfinished),
+                is_unfinished: Some(ending == SpanEnding::Unfinished),
                 is_call: Some(span.is_call),
                 frame: ended.frame,
                 caller: if index == 0 { caller } else { 0 },

@@ -2,7 +2,7 @@
 
 use stackweave_core::{Call, CodeId, RawFrame, RawFrameKind};
 use stackweave_recording::events;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{EventTime, Tape, span};
 use stackweave_testkit::random::Random;
 
@@ -111,11 +111,11 @@ pub const COROUTINE: u64 = 0x7f00_1230;
 /// | main;work;garbage collection | 1 | 100 | 100 |
 /// | main;other | 2 | 170 | 170 |
 pub fn traced() -> Tape {
-    traced_from(&Start { pid: 1, ..Start::default() })
+    traced_from(&ProcessStart { pid: 1, ..ProcessStart::default() })
 }
 
 /// Records the same as another process.
-pub fn traced_from(start: &Start) -> Tape {
+pub fn traced_from(start: &ProcessStart) -> Tape {
     let mut tape = Tape::started(start);
     tape.declare();
     tape.thread(1, 1, "main");

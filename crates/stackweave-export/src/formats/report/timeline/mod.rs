@@ -32,7 +32,7 @@ use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
 use crate::activity::{
-    AllKinds, Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, Visit, all_kinds, visit_thread,
+    AllKinds, Details, EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, Visit, all_kinds, visit_thread,
 };
 use crate::error::ExportError;
 use crate::source::Source;
@@ -242,9 +242,9 @@ impl<'t, 'n> Timeline<'t, 'n> {
     }
 }
 
-fn flags(span: &Span, ending: SpanEnd) -> u8 {
+fn flags(span: &Span, ending: SpanEnding) -> u8 {
     [
-        (ending == SpanEnd::Unfinished, TimelineSpan::HAS_NO_END),
+        (ending == SpanEnding::Unfinished, TimelineSpan::HAS_NO_END),
         (span.has_failed(), TimelineSpan::HAS_FAILED),
         (!span.is_call, TimelineSpan::WAS_OPEN),
     ]
