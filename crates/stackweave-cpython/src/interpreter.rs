@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use crate::debug_offsets;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// The Python in this process, if its frames can be read without its help.
 #[derive(Debug)]
 pub struct Interpreter {
-    pub(crate) layout: &'static Layout,
+    pub(crate) layout: &'static VersionLayout,
     pub(crate) functions: Functions,
     pub(crate) symbols: Symbols,
     /// `PyCode_Type`: the type of every code object.
@@ -61,7 +61,7 @@ impl Interpreter {
     #[doc(hidden)]
     pub fn with_table_of(&self, minor: u8) -> Option<Self> {
         Some(Self {
-            layout: Layout::of_minor(minor)?,
+            layout: VersionLayout::of_minor(minor)?,
             functions: self.functions,
             symbols: self.symbols,
             code_type: self.code_type,
@@ -72,7 +72,7 @@ impl Interpreter {
         let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
         let (major, minor) = version(symbols)?;
         let layout = match major {
-            3 => Layout::of_minor(minor),
+            3 => VersionLayout::of_minor(minor),
             _ => None,
         }
         .ok_or(Unavailable::UnsupportedVersion { major, minor })?;

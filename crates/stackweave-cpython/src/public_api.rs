@@ -13,7 +13,7 @@ use crate::interpreter::{first_of, version};
 use crate::symbols::Symbols;
 use crate::thread_state::is_state_of_this_thread;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 pub(crate) type Object = *mut c_void;
 
@@ -135,7 +135,7 @@ impl PublicApi {
         // From 3.12 on, the function returns null for a thread that does not hold it.
         self.minor >= 12
             || own == holder
-            || Layout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
+            || VersionLayout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
     }
 
     /// # Safety

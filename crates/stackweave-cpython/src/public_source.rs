@@ -19,7 +19,7 @@ use crate::symbols::Symbols;
 use crate::text::Text;
 use crate::thread_state::ThreadStatePointer;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 use crate::walk::FrameBuffers;
 
 thread_local! {
@@ -50,7 +50,7 @@ impl PublicSource {
         let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
         let format = match crate::interpreter::version(symbols)? {
             (3, 9) => LineTableFormat::Steps,
-            (3, minor) => Layout::of_minor(minor).map_or(LineTableFormat::Unknown, |layout| layout.line_table),
+            (3, minor) => VersionLayout::of_minor(minor).map_or(LineTableFormat::Unknown, |layout| layout.line_table),
             _ => LineTableFormat::Unknown,
         };
         // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.

@@ -131,7 +131,7 @@ unsafe fn slice<'a>(address: u64, length: usize) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::Layout;
+    use crate::version::VersionLayout;
 
     /// Returns a compact string of that kind, as an interpreter with this layout stores it.
     fn object(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Vec<u64> {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn every_width_is_decoded() {
         for minor in [10, 15] {
-            let layout = &Layout::of_minor(minor).unwrap().text;
+            let layout = &VersionLayout::of_minor(minor).unwrap().text;
             let kind = |width: u32| (width << KIND_SHIFT) | COMPACT;
             assert_eq!(read(layout, kind(1) | ASCII, 3, b"abc").as_deref(), Some("abc"));
             assert_eq!(read(layout, kind(1), 2, &[0xe9, 0x61]).as_deref(), Some("\u{e9}a"));

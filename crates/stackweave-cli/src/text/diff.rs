@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use stackweave_profile::{CallStatistics, Change, Children, Diff, DiffNode, FunctionDiff, NodeId};
 
 use crate::text::location::{name_and_location, name_and_path};
-use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::rows::{Cell, LineLayout, Row, write_rows};
 use crate::text::style::Style;
 use crate::text::table::Sort;
 use crate::text::values::{percentage, signed_value};
@@ -52,7 +52,7 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
     let lines = if options.by_path { paths(diff, least) } else { functions(diff, options, least) };
     let hidden = options.limit.map_or(0, |limit| lines.len().saturating_sub(limit));
     rows.extend(lines.into_iter().take(options.limit.unwrap_or(usize::MAX)));
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: !options.by_path };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: !options.by_path };
     let name = if options.by_path { "path" } else { "function" };
     write_rows(out, ["before", "after", "change", ""], name, &rows, layout)?;
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }

@@ -31,7 +31,7 @@ pub(crate) fn first<T: Default, const N: usize, const M: usize>(all: [T; N]) -> 
 
 /// The width of lines, and whether they have colours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct LineLayout {
     pub(crate) width: Option<usize>,
     pub(crate) colour: bool,
     /// Whether the end of a location is kept if it is cut, instead of the beginning.
@@ -48,7 +48,7 @@ pub(crate) fn write_rows<const N: usize>(
     heads: [&str; N],
     name_head: &str,
     rows: &[Row<N>],
-    layout: Layout,
+    layout: LineLayout,
 ) -> io::Result<()> {
     let mut widths = heads.map(width);
     for row in rows {
@@ -73,7 +73,7 @@ pub(crate) fn write_rows<const N: usize>(
     Ok(())
 }
 
-fn put_row<const N: usize>(line: &mut String, row: &Row<N>, widths: [usize; N], layout: Layout) {
+fn put_row<const N: usize>(line: &mut String, row: &Row<N>, widths: [usize; N], layout: LineLayout) {
     let is_used = |(_, column): &(&Cell, usize)| *column > 0;
     for ((text, style), column) in row.numbers.iter().zip(widths).filter(is_used) {
         line.extend(std::iter::repeat_n(' ', column - width(text)));
@@ -121,7 +121,7 @@ mod tests {
         };
         let rows = [row("1", "short"), row("1000", "a_name_that_is_much_too_long_for_this")];
         let mut out = Vec::new();
-        let layout = Layout { width: Some(34), colour: false, are_paths: true };
+        let layout = LineLayout { width: Some(34), colour: false, are_paths: true };
         write_rows(&mut out, ["n"], "function", &rows, layout).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "   n  function\n   1  short  …ng/folder/file.py:10\n1000  a_name_that_is…long_for_this\n";

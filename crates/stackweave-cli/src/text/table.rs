@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics};
 
 use crate::text::location::name_and_path;
-use crate::text::rows::{Cell, Layout, Row, first, write_rows};
+use crate::text::rows::{Cell, LineLayout, Row, first, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
@@ -59,7 +59,7 @@ pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOption
     let rows: Vec<Row<7>> =
         functions.iter().map(|(id, cost)| row(profile, *id, *cost, options.folder.as_deref())).collect();
     let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: true };
     if profile.measure() == Measure::WallTime {
         write_rows(out, heads, "function", &rows, layout)?;
     } else {

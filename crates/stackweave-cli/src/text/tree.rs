@@ -8,7 +8,7 @@ use stackweave_profile::{Children, Measure, NodeId, Profile};
 
 use crate::text::location::name_and_location;
 use crate::text::program_paths::program_paths;
-use crate::text::rows::{Layout, Row, write_rows};
+use crate::text::rows::{LineLayout, Row, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::values::{count, percentage, share};
 
@@ -39,7 +39,7 @@ pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions)
     let mut lines = Lines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
     lines.collect();
     let rows = lines.rows;
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: false };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: false };
     write_rows(out, ["total", "share", "self", profile.measure().counted()], "function", &rows, layout)
 }
 

@@ -9,13 +9,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::api::Api;
-use super::functions::{self, Link, Previous};
+use super::functions::{self, AllocatorLink, Previous};
 use super::{AllocatorObserver, Domain};
 
 /// The newest link of each domain. Changed with the GIL held.
-static NEWEST: [AtomicPtr<Link>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
+static NEWEST: [AtomicPtr<AllocatorLink>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
 
-fn newest(domain: Domain) -> Option<&'static Link> {
+fn newest(domain: Domain) -> Option<&'static AllocatorLink> {
     let link = NEWEST[domain as usize - 1].load(Ordering::Acquire);
     // SAFETY: links are never freed.
     unsafe { link.as_ref() }
@@ -90,15 +90,15 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
 ///
 /// # Safety
 /// As for [`install`].
-unsafe fn is_in_chain(api: &Api, domain: Domain, link: &Link) -> bool {
+unsafe fn is_in_chain(api: &Api, domain: Domain, link: &AllocatorLink) -> bool {
     link.was_called.store(false, Ordering::Relaxed);
     // SAFETY: passed on to the caller.
     unsafe { api.allocate_and_free(domain) };
     link.was_called.load(Ordering::Relaxed)
 }
 
-fn new_link<O: AllocatorObserver>(domain: Domain, previous: Previous) -> &'static Link {
-    let link = Box::leak(Box::new(Link {
+fn new_link<O: AllocatorObserver>(domain: Domain, previous: Previous) -> &'static AllocatorLink {
+    let link = Box::leak(Box::new(AllocatorLink {
         previous,
         observer: TypeId::of::<O>(),
         older: newest(domain),

@@ -13,22 +13,22 @@ use super::{AllocatorObserver, Domain, Function, Pointer};
 
 /// A link of ours in the chain of a domain's allocators: the context of our functions.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct AllocatorLink {
     /// The allocator before this one. It has all functions.
     pub(super) previous: Previous,
     /// The observer whose functions have this link as their context.
     pub(super) observer: TypeId,
     /// The link of this domain that was created before this one.
-    pub(super) older: Option<&'static Link>,
+    pub(super) older: Option<&'static AllocatorLink>,
     pub(super) is_recording: AtomicBool,
     /// Set when the link is called while it does not record.
     pub(super) was_called: AtomicBool,
 }
 
 // SAFETY: it forwards to functions and their context, which the interpreter calls from every thread.
-unsafe impl Send for Link {}
+unsafe impl Send for AllocatorLink {}
 // SAFETY: as above; its other fields only change atomically.
-unsafe impl Sync for Link {}
+unsafe impl Sync for AllocatorLink {}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Previous {
@@ -53,7 +53,7 @@ impl Previous {
 }
 
 /// Returns our functions for a domain, which forward to those of the link.
-pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static Link) -> Allocator {
+pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static AllocatorLink) -> Allocator {
     let context = (&raw const *link).cast_mut().cast();
     match domain {
         Domain::Mem => of_domain::<O, { Domain::Mem as u8 }>(context),
@@ -80,9 +80,9 @@ const fn domain(number: u8) -> Domain {
 /// # Safety
 /// The context is a link.
 #[inline(always)]
-unsafe fn link_of(context: *mut c_void) -> (&'static Link, bool) {
+unsafe fn link_of(context: *mut c_void) -> (&'static AllocatorLink, bool) {
     // SAFETY: links are never freed.
-    let link = unsafe { &*context.cast::<Link>() };
+    let link = unsafe { &*context.cast::<AllocatorLink>() };
     let is_recording = link.is_recording.load(Ordering::Relaxed);
     if !is_recording {
         link.was_called.store(true, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use super::replay;
 use super::shims::Shims;
 use super::source_frames::{CodeIds, FrameBuffers, SourceFrames};
 use super::stack_cache::{StackCache, replayed};
-use crate::version::{Chain, Layout};
+use crate::version::{Chain, VersionLayout};
 
 const FRAMES: usize = 40;
 const CODES: usize = 4;
@@ -32,7 +32,7 @@ struct FakeFrame {
 
 /// Our own memory with the layout of an interpreter's.
 struct FakeMemory {
-    layout: &'static Layout,
+    layout: &'static VersionLayout,
     frames: Vec<Words>,
     codes: Vec<Words>,
     c_frames: Vec<[u64; 4]>,
@@ -50,7 +50,7 @@ impl CodeIds for CodeAddresses<'_> {
 
 impl FakeMemory {
     fn new(minor: u8) -> Self {
-        let layout = Layout::of_minor(minor).unwrap();
+        let layout = VersionLayout::of_minor(minor).unwrap();
         let mut codes = vec![[0; 128]; CODES];
         for code in &mut codes {
             code[layout.code.first_traceable / 8] = TRACEABLE_FROM.into();

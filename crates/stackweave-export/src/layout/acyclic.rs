@@ -1,6 +1,6 @@
 //! Selects the links that must be reversed to leave no cycle.
 
-use super::Link;
+use super::GraphLink;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -11,7 +11,7 @@ enum State {
 }
 
 /// Returns for each link whether it points back to a box on the path above it. Self links do not count.
-pub(super) fn backward(boxes: usize, links: &[Link]) -> Vec<bool> {
+pub(super) fn backward(boxes: usize, links: &[GraphLink]) -> Vec<bool> {
     let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); boxes];
     let mut is_called = vec![false; boxes];
     for (index, link) in links.iter().enumerate().filter(|(_, link)| link.from != link.to) {

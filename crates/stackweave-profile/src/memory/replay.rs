@@ -6,7 +6,7 @@
 use stackweave_core::EventKind;
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::events::{Decoder, Event, Layout, MemoryEvent, Region};
+use stackweave_recording::events::{Decoder, Event, EventLayout, MemoryEvent, Region};
 use stackweave_recording::file::RawEvent;
 
 use super::figures::{add, since};
@@ -211,7 +211,7 @@ fn sites(ledger: &Ledger, decoder: &Decoder) -> Vec<CallSiteFigures> {
         });
         let known = &mut joined[at];
         add(&mut known.figures, &figures);
-        if !is_before && !layout(site.allocator).is_some_and(Layout::is_present) {
+        if !is_before && !layout(site.allocator).is_some_and(EventLayout::is_present) {
             known.leaked_blocks = known.leaked_blocks.saturating_add(figures.live_blocks);
             known.leaked_bytes = known.leaked_bytes.saturating_add(figures.live_bytes);
         }

@@ -43,7 +43,7 @@ pub use devices::{
     SEGMENT_STATE, SEGMENT_UNMAP, STATE_BEGINS, STATE_ENDS,
 };
 pub use instants::{INSTANT, INSTANT_WITH, Instant, InstantSubject, OutOfMemory};
-pub use layout::{HeapChange, Layout, Slot};
+pub use layout::{EventLayout, HeapChange, WordIndex};
 pub use mappings::MUNMAP;
 pub use memory::{MemoryEvent, Region};
 pub use phases::{

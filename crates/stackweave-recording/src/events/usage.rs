@@ -10,7 +10,7 @@ use super::fields::{
     ALLOCATIONS, BYTES, DEVICE, FREES, LIVE_BLOCKS, LIVE_BYTES, MOST, PEAK_AGO, PEAK_BLOCKS, PEAK_BYTES, REPLACED,
     SNAPSHOT, TEMPORARY, TEMPORARY_BYTES, THREAD, UNKNOWN_FREES,
 };
-use super::layout::{Layout, is_called_as};
+use super::layout::{EventLayout, is_called_as};
 
 family! { "Memory snapshots" {
     /// The usage of one site: a stack, allocator, tag and thread.
@@ -104,7 +104,7 @@ pub(super) fn row(kind: &EventKind) -> Row {
 }
 
 impl Usage {
-    pub(super) fn decode(layout: &Layout, row: Row, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, row: Row, words: &[u64]) -> Self {
         let [snapshot, device, figures @ ..] = layout.named;
         let [figures @ .., thread, most, peak_ago, frees, unknown_frees, replaced] = figures;
         let row = match row {

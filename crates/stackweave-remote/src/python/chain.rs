@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stackweave_core::StackPointer;
-use stackweave_cpython::layout::{Chain, CodePosition, Layout, SHIM, TAG, is_plausible};
+use stackweave_cpython::layout::{Chain, CodePosition, SHIM, TAG, VersionLayout, is_plausible};
 
 use super::PythonFrame;
 use super::codes::{Code, Codes};
@@ -23,7 +23,7 @@ const MAX_FRAME_SIZE: usize = 80;
 #[derive(Clone, Copy)]
 pub(super) struct FrameReader<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a VersionLayout,
     pub(super) codes: &'a Codes<'a>,
     pub(super) has_greenlets: bool,
 }

@@ -1,6 +1,6 @@
 //! Reading corrupted memory ends, and reports the problem.
 
-use stackweave_cpython::layout::{Chain, Layout};
+use stackweave_cpython::layout::{Chain, VersionLayout};
 use stackweave_testkit::random::Random;
 
 use super::PythonThread;
@@ -24,7 +24,7 @@ pub(super) fn frames_of(minor: u8) -> usize {
 }
 
 pub(super) fn minors() -> impl Iterator<Item = u8> {
-    Layout::OLDEST..=Layout::NEWEST
+    VersionLayout::OLDEST..=VersionLayout::NEWEST
 }
 
 #[test]
@@ -182,7 +182,7 @@ impl Memory for Endless {
 
 #[test]
 fn walks_of_endless_frames_end() {
-    for minor in 13..=Layout::NEWEST {
+    for minor in 13..=VersionLayout::NEWEST {
         let (mut process, runtime) = FakeProcess::new(minor);
         let last = *process.frames.last().unwrap();
         process.put(last, runtime.layout.frame.previous, ENDLESS);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_cpython::layout::{Characters, Layout, Text, is_plausible};
+use stackweave_cpython::layout::{Characters, Text, VersionLayout, is_plausible};
 
 use super::snapshot::Snapshot;
 
@@ -22,14 +22,14 @@ const MAX_BYTES: u64 = 1 << 24;
 /// Reads objects.
 pub(super) struct Objects<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a VersionLayout,
     texts: RefCell<HashMap<u64, Option<Arc<str>>>>,
     /// The beginnings of the names of types.
     types: RefCell<HashMap<u64, Option<[u8; TYPE_NAME_LENGTH]>>>,
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot<'a>, layout: &'a Layout) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot<'a>, layout: &'a VersionLayout) -> Self {
         Self { snapshot, layout, texts: RefCell::default(), types: RefCell::default() }
     }
 

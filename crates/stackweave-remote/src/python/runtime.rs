@@ -2,7 +2,7 @@
 
 use object::ReadCache;
 use stackweave_cpython::Unavailable;
-use stackweave_cpython::layout::{Layout, ListsLayout, is_plausible};
+use stackweave_cpython::layout::{ListsLayout, VersionLayout, is_plausible};
 
 use super::elf::ElfFile;
 use super::maps::code_mappings;
@@ -16,7 +16,7 @@ pub(super) struct Runtime {
     /// The address of `_PyRuntime`.
     pub(super) address: u64,
     pub(super) version: Version,
-    pub(super) layout: &'static Layout,
+    pub(super) layout: &'static VersionLayout,
     pub(super) lists: ListsLayout,
     /// Whether greenlets may be in use.
     pub(super) has_greenlets: bool,
@@ -83,11 +83,11 @@ impl FoundSymbols {
         let version = self.version(snapshot)?;
         let Version { major, minor, .. } = version;
         let unsupported = || Unavailable::UnsupportedVersion { major, minor }.to_string();
-        let layout = Layout::of_minor(minor).ok_or_else(unsupported)?;
+        let layout = VersionLayout::of_minor(minor).ok_or_else(unsupported)?;
         if self.is_debug_build {
             return Err(Unavailable::DebugBuild.to_string());
         }
-        let mut record = [0; Layout::RUNTIME_BYTES];
+        let mut record = [0; VersionLayout::RUNTIME_BYTES];
         snapshot.read(self.runtime, &mut record).ok_or("the memory of the process can't be read")?;
         let lists = layout.reported_lists(&record).map_err(|reason| reason.to_string())?;
         Ok(Runtime { address: self.runtime, version, layout, lists, has_greenlets: false })
@@ -101,7 +101,7 @@ impl FoundSymbols {
         if self.is_3_10_or_later {
             return Ok(Version::of_3_10(&self.texts));
         }
-        let (oldest, newest) = (Layout::OLDEST, Layout::NEWEST);
+        let (oldest, newest) = (VersionLayout::OLDEST, VersionLayout::NEWEST);
         Err(format!("it runs a Python older than 3.{oldest}; 3.{oldest} to 3.{newest} are known"))
     }
 }

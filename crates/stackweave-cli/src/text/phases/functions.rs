@@ -8,7 +8,7 @@ use stackweave_profile::timing::{PhaseRow, TimingReport};
 
 use super::{PhaseSort, Phases, counted};
 use crate::text::location::name_and_path;
-use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::rows::{Cell, LineLayout, Row, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::table::calls;
 use crate::text::tree::{count_text, float};
@@ -41,7 +41,7 @@ impl Phases<'_> {
                 leave_out(&mut heads, &mut rows, column);
             }
         }
-        let layout = Layout { width: self.options.width, colour: self.options.colour, are_paths: true };
+        let layout = LineLayout { width: self.options.width, colour: self.options.colour, are_paths: true };
         write_rows(self.out, heads, "function", &rows, layout)?;
         if hidden > 0 { writeln!(self.out, "({hidden} more)") } else { Ok(()) }
     }
