@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use stackweave_core::{is_printable, printable, write_location};
-use stackweave_profile::{Frame, FrameKind, Measure, Origin, View};
+use stackweave_profile::{CodeOrigin, Frame, FrameKind, Measure, View};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
 use crate::stacks_json::module_path;
@@ -87,8 +87,8 @@ fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
 
 /// Returns the frames that are shown, innermost first.
 fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
-    let origins: Vec<Origin> =
-        thread.frames.iter().map(|frame| Origin::of(frame, &module_path(stacks, frame))).collect();
+    let origins: Vec<CodeOrigin> =
+        thread.frames.iter().map(|frame| CodeOrigin::of(frame, &module_path(stacks, frame))).collect();
     let kinds: Vec<FrameKind> = thread.frames.iter().map(|frame| frame.kind).collect();
     let shown = shown(&origins, &kinds, all);
     thread.frames.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(frame, _)| row(frame)).collect()
@@ -96,12 +96,12 @@ fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
 
 /// Decides for each frame, innermost first, whether it is shown. The reader must see what the thread is doing: the
 /// innermost frame outside the interpreter is always shown, and the innermost interpreted frame too.
-fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
+fn shown(origins: &[CodeOrigin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let view = View { show_all: all, ..View::default() };
     let mut is_library = false;
     let mut shown: Vec<bool> = origins.iter().rev().map(|origin| view.shows_origin(*origin, &mut is_library)).collect();
     shown.reverse();
-    let innermost = origins.iter().position(|origin| *origin != Origin::Interpreter);
+    let innermost = origins.iter().position(|origin| *origin != CodeOrigin::Interpreter);
     let interpreted = kinds.iter().position(|kind| *kind != FrameKind::Native);
     let always = if innermost.is_none() && interpreted.is_none() { Some(0) } else { innermost };
     for index in [always, interpreted].into_iter().flatten() {
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn the_innermost_frame_that_matters_is_always_shown() {
+        use CodeOrigin::{Interpreter, Library, Program};
         use FrameKind::{Native, Python};
-        use Origin::{Interpreter, Library, Program};
         // The program calls a library that waits: native code of a lock, two library frames, the program, its start.
         let origins = [Library, Interpreter, Library, Library, Program, Interpreter];
         let kinds = [Native, Native, Python, Python, Python, Python];

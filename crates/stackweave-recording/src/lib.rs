@@ -117,7 +117,7 @@ pub use live::{
     FlushError, KindNumber, MakeObserver, NeverBlock, Notes, Observer, Recorder, RecorderOptions, RecorderStats, Ring,
     StartError, Summary, ThreadInfo, WhenFull, gap_count, never_block_while, set_waiter,
 };
-pub use origin::Origin;
+pub use origin::RecordingOrigin;
 pub use read::{
     MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,
     TimedEvent, merge, merge_to,

@@ -10,7 +10,7 @@ const MACHINE_ID: &str = "/etc/machine-id";
 
 /// A user on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct RecordingOrigin {
     /// The effective user id of the process.
     pub uid: u32,
     /// The name of the machine.
@@ -21,7 +21,7 @@ pub struct Origin {
     pub machine: String,
 }
 
-impl Origin {
+impl RecordingOrigin {
     /// Returns the origin of recordings that this process makes.
     pub fn here() -> Self {
         // SAFETY: it has no conditions and can't fail.
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn recordings_belong_to_the_same_user_on_the_same_machine() {
-        let own = Origin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
+        let own = RecordingOrigin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
         let start = ProcessStart {
             uid: Some(7),
             host: "host".into(),
@@ -77,14 +77,14 @@ mod tests {
             ProcessStart { boot_id: "other".into(), machine: "other".into(), ..start.clone() },
         ];
         assert!(foreign.iter().all(|start| !own.has_made(start)));
-        let nowhere = Origin { boot_id: String::new(), machine: String::new(), ..own };
+        let nowhere = RecordingOrigin { boot_id: String::new(), machine: String::new(), ..own };
         assert!(!nowhere.has_made(&ProcessStart { boot_id: String::new(), machine: String::new(), ..start }));
     }
 
     #[test]
     fn the_machine_id_is_not_disclosed() {
         let id = line_of(MACHINE_ID);
-        assert!(id.is_empty() || !Origin::here().machine.contains(&id[..8]));
+        assert!(id.is_empty() || !RecordingOrigin::here().machine.contains(&id[..8]));
         assert_eq!(digest(""), "cbf29ce484222325");
         assert_eq!(digest("a"), "af63dc4c8601ec8c");
     }

@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 use stackweave_profile::live::FunctionRow;
-use stackweave_profile::{CallStatistics, FrameKind, Function, Measure, Origin};
+use stackweave_profile::{CallStatistics, CodeOrigin, FrameKind, Function, Measure};
 
 use super::app::{Action, App};
 use super::draw::draw;
@@ -24,7 +24,7 @@ fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
         filename: Some(Arc::from(format!("/src/{name}.py"))),
         module: None,
         first_line: Some(7),
-        origin: Origin::Program,
+        origin: CodeOrigin::Program,
     };
     FunctionRow {
         function,

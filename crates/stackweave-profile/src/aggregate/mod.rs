@@ -32,7 +32,7 @@ pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTab
 pub(crate) use measure::DeviceMeasure;
 pub use measure::Measure;
 pub use options::{AggregateOptions, Grouping};
-pub use origin::Origin;
+pub use origin::CodeOrigin;
 pub use profile::{Counts, DifferentMeasures, Profile};
 pub use recorded_costs::{RecordedCost, RecordedCosts, RecordedStack};
 pub(crate) use recorded_names::FrameNames;

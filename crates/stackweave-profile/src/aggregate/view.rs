@@ -6,7 +6,7 @@ use stackweave_core::Pattern;
 
 use crate::aggregate::call_tree::NodeId;
 use crate::aggregate::function::Function;
-use crate::aggregate::origin::Origin;
+use crate::aggregate::origin::CodeOrigin;
 use crate::aggregate::profile::Profile;
 use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
 use crate::frame::FrameKind;
@@ -62,11 +62,11 @@ impl View {
     }
 
     /// Does the same as [`View::shows`] for a frame of which only the origin is known.
-    pub fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
+    pub fn shows_origin(&self, origin: CodeOrigin, is_library: &mut bool) -> bool {
         let is_hidden = match origin {
-            Origin::Interpreter => true,
-            Origin::Library => mem::replace(is_library, true),
-            Origin::Program => {
+            CodeOrigin::Interpreter => true,
+            CodeOrigin::Library => mem::replace(is_library, true),
+            CodeOrigin::Program => {
                 *is_library = false;
                 false
             }

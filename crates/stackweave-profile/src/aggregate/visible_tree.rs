@@ -3,7 +3,7 @@
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::function::{FrameIndex, Function, FunctionId, FunctionTable, ProfileFrame};
 use crate::aggregate::measure::Measure;
-use crate::aggregate::origin::Origin;
+use crate::aggregate::origin::CodeOrigin;
 use crate::aggregate::profile::{Counts, Profile};
 use crate::aggregate::view::{Hidden, View};
 
@@ -74,7 +74,7 @@ pub(crate) struct VisibleTree<'a> {
 /// The properties of a function that a view depends on.
 #[derive(Clone, Copy, Debug)]
 struct SeenFunction {
-    origin: Origin,
+    origin: CodeOrigin,
     /// Whether the filter shows it.
     is_shown: bool,
     /// Whether it is visible inside libraries because of its cost.
@@ -168,7 +168,7 @@ impl<'a> VisibleTree<'a> {
             return None;
         }
         let with_cost = |seen: &SeenFunction| {
-            let is_library = seen.is_shown && seen.origin == Origin::Library;
+            let is_library = seen.is_shown && seen.origin == CodeOrigin::Library;
             let is_costly = is_library && is_share(seen.hidden_cost, total, COSTLY);
             SeenFunction { is_costly, calls: SeenCalls::None, hidden_cost: 0, ..*seen }
         };

@@ -9,7 +9,7 @@ use crate::word_hash::WordMap;
 
 /// How a block or segment was allocated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
+pub(super) struct DeviceBlockOrigin {
     /// The index of its pool.
     pub(super) pool: usize,
     pub(super) stack: u32,
@@ -25,7 +25,7 @@ pub(super) struct Account {
     /// The index of each pool, by its number.
     indexes: WordMap<u64, usize>,
     /// The blocks that were freed and can't be reused yet, by address.
-    pending: WordMap<u64, LiveRange<Origin>>,
+    pending: WordMap<u64, LiveRange<DeviceBlockOrigin>>,
     /// The pools that the current event has changed.
     changed: Vec<usize>,
 }
@@ -46,7 +46,7 @@ const RESERVED: Sum = |point| &mut point.reserved;
 
 impl Account {
     /// Applies changes of memory.
-    pub(super) fn change(&mut self, changes: &LiveChanges<Origin>, scale: Scale) {
+    pub(super) fn change(&mut self, changes: &LiveChanges<DeviceBlockOrigin>, scale: Scale) {
         for range in &changes.gone {
             let (sum, bytes) = sum_of(range, scale);
             self.subtract(sum, range.value.pool, bytes);
@@ -58,7 +58,7 @@ impl Account {
     }
 
     /// Keeps a block that was freed until its free is complete.
-    pub(super) fn wait(&mut self, block: &LiveRange<Origin>, scale: Scale) {
+    pub(super) fn wait(&mut self, block: &LiveRange<DeviceBlockOrigin>, scale: Scale) {
         self.complete(block.address, scale);
         self.pending.insert(block.address, *block);
         self.add(PENDING, block.value.pool, scale.weight(block.size).bytes);
@@ -89,7 +89,7 @@ impl Account {
     }
 
     /// Returns the block at an address whose free is pending.
-    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<Origin>> {
+    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<DeviceBlockOrigin>> {
         self.pending.get(&address)
     }
 
@@ -122,7 +122,7 @@ impl Account {
 }
 
 /// Returns the sum that a block or segment counts in, and its bytes. Segments are never sampled.
-fn sum_of(range: &LiveRange<Origin>, scale: Scale) -> (Sum, u64) {
+fn sum_of(range: &LiveRange<DeviceBlockOrigin>, scale: Scale) -> (Sum, u64) {
     match range.region {
         Region::Segment(_) => (RESERVED, range.size),
         Region::Block(_) | Region::Mapping => (ALLOCATED, scale.weight(range.size).bytes),

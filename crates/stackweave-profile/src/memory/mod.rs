@@ -30,7 +30,7 @@ mod usage;
 pub use device_curve::DevicePoint;
 pub use device_report::{DeviceMemory, only_of_device, pool_name};
 pub use device_state::{DeviceState, ListedSegment, PoolState};
-pub use devices::{DeviceHistory, DeviceReader, OutOfMemory, PoolHistory, read_devices};
+pub use devices::{DeviceHistory, DeviceReader, FailedRequest, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, RecordedMode};

@@ -4,7 +4,7 @@ use stackweave_recording::ProcessRecording;
 
 use super::read_phases::ProcessPhases;
 use super::report::TimingReport;
-use crate::aggregate::{Function, Origin, RecordedNames};
+use crate::aggregate::{CodeOrigin, Function, RecordedNames};
 use crate::frame::Frame;
 
 /// Pushes and pops that did not match.
@@ -69,7 +69,7 @@ impl Anomalies {
 /// Formats the innermost frame of the program itself, or else the innermost frame with a file.
 fn location_of(frames: &[&Frame]) -> Option<String> {
     let with_file = || frames.iter().filter(|frame| frame.filename.is_some());
-    let own = with_file().find(|frame| Function::of_frame(frame, None).origin == Origin::Program);
+    let own = with_file().find(|frame| Function::of_frame(frame, None).origin == CodeOrigin::Program);
     let frame = own.or_else(|| with_file().next())?;
     let (name, file) = (frame.qualname.as_ref().unwrap_or(&frame.name), frame.filename.as_deref()?);
     let line = frame.position.line.or(frame.first_line).map(|line| format!(":{line}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::{env, fs, process};
 use super::options::RecorderOptions;
 use crate::clock::{Clock, ClockPoint};
 use crate::file::{ProcessStart, RecordingMode};
-use crate::origin::Origin;
+use crate::origin::RecordingOrigin;
 
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
@@ -25,7 +25,7 @@ pub(super) fn start(
     ];
     values.extend(options.run.map(|run| (ProcessStart::RUN.to_owned(), format!("{run:016x}"))));
     values.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
-    let origin = Origin::here();
+    let origin = RecordingOrigin::here();
     ProcessStart {
         pid: process::id(),
         parent_pid: std::os::unix::process::parent_id(),
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), RecordingMode::Whole));
         let arguments: Vec<String> = env::args().collect();
         assert_eq!(start.command_line, arguments);
-        assert!(Origin::here().has_made(&start) && start.ticks_per_second > 0);
+        assert!(RecordingOrigin::here().has_made(&start) && start.ticks_per_second > 0);
         assert!(start.options.contains(&("task".to_owned(), "test".to_owned())));
     }
 

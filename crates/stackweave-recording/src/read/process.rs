@@ -16,7 +16,7 @@ use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
 use crate::clock::Timeline;
 use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, EventBuffer, Lost, ProcessStart, SectionEnd};
-use crate::origin::Origin;
+use crate::origin::RecordingOrigin;
 
 /// The recording of one process. Its events stay in the file until they are visited. Cheap to clone.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl ProcessRecording {
 
     /// Returns whether this user made it on this machine: its Start says so, and the user owns the file. The Start alone is no
     /// proof, because another user can write any content to a file.
-    pub fn is_made_by(&self, origin: &Origin) -> bool {
+    pub fn is_made_by(&self, origin: &RecordingOrigin) -> bool {
         self.source.owner() == Some(origin.uid) && origin.has_made(self.start())
     }
 

@@ -1,6 +1,6 @@
 //! Draws the boxes of a line, with colours or borders.
 
-use stackweave_profile::{FrameKind, Function, Origin};
+use stackweave_profile::{CodeOrigin, FrameKind, Function};
 
 use crate::text::style::{Style, width};
 
@@ -59,7 +59,7 @@ impl Paint {
         let family = match (function.kind, function.origin) {
             (FrameKind::Native, _) => NATIVE,
             (FrameKind::Label | FrameKind::Extra, _) => LABEL,
-            (_, Origin::Library | Origin::Interpreter) => LIBRARY,
+            (_, CodeOrigin::Library | CodeOrigin::Interpreter) => LIBRARY,
             _ => PYTHON,
         };
         let sum =
