@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stackweave_memory::{Memory, MemoryError};
+use stackweave_memory::{MemoryError, MemoryRecorder};
 use stackweave_recording::Recorder;
 
 use crate::boundary::{CallError, call};
@@ -45,7 +45,7 @@ unsafe impl SizedStruct for stackweave_memory_usage {
 }
 
 struct ActiveRecording {
-    memory: Memory,
+    memory: MemoryRecorder,
     recorder: Recorder,
 }
 
@@ -103,11 +103,11 @@ fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallE
     }
     let failed = |message: String| CallError::new(STACKWEAVE_NO_RECORDING, message);
     let options = options.recording(path, &memory_options);
-    let observer = Memory::observer(&memory_options);
+    let observer = MemoryRecorder::observer(&memory_options);
     let recorder =
         Recorder::start_observed(options, stackweave_capture::stacks(), Arc::new(ProcessNames), Some(observer))
             .map_err(|error| failed(error.to_string()))?;
-    let memory = Memory::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
+    let memory = MemoryRecorder::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
     *active = Some(ActiveRecording { memory, recorder });
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::{platform, rare_host_events, sampled_blocks, sampler, sink};
 
 /// Records what the process allocates, until it is stopped or dropped. A process has one at a time.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryRecorder {
     pub(crate) recorder: Recorder,
     options: MemoryOptions,
     kinds: HotKinds,
@@ -27,8 +27,8 @@ pub struct Memory {
     is_over: AtomicBool,
 }
 
-impl Memory {
-    /// Starts recording into `recorder`, which was started with [`Memory::observer`].
+impl MemoryRecorder {
+    /// Starts recording into `recorder`, which was started with [`MemoryRecorder::observer`].
     pub fn start(recorder: Recorder, options: MemoryOptions) -> Result<Self, MemoryError> {
         let _suppress = SuppressGuard::begin();
         if !state::reserve() {
@@ -93,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// Stops recording allocations until [`Memory::resume`]. Frees of blocks that were allocated before are still
+    /// Stops recording allocations until [`MemoryRecorder::resume`]. Frees of blocks that were allocated before are still
     /// recorded, so that what is live stays right.
     pub fn pause(&self) {
         self.set_paused(true);
@@ -189,7 +189,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for MemoryRecorder {
     fn drop(&mut self) {
         self.stop();
     }

@@ -15,7 +15,7 @@ use crate::state::{self, hook_mode};
 
 /// Records the blocks of Python's allocators: an observer for
 /// [`AllocatorHooks::install`](stackweave_cpython::allocators::AllocatorHooks::install). It may be installed before a
-/// [`Memory`](crate::Memory) starts; without one it does nothing.
+/// [`Memory`](crate::MemoryRecorder) starts; without one it does nothing.
 #[derive(Debug)]
 pub struct PythonBlocks;
 

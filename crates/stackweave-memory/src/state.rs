@@ -1,7 +1,7 @@
 //! Whether and how memory is recorded, and by which recorder: every hook reads this first.
 //!
 //! The state is a page that the kernel clears in a forked child: from its first instruction on, a child records nothing
-//! until its own recording begins ([`Memory::begin_in_child`](crate::Memory::begin_in_child)), however it was forked. A
+//! until its own recording begins ([`Memory::begin_in_child`](crate::MemoryRecorder::begin_in_child)), however it was forked. A
 //! child that shares its parent's memory until it runs another program (`vfork`, `posix_spawn`) shares the page too: it
 //! changes the parent's memory, and its events are recorded as the parent's.
 //!

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
 use stackweave_heap::Figures;
-use stackweave_memory::{Memory, MemoryMode, MemoryOptions};
+use stackweave_memory::{MemoryMode, MemoryOptions, MemoryRecorder};
 use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::locate_label;
 use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
@@ -56,15 +56,15 @@ struct Running {
     _exclusive: MutexGuard<'static, ()>,
     _folder: Folder,
     recorder: Recorder,
-    memory: Memory,
+    memory: MemoryRecorder,
 }
 
 fn start(options: MemoryOptions) -> Running {
     let exclusive = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
-    let (file, observer) = (RecorderOptions::new(folder.file("out.swv")), Memory::observer(&options));
+    let (file, observer) = (RecorderOptions::new(folder.file("out.swv")), MemoryRecorder::observer(&options));
     let recorder = Recorder::start_observed(file, stacks(), Arc::new(NoNames), Some(observer)).unwrap();
-    let memory = Memory::start(recorder.clone(), options).unwrap();
+    let memory = MemoryRecorder::start(recorder.clone(), options).unwrap();
     Running { _exclusive: exclusive, _folder: folder, recorder, memory }
 }
 
@@ -84,7 +84,7 @@ fn function(stack: StackId) -> Option<String> {
 }
 
 /// Returns the sums of what a function of the library has allocated, by one allocator or by all.
-fn of(memory: &Memory, name: &str, allocator: Option<&str>) -> Figures {
+fn of(memory: &MemoryRecorder, name: &str, allocator: Option<&str>) -> Figures {
     let snapshot = memory.snapshot().unwrap();
     let mut sums = Figures::default();
     for row in &snapshot.devices[0].rows {

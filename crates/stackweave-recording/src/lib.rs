@@ -114,8 +114,8 @@ pub mod timing;
 
 #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 pub use live::{
-    FlushError, KindNumber, MakeObserver, NeverBlock, Notes, Observer, Recorder, RecorderOptions, RecorderStats, Ring,
-    StartError, Summary, ThreadInfo, WhenFull, gap_count, never_block_while, set_waiter,
+    FlushError, KindNumber, MakeObserver, NeverBlock, Notes, Observer, Recorder, RecorderOptions, RecorderStats,
+    RingLimits, StartError, Summary, ThreadInfo, WhenFull, gap_count, never_block_while, set_waiter,
 };
 pub use origin::RecordingOrigin;
 pub use read::{

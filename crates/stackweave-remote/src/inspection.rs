@@ -7,7 +7,7 @@ use stackweave_core::StopReason;
 
 use crate::InspectionOptions;
 use crate::error::InspectionError;
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 use crate::modules::Modules;
 use crate::process::{Process, Task};
 use crate::ptrace;
@@ -50,7 +50,7 @@ pub(crate) fn inspect(process: Process, options: &InspectionOptions) -> Result<I
 fn inspect_here(process: Process, options: &InspectionOptions) -> Result<Inspection, InspectionError> {
     // The slow part is done before the process is stopped. Its results are valid unless the process loaded or
     // unloaded a library meanwhile: then it is done again while the process is stopped.
-    if !ProcessMemory::of(process.number).may_be_read() {
+    if !RemoteMemory::of(process.number).may_be_read() {
         return Err(process.trace_error(libc::EPERM));
     }
     let mut modules = Modules::of(process);

@@ -23,7 +23,7 @@ mod stopped_memory;
 mod walk;
 
 pub use error::{AccessRestriction, InspectionError};
-pub use memory::ProcessMemory;
+pub use memory::RemoteMemory;
 pub use options::InspectionOptions;
 pub use python::{NoPython, PythonFrame, PythonProcess, PythonThread};
 pub use self_report::{ReportError, ReportedFrame, ReportedThread, SelfReport, request_report};

@@ -10,7 +10,7 @@ use stackweave_core::Module;
 
 use crate::image::{self, HEAD, ModuleImage};
 use crate::maps::{self, Mapping};
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 use crate::process::Process;
 
 /// A module of the process.
@@ -83,7 +83,7 @@ impl Modules {
         if !first.is_executable && !run.iter().any(|mapping| mapping.is_executable) {
             return None;
         }
-        let memory = ProcessMemory::of(self.process.number);
+        let memory = RemoteMemory::of(self.process.number);
         let mut head = vec![0; HEAD];
         if memory.read(first.start, &mut head).is_none() {
             // Without permission to read, the path has to be trusted.
@@ -149,7 +149,7 @@ impl Modules {
             return None;
         }
         let mut bytes = vec![0; usize::try_from(size).ok()?];
-        let memory = ProcessMemory::of(self.process.number);
+        let memory = RemoteMemory::of(self.process.number);
         for mapping in std::iter::once(first).chain(run) {
             let start = usize::try_from(mapping.start - first.start).ok()?;
             let end = usize::try_from(mapping.end - first.start).ok()?.min(bytes.len());

@@ -7,7 +7,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stackweave_profile::live::FunctionRow;
 use stackweave_profile::{Measure, Pattern};
 
-use super::snapshot::{Snapshot, State, ViewOptions};
+use super::snapshot::{LiveSnapshot, RecordingState, ViewOptions};
 
 /// The action after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) enum KeyboardMode {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) title: String,
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: LiveSnapshot,
     pub(super) mode: KeyboardMode,
     pub(super) sort: Sort,
     pub(super) filter: String,
@@ -61,7 +61,7 @@ impl App {
     pub(super) fn new(path: &Path, colour: bool, has_program: bool) -> Self {
         Self {
             title: super::format::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
-            snapshot: Snapshot::default(),
+            snapshot: LiveSnapshot::default(),
             mode: KeyboardMode::Table,
             sort: Sort::SelfCost,
             filter: String::new(),
@@ -80,7 +80,7 @@ impl App {
     }
 
     /// Shows a new snapshot. A recording that has only memory is shown as memory.
-    pub(super) fn take(&mut self, snapshot: Option<Snapshot>) -> Action {
+    pub(super) fn take(&mut self, snapshot: Option<LiveSnapshot>) -> Action {
         let Some(snapshot) = snapshot else { return Action::Nothing };
         if self.options.is_paused {
             return Action::Nothing;
@@ -102,10 +102,10 @@ impl App {
 
     /// Returns whether nothing more will be recorded.
     pub(super) fn is_over(&self) -> bool {
-        let has_ended = matches!(self.snapshot.state, State::Ended | State::Killed);
+        let has_ended = matches!(self.snapshot.state, RecordingState::Ended | RecordingState::Killed);
         let is_known = match self.program_runs {
             None => has_ended,
-            Some(runs) => !runs && (has_ended || self.snapshot.state == State::Waiting),
+            Some(runs) => !runs && (has_ended || self.snapshot.state == RecordingState::Waiting),
         };
         is_known && self.snapshot.behind == 0
     }

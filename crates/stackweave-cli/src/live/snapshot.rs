@@ -7,8 +7,8 @@ use stackweave_profile::live::FunctionRow;
 
 /// A recording at one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) state: State,
+pub(super) struct LiveSnapshot {
+    pub(super) state: RecordingState,
     /// The time since the start of the recording; up to its end if it has one.
     pub(super) elapsed: Duration,
     pub(super) file_bytes: u64,
@@ -21,14 +21,14 @@ pub(super) struct Snapshot {
     pub(super) has_calls: bool,
     pub(super) has_memory: bool,
     pub(super) calls: Calls,
-    pub(super) memory: Memory,
+    pub(super) memory: LiveFigures,
     /// Remarks for the user, one sentence each.
     pub(super) remarks: Vec<String>,
 }
 
 /// The state of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RecordingState {
     /// There is no file, or it is empty.
     #[default]
     Waiting,
@@ -52,7 +52,7 @@ pub(super) struct Calls {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct LiveFigures {
     /// Not sorted.
     pub(super) rows: Vec<FunctionRow>,
     /// The total of the selected measure.

@@ -14,7 +14,7 @@ use stackweave_profile::{CallStatistics, CodeOrigin, FrameKind, Function, Measur
 
 use super::app::{Action, App};
 use super::draw::draw;
-use super::snapshot::{Snapshot, State};
+use super::snapshot::{LiveSnapshot, RecordingState};
 
 fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
     let function = Function {
@@ -32,16 +32,16 @@ fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
     }
 }
 
-fn snapshot() -> Snapshot {
-    let mut snapshot = Snapshot {
-        state: State::Recording,
+fn snapshot() -> LiveSnapshot {
+    let mut snapshot = LiveSnapshot {
+        state: RecordingState::Recording,
         elapsed: Duration::from_secs(83),
         file_bytes: 3 << 20,
         processes: 1,
         threads: 2,
         events: 2_469_134,
         has_calls: true,
-        ..Snapshot::default()
+        ..LiveSnapshot::default()
     };
     snapshot.calls.rows = vec![
         row("parse", 300_000_000, 400_000_000, 12),
@@ -54,7 +54,7 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
-fn with_memory(mut snapshot: Snapshot) -> Snapshot {
+fn with_memory(mut snapshot: LiveSnapshot) -> LiveSnapshot {
     snapshot.has_memory = true;
     snapshot.memory.rows = vec![row("grow", 3 << 20, 3 << 20, 40), row("keep", 1 << 20, 4 << 20, 2)];
     snapshot.memory.total = 4 << 20;
@@ -65,7 +65,7 @@ fn with_memory(mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-fn app(snapshot: Snapshot) -> App {
+fn app(snapshot: LiveSnapshot) -> App {
     let mut app = App::new(Path::new("/tmp/run.swv"), true, false);
     app.take(Some(snapshot));
     app
@@ -147,11 +147,11 @@ fn a_pause_keeps_the_snapshot() {
     let mut app = app(snapshot());
     assert_eq!(press(&mut app, KeyCode::Char('p')), Action::UpdateOptions);
     assert!(app.options().is_paused);
-    app.take(Some(Snapshot::default()));
+    app.take(Some(LiveSnapshot::default()));
     assert_eq!(functions(&mut app).len(), 3);
     assert!(shown(&mut app)[0].contains("paused"));
     assert_eq!(press(&mut app, KeyCode::Char(' ')), Action::UpdateOptions);
-    app.take(Some(Snapshot::default()));
+    app.take(Some(LiveSnapshot::default()));
     assert!(functions(&mut app).is_empty());
 }
 
@@ -239,18 +239,18 @@ fn anomalies_are_shown() {
     assert!(lines[0].ends_with("3.20M events behind") && lines[1].ends_with("17 lost"), "{lines:#?}");
     assert!(lines[2].contains("was truncated"));
     let states = [
-        (State::Waiting, "waiting for the recording"),
-        (State::Ring, "written when the program ends"),
-        (State::Killed, "killed"),
+        (RecordingState::Waiting, "waiting for the recording"),
+        (RecordingState::Ring, "written when the program ends"),
+        (RecordingState::Killed, "killed"),
     ];
     for (state, words) in states {
-        assert!(shown(&mut app(Snapshot { state, ..snapshot() }))[0].contains(words));
+        assert!(shown(&mut app(LiveSnapshot { state, ..snapshot() }))[0].contains(words));
     }
 }
 
 #[test]
 fn after_the_end_only_quitting_is_offered() {
-    let mut app = app(Snapshot { state: State::Ended, ..snapshot() });
+    let mut app = app(LiveSnapshot { state: RecordingState::Ended, ..snapshot() });
     let lines = shown(&mut app);
     assert!(lines[0].contains("ended") && lines[23].contains("recording ended: q quits"), "{lines:#?}");
     assert_eq!(press(&mut app, KeyCode::Char('q')), Action::Quit);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind};
-use stackweave_memory::{Memory, MemoryOptions, MemoryStats, Snapshot};
+use stackweave_memory::{MemoryOptions, MemoryRecorder, MemoryStats, Snapshot};
 use stackweave_recording::{Recorder, RecorderOptions, Summary};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
@@ -73,7 +73,7 @@ impl Counts {
 pub(crate) struct Recorded {
     folder: Folder,
     recorder: Recorder,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryRecorder,
 }
 
 /// The results of a recording.
@@ -89,9 +89,9 @@ impl Recorded {
         let folder = Folder::new();
         let recording =
             RecorderOptions { bypass_waiter: true, follow_forks: true, ..RecorderOptions::new(folder.file("out.swv")) };
-        let observer = Some(Memory::observer(&options));
+        let observer = Some(MemoryRecorder::observer(&options));
         let recorder = Recorder::start_observed(recording, stacks(), Arc::new(NoNames), observer).unwrap();
-        let memory = Memory::start(recorder.clone(), options).unwrap();
+        let memory = MemoryRecorder::start(recorder.clone(), options).unwrap();
         Self { folder, recorder, memory }
     }
 

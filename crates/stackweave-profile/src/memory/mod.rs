@@ -49,7 +49,7 @@ pub(crate) use process_figures::{DeviceSums, ProcessFigures};
 pub(crate) use recorder_thread::RecorderThread;
 pub(crate) use replay::{CallSiteFigures, Replayed};
 pub(crate) use report::figures_report;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::RecordedSnapshot;
 pub(crate) use timeline::ReplayCurve;
 pub(crate) use usage::{usable_snapshot, usage_so_far};
 

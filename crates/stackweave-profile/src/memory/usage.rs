@@ -17,7 +17,7 @@ use super::labels::Labels;
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::replay::{CallSiteFigures, Replay, Replayed};
-use super::snapshot::Snapshot;
+use super::snapshot::RecordedSnapshot;
 use crate::word_hash::WordMap;
 
 /// The source of figures.
@@ -151,7 +151,7 @@ pub(crate) fn usable_snapshot(
     recorder: &RecorderThread,
     query: &MemoryQuery,
     header: Option<MemoryHeader>,
-) -> Result<Option<Arc<Snapshot>>, ReadError> {
+) -> Result<Option<Arc<RecordedSnapshot>>, ReadError> {
     let Some(header) = header else { return Ok(None) };
     let is_of_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
     let is_final = is_of_whole && process.end().is_some();
@@ -206,7 +206,7 @@ pub(super) struct UsageReader<'a> {
 /// The source of call sites.
 #[derive(Debug)]
 enum SiteSource {
-    Snapshot(Arc<Snapshot>),
+    Snapshot(Arc<RecordedSnapshot>),
     Replayed(Vec<Replayed>),
 }
 

@@ -9,7 +9,7 @@ use crate::frame::Frame;
 
 /// Pushes and pops that did not match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Anomalies {
+pub struct PhaseAnomalies {
     /// Pops without an open phase, according to the recorder.
     pub unmatched_pops: u64,
     /// Their locations, the first one first.
@@ -34,8 +34,8 @@ pub struct UnmatchedPop {
 /// The number of functions that a sentence names.
 const NAMES: usize = 5;
 
-impl Anomalies {
-    /// Returns the frames whose names [`Anomalies::add`] needs.
+impl PhaseAnomalies {
+    /// Returns the frames whose names [`PhaseAnomalies::add`] needs.
     pub(super) fn frames(phases: &ProcessPhases, process: &ProcessRecording) -> Vec<u32> {
         let of_stack = |(frame, stack): &(u32, u32)| process.dictionary().frames_of(*stack).chain([*frame]).collect();
         phases.unmatched.keys().flat_map(|key| -> Vec<u32> { of_stack(key) }).collect()

@@ -6,7 +6,7 @@ use stackweave_recording::events::Event;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
-use super::anomalies::Anomalies;
+use super::anomalies::PhaseAnomalies;
 use super::phase_facts::PhaseFacts;
 use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
@@ -30,7 +30,7 @@ pub struct TimingReport {
     /// The counts of the events that were read.
     pub counts: Counts,
     /// Pushes and pops that did not match.
-    pub anomalies: Anomalies,
+    pub anomalies: PhaseAnomalies,
     /// The data that could not be read, for each process.
     pub missing: Vec<Missing>,
 }
@@ -148,20 +148,20 @@ struct ReportBuilder {
     facts: Vec<PhaseFacts>,
     runs: Vec<RunRow>,
     parents: Vec<Option<usize>>,
-    anomalies: Anomalies,
+    anomalies: PhaseAnomalies,
 }
 
 impl ReportBuilder {
     fn of(profile: &Profile) -> Self {
         let functions = profile.functions().clone();
         let facts = vec![PhaseFacts::default(); functions.functions().len()];
-        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), anomalies: Anomalies::default() }
+        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), anomalies: PhaseAnomalies::default() }
     }
 
     fn add(&mut self, process: &ProcessRecording, phases: &ProcessPhases, symbolizer: Option<&Symbolizer>, later: u64) {
         let of_runs = phases.runs.iter().flat_map(|run| run.sums.phases.keys().chain([&run.frame]));
         let mut frames: Vec<u32> = phases.facts.keys().chain(of_runs).copied().collect();
-        frames.extend(Anomalies::frames(phases, process));
+        frames.extend(PhaseAnomalies::frames(phases, process));
         let names = RecordedNames::resolve(process, &frames, symbolizer);
         let function = |frame: u32| {
             let unknown = || Function::of_frame(&Frame::named(FrameKind::Label, Frame::UNKNOWN.into()), None);

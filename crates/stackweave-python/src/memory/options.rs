@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stackweave_memory::{Memory, MemoryMode, MemoryOptions};
+use stackweave_memory::{MemoryMode, MemoryOptions, MemoryRecorder};
 use stackweave_recording::{MakeObserver, RecorderOptions};
 
 use crate::options::from_dict;
@@ -29,7 +29,7 @@ impl MemorySettings {
 
     /// Returns the observer that tracks the live memory on the writer's thread.
     pub(crate) fn observer(&self) -> MakeObserver {
-        Memory::observer(&self.options)
+        MemoryRecorder::observer(&self.options)
     }
 
     /// Returns the entries of the recording's header.

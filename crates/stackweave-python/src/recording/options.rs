@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_recording::clock::ClockSource;
-use stackweave_recording::{RecorderOptions, Ring, WhenFull};
+use stackweave_recording::{RecorderOptions, RingLimits, WhenFull};
 
 use crate::memory::{MemorySettings, settings_of};
 use crate::options::from_dict;
@@ -45,7 +45,7 @@ pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(RecorderOptions,
     let mut options = RecorderOptions {
         memory: given.buffer,
         when_full: if given.when_full == "drop" { WhenFull::Drop } else { WhenFull::Block },
-        ring: given.ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
+        ring: given.ring.map(|(bytes, seconds)| RingLimits { bytes, seconds }),
         dump_at_exit: given.dump_at_exit,
         flush_every: Duration::try_from_secs_f64(given.flush_every).unwrap_or(Duration::MAX),
         follow_forks: given.follow_forks,

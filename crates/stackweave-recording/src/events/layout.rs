@@ -69,7 +69,7 @@ pub(super) enum Form {
     SegmentState,
     BlockState,
     OtherState,
-    Usage(usage::Row),
+    Usage(usage::UsageRowKind),
 }
 
 /// The effect of an event on the live memory, whatever its kind is called.

@@ -51,7 +51,7 @@ pub use phases::{
     OpenSpan, STILL_OPEN, SpanEnd, TIMING, UNMATCHED_POP,
 };
 pub use samples::{SAMPLE, Sample};
-pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageRow};
+pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageSubject};
 
 /// The meaning of an event. Frames and stacks are numbers of the section.
 #[derive(Clone, Copy, Debug, PartialEq)]

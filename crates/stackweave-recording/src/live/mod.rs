@@ -49,7 +49,7 @@ pub use kinds::{FixedKind, KindNumber};
 pub use known_threads::ThreadInfo;
 pub use never_block::{NeverBlock, never_block_while};
 pub use observer::{MakeObserver, Notes, Observer};
-pub use options::{RecorderOptions, Ring, WhenFull};
+pub use options::{RecorderOptions, RingLimits, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};
 pub use recorder::Recorder;
 pub use session::{Waiter, set_waiter};

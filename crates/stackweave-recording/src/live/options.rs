@@ -20,7 +20,7 @@ pub struct RecorderOptions {
     /// The behaviour when they are full.
     pub when_full: WhenFull,
     /// Keep only the last events, in memory, until they are dumped.
-    pub ring: Option<Ring>,
+    pub ring: Option<RingLimits>,
     /// In ring mode: dump when the recording stops, or the process exits.
     pub dump_at_exit: bool,
     /// The interval at which everything is written to the file: the maximum that `kill -9` can lose.
@@ -67,7 +67,7 @@ pub enum WhenFull {
 
 /// The limits of a flight recorder. Events that exceed either limit are dropped, oldest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ring {
+pub struct RingLimits {
     /// The maximum size of the events, as in a file; their definitions may take 64 KiB in addition.
     pub bytes: Option<u64>,
     /// The maximum age of the events in seconds.
@@ -137,7 +137,7 @@ impl RecorderOptions {
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
         let (memory, flush, bytes, seconds, run) = (number()?, number()?, number()?, number()?, number()?);
         let given = |value: u64| (value != u64::MAX).then_some(value);
-        let ring = Ring { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
+        let ring = RingLimits { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
         Some(Self {
             memory: usize::try_from(memory).ok()?,
             when_full: if drops == b'1' { WhenFull::Drop } else { WhenFull::Block },
@@ -183,11 +183,11 @@ mod tests {
             ..RecorderOptions::new(OsStr::from_bytes(b"/data;1/\xff out.swv"))
         };
         assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options.clone()));
-        options.ring = Some(Ring { bytes: Some(9), seconds: Some(1.5) });
+        options.ring = Some(RingLimits { bytes: Some(9), seconds: Some(1.5) });
         options.dump_at_exit = true;
         options.bypass_waiter = true;
         assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options.clone()));
-        options.ring = Some(Ring { bytes: None, seconds: None });
+        options.ring = Some(RingLimits { bytes: None, seconds: None });
         assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options));
         for other in ["", "00000", "00000;1;2;3;4;5", "00;1;2;3;4;5;p", "00000;1;x;3;4;5;p", "00000;1;2;3;4;p"] {
             assert_eq!(RecorderOptions::from_environment(OsStr::new(other)), None, "{other}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stackweave_core::{RawFrame, StackId};
 
 use crate::Recorder;
-use crate::timing::anomalies::Anomalies;
+use crate::timing::anomalies::AnomalyCounts;
 use crate::timing::engine::{self, Engine, PhaseDetails};
 use crate::timing::event_time::{GivenTime, Now};
 use crate::timing::explicit_time::TimingAt;
@@ -120,7 +120,7 @@ impl Timing {
     }
 
     /// Returns the counts of mismatches so far, on all threads.
-    pub fn anomalies(&self) -> Anomalies {
+    pub fn anomalies(&self) -> AnomalyCounts {
         self.0.counters.read()
     }
 

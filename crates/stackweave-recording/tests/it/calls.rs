@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
 use stackweave_recording::file::{LossReason, RecordedFrame};
-use stackweave_recording::live::{ChunkStart, KindNumber, Recorder, RecorderOptions, Ring, WhenFull};
+use stackweave_recording::live::{ChunkStart, KindNumber, Recorder, RecorderOptions, RingLimits, WhenFull};
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_store::label;
 use stackweave_testkit::counting_allocator::requests;
@@ -132,7 +132,7 @@ fn events_keep_explicit_times_and_their_order() {
 #[test]
 fn events_for_another_thread_follow_its_own() {
     let folder = Folder::new();
-    for ring in [None, Some(Ring::default())] {
+    for ring in [None, Some(RingLimits::default())] {
         let path = folder.file(if ring.is_some() { "ring.swv" } else { "out.swv" });
         let options = RecorderOptions { ring, dump_at_exit: true, memory: 2 * CHUNK, ..RecorderOptions::new(path) };
         let recorder = start(options);
@@ -244,7 +244,7 @@ fn a_ring_begins_with_the_open_spans() {
     let folder = Folder::new();
     for seed in 0..6 {
         let mut random = Random::new(seed);
-        let ring = Ring { bytes: Some(20_000 + 10_000 * seed), seconds: None };
+        let ring = RingLimits { bytes: Some(20_000 + 10_000 * seed), seconds: None };
         let path = folder.file(&format!("{seed}.swv"));
         let recorder = start(RecorderOptions {
             ring: Some(ring),

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use stackweave_recording::file::{EndReason, LossReason, RecordingMode};
-use stackweave_recording::live::{FlushError, RecorderOptions, Ring, WhenFull, set_waiter};
+use stackweave_recording::live::{FlushError, RecorderOptions, RingLimits, WhenFull, set_waiter};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 
@@ -214,7 +214,7 @@ fn a_full_disk_loses_whole_blocks_and_writing_is_retried() {
 fn a_ring_keeps_the_last_bytes_and_dumps_a_complete_recording() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let ring = Some(Ring { bytes: Some(300_000), seconds: None });
+    let ring = Some(RingLimits { bytes: Some(300_000), seconds: None });
     let recorder = start(RecorderOptions { ring, flush_every: SHORT, ..RecorderOptions::new(&path) });
     let mark = mark(&recorder);
     assert!(!path.exists());
@@ -245,7 +245,7 @@ fn a_ring_keeps_the_last_bytes_and_dumps_a_complete_recording() {
 fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_requested() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let ring = Some(Ring { bytes: None, seconds: Some(0.05) });
+    let ring = Some(RingLimits { bytes: None, seconds: Some(0.05) });
     let recorder =
         start(RecorderOptions { ring, flush_every: SHORT, dump_at_exit: true, ..RecorderOptions::new(&path) });
     let mark = mark(&recorder);

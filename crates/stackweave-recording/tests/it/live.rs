@@ -412,7 +412,7 @@ fn a_failed_start_is_reported_in_one_sentence() {
     let missing = folder.file("no/such/out.swv");
     let shown = missing.display();
     assert_eq!(refuse(RecorderOptions::new(&missing)), format!("cannot record to {shown}: its folder does not exist"));
-    let ring = Some(stackweave_recording::live::Ring::default());
+    let ring = Some(stackweave_recording::live::RingLimits::default());
     assert!(refuse(RecorderOptions { ring, ..RecorderOptions::new(&path) }).ends_with("the file exists already"));
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::events;
 use stackweave_recording::live::{
-    KindNumber, NeverBlock, Recorder, RecorderOptions, Ring, Summary, never_block_while, set_waiter,
+    KindNumber, NeverBlock, Recorder, RecorderOptions, RingLimits, Summary, never_block_while, set_waiter,
 };
 use stackweave_recording::{MakeObserver, Notes, Observer};
 use stackweave_testkit::child;
@@ -236,7 +236,7 @@ fn a_failing_observer_does_not_end_the_recording() {
 #[test]
 fn a_rings_observer_receives_everything_and_dumps_end_with_its_notes() {
     let folder = Folder::new();
-    let ring = Some(Ring { bytes: Some(20_000), seconds: None });
+    let ring = Some(RingLimits { bytes: Some(20_000), seconds: None });
     let options = RecorderOptions {
         ring,
         dump_at_exit: true,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::NoNames;
-use stackweave_recording::live::{Recorder, RecorderOptions, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_recording::read::first_start;
 use stackweave_testkit::folder::Folder;
 
@@ -17,7 +17,7 @@ fn later(path: &Path) -> RecorderOptions {
 }
 
 fn ring(path: &Path) -> RecorderOptions {
-    let limits = Ring { bytes: Some(1 << 20), seconds: None };
+    let limits = RingLimits { bytes: Some(1 << 20), seconds: None };
     RecorderOptions { ring: Some(limits), dump_at_exit: true, ..RecorderOptions::new(path) }
 }
 

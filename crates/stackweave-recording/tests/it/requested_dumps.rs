@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames};
-use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions, Ring};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions, RingLimits};
 use stackweave_recording::{MakeObserver, Notes, Observer};
 use stackweave_testkit::folder::Folder;
 
@@ -67,7 +67,7 @@ fn start(options: RecorderOptions) -> (Recorder, KindNumber, Arc<DumpRequests>) 
 #[test]
 fn a_ring_is_written_when_the_observer_requests_it() {
     let folder = Folder::new();
-    let ring = Some(Ring { bytes: Some(100_000), seconds: None });
+    let ring = Some(RingLimits { bytes: Some(100_000), seconds: None });
     let options = RecorderOptions { ring, flush_every: NEVER, ..RecorderOptions::new(folder.file("out.swv")) };
     let (recorder, kind, requests) = start(options);
     recorder.record(kind, &[1, 0]);

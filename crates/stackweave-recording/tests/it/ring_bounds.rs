@@ -6,7 +6,7 @@ use std::{fs, thread};
 use stackweave_core::{CodeAddress, RawFrame};
 use stackweave_recording::Recording;
 use stackweave_recording::file::{LossReason, RecordedFrame};
-use stackweave_recording::live::{Recorder, RecorderOptions, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_store::label;
 use stackweave_testkit::child;
 
@@ -20,7 +20,7 @@ const BATCH: u64 = 512 << 10;
 const MANY: u64 = 400_000;
 
 fn ring(folder: &Path, bytes: Option<u64>) -> Recorder {
-    let ring = Some(Ring { bytes, seconds: bytes.is_none().then_some(1e-3) });
+    let ring = Some(RingLimits { bytes, seconds: bytes.is_none().then_some(1e-3) });
     start(RecorderOptions { ring, dump_at_exit: true, ..RecorderOptions::new(folder.join("out.swv")) })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fs, mem, ptr, thread};
 
 use stackweave_recording::file::EndReason;
-use stackweave_recording::live::{Recorder, RecorderOptions, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_testkit::child;
 use stackweave_testkit::random::Random;
 
@@ -89,7 +89,7 @@ fn terminate_at_any_moment(folder: &Path) {
     let mut random = Random::new(17);
     for round in 0..ROUNDS {
         let path = folder.join(format!("{round}.swv"));
-        let ring = (round % 3 == 0).then_some(Ring { bytes: Some(1 << 20), seconds: None });
+        let ring = (round % 3 == 0).then_some(RingLimits { bytes: Some(1 << 20), seconds: None });
         let signal = if round % 2 == 0 { libc::SIGTERM } else { libc::SIGHUP };
         let options = RecorderOptions { ring, dump_at_exit: true, memory: 512 * 1024, ..RecorderOptions::new(&path) };
         let ready = folder.join(format!("{round}.ready"));

@@ -12,7 +12,7 @@ use stackweave_cpython::layout::{Chain, CodePosition, SHIM, TAG, VersionLayout, 
 use super::PythonFrame;
 use super::codes::{Code, Codes};
 use super::problem::Problem;
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// The maximum length of a chain.
 const MAX_CHAIN: usize = 1 << 20;
@@ -22,7 +22,7 @@ const MAX_FRAME_SIZE: usize = 80;
 /// Reads the frames of thread states.
 #[derive(Clone, Copy)]
 pub(super) struct FrameReader<'a> {
-    pub(super) snapshot: &'a Snapshot<'a>,
+    pub(super) snapshot: &'a PageSnapshot<'a>,
     pub(super) layout: &'a VersionLayout,
     pub(super) codes: &'a Codes<'a>,
     pub(super) has_greenlets: bool,

@@ -7,7 +7,7 @@ use stackweave_cpython::layout::{Chain, GilLayout, VersionLayout};
 
 use super::fake_threading::FakeThreading;
 use super::runtime::Runtime;
-use super::snapshot::Memory;
+use super::snapshot::PageSource;
 use super::version::Version;
 
 /// The start of its memory.
@@ -36,7 +36,7 @@ pub(super) struct FakeProcess {
     pub(super) threading: FakeThreading,
 }
 
-impl Memory for FakeProcess {
+impl PageSource for FakeProcess {
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let start = usize::try_from(address.checked_sub(BASE)?).ok()?;
         into.copy_from_slice(self.bytes.get(start..start.checked_add(into.len())?)?);

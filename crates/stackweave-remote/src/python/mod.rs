@@ -34,15 +34,15 @@ use std::sync::Arc;
 use stackweave_core::{Position, StackPointer};
 
 use self::runtime::Runtime;
-use self::snapshot::Snapshot;
+use self::snapshot::PageSnapshot;
 use self::tasks::Tasks;
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 
 /// An interpreter in another process.
 #[derive(Debug)]
 pub struct PythonProcess {
     process: u32,
-    memory: ProcessMemory,
+    memory: RemoteMemory,
     runtime: Runtime,
 }
 
@@ -87,7 +87,7 @@ pub struct PythonFrame {
 impl PythonProcess {
     /// Finds the interpreter of a process, which need not be stopped.
     pub fn find(process: u32) -> Result<Self, NoPython> {
-        let memory = ProcessMemory::of(process);
+        let memory = RemoteMemory::of(process);
         let runtime = runtime::find(process, &memory).map_err(NoPython)?;
         Ok(Self { process, memory, runtime })
     }
@@ -100,6 +100,6 @@ impl PythonProcess {
     /// Returns its threads, of all interpreters. They should be stopped: data of running threads may be
     /// inconsistent, which leads to a problem, or may miss recent changes.
     pub fn threads(&self) -> Vec<PythonThread> {
-        threads::read(&Snapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
+        threads::read(&PageSnapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
     }
 }

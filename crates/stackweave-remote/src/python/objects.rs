@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stackweave_cpython::layout::{Characters, Text, VersionLayout, is_plausible};
 
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// The offset of an object's type.
 const OBJECT_TYPE: usize = 8;
@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 1 << 24;
 
 /// Reads objects.
 pub(super) struct Objects<'a> {
-    pub(super) snapshot: &'a Snapshot<'a>,
+    pub(super) snapshot: &'a PageSnapshot<'a>,
     pub(super) layout: &'a VersionLayout,
     texts: RefCell<HashMap<u64, Option<Arc<str>>>>,
     /// The beginnings of the names of types.
@@ -29,7 +29,7 @@ pub(super) struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot<'a>, layout: &'a VersionLayout) -> Self {
+    pub(super) fn new(snapshot: &'a PageSnapshot<'a>, layout: &'a VersionLayout) -> Self {
         Self { snapshot, layout, texts: RefCell::default(), types: RefCell::default() }
     }
 

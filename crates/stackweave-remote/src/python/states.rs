@@ -6,7 +6,7 @@ use stackweave_cpython::layout::{GilLayout, is_plausible};
 
 use super::problem::Problem;
 use super::runtime::Runtime;
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// A thread state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct ThreadStates {
 const MAX_STATES: usize = 1 << 20;
 
 impl ThreadStates {
-    pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime) -> Self {
+    pub(super) fn read(snapshot: &PageSnapshot<'_>, runtime: &Runtime) -> Self {
         let mut found = Self::default();
         found.problem = StateSearch { snapshot, runtime, seen: HashSet::new() }.all(&mut found.states).err();
         found
@@ -38,7 +38,7 @@ impl ThreadStates {
 }
 
 struct StateSearch<'a> {
-    snapshot: &'a Snapshot<'a>,
+    snapshot: &'a PageSnapshot<'a>,
     runtime: &'a Runtime,
     /// The visited addresses of interpreters and states.
     seen: HashSet<u64>,

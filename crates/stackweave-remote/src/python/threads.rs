@@ -9,7 +9,7 @@ use super::chain::FrameReader;
 use super::codes::Codes;
 use super::objects::Objects;
 use super::runtime::Runtime;
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 use super::states::{ThreadState, ThreadStates};
 use super::tasks::Tasks;
 use super::thread_names::ThreadNames;
@@ -18,7 +18,7 @@ use super::{PythonFrame, PythonThread};
 /// The maximum number of frames of all threads together.
 const MAX_FRAMES: usize = 1 << 21;
 
-pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime, tasks: &Tasks) -> Vec<PythonThread> {
+pub(super) fn read(snapshot: &PageSnapshot<'_>, runtime: &Runtime, tasks: &Tasks) -> Vec<PythonThread> {
     let objects = Objects::new(snapshot, runtime.layout);
     let codes = Codes::new(&objects);
     let reader = FrameReader { snapshot, layout: runtime.layout, codes: &codes, has_greenlets: runtime.has_greenlets };

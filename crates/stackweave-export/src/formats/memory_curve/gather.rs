@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use stackweave_core::EventKind;
-use stackweave_recording::events::{Usage, UsageRow};
+use stackweave_recording::events::{Usage, UsageSubject};
 use stackweave_recording::file::RecordingMode;
 
 use super::line::{CurveLine, LinePoint};
@@ -125,7 +125,7 @@ impl<'a> PanelBuilder<'a> {
 
     /// Reads the figures of a snapshot: the last one counts.
     fn usage(&mut self, time: u64, usage: &Usage) {
-        if let (UsageRow::Total { peak_ago, .. }, EventKind::OWN_DEVICE) = (usage.row, usage.device) {
+        if let (UsageSubject::Total { peak_ago, .. }, EventKind::OWN_DEVICE) = (usage.row, usage.device) {
             let ago = self.process.recording.timeline().nanoseconds(peak_ago);
             self.panel.peak = Some(LinePoint { time: time.saturating_sub(ago), bytes: usage.figures.peak_bytes });
         }
