@@ -14,7 +14,7 @@ use crate::ptrace;
 use crate::python::{NoPython, PythonProcess, PythonThread};
 use crate::stop::{SeizedThread, StoppedProcess};
 use crate::stopped_memory::StoppedMemory;
-use crate::walk::{NativeStack, NativeWalk, registers_of};
+use crate::walk::{NativeWalk, RemoteNativeStack, registers_of};
 
 /// The result of an inspection, without names.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Inspection {
 #[derive(Debug)]
 pub(crate) struct InspectedThread {
     pub(crate) task: Task,
-    pub(crate) native: NativeStack,
+    pub(crate) native: RemoteNativeStack,
     pub(crate) python: Option<PythonThread>,
     /// The reason why the thread could not be read.
     pub(crate) problem: Option<String>,
@@ -95,7 +95,7 @@ fn inspect_thread(
     python: &mut PythonThreads,
     options: &InspectionOptions,
 ) -> InspectedThread {
-    let nothing = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
+    let nothing = RemoteNativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
     let mut seen = InspectedThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
     if !thread.is_stopped() {
         seen.python = python.take(seen.task.number, None);

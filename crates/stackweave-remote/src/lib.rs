@@ -25,7 +25,7 @@ mod walk;
 pub use error::{AccessRestriction, InspectionError};
 pub use memory::RemoteMemory;
 pub use options::InspectionOptions;
-pub use python::{NoPython, PythonFrame, PythonProcess, PythonThread};
+pub use python::{NoPython, PythonProcess, PythonThread, RemotePythonFrame};
 pub use self_report::{ReportError, ReportedFrame, ReportedThread, SelfReport, request_report};
 pub use stacks::{ProcessStacks, ThreadStack};
 

@@ -11,7 +11,7 @@ use crate::InspectionOptions;
 use crate::inspection::{InspectedThread, Inspection};
 use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
-use crate::python::PythonFrame;
+use crate::python::RemotePythonFrame;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
 /// Resolves the names of all frames, and weaves the stacks.
@@ -59,7 +59,11 @@ fn thread_stack(thread: InspectedThread, names: &HashMap<CodeAddress, NamedFrame
 }
 
 /// Weaves both stacks, with the rules of `stackweave_capture::weave`.
-fn woven(native: NativeStack<'_>, python: &[PythonFrame], names: &HashMap<CodeAddress, NamedFrames>) -> Vec<Frame> {
+fn woven(
+    native: NativeStack<'_>,
+    python: &[RemotePythonFrame],
+    names: &HashMap<CodeAddress, NamedFrames>,
+) -> Vec<Frame> {
     let stand_ins: Vec<RawFrame> = (0..python.len() as u64).map(|index| RawFrame::script(0, index)).collect();
     let activations: Vec<StackPointer> = python.iter().map(|frame| frame.activation).collect();
     let mut raw = vec![RawFrame::default(); native.addresses.len() + python.len()];
@@ -81,7 +85,7 @@ fn woven(native: NativeStack<'_>, python: &[PythonFrame], names: &HashMap<CodeAd
     frames
 }
 
-fn python_frame(frame: &PythonFrame) -> Frame {
+fn python_frame(frame: &RemotePythonFrame) -> Frame {
     Frame {
         kind: FrameKind::Python,
         name: Arc::clone(&frame.name),

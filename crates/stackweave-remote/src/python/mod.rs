@@ -62,14 +62,14 @@ pub struct PythonThread {
     /// Whether it holds the GIL.
     pub has_gil: bool,
     /// Its frames, innermost first, of all interpreters that it has entered.
-    pub frames: Vec<PythonFrame>,
+    pub frames: Vec<RemotePythonFrame>,
     /// The reason why outer frames are missing.
     pub problem: Option<String>,
 }
 
 /// A Python frame of another process.
 #[derive(Clone, Debug)]
-pub struct PythonFrame {
+pub struct RemotePythonFrame {
     /// The function.
     pub name: Arc<str>,
     /// The function with the classes and functions around it, from 3.11 on.

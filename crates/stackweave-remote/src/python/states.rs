@@ -10,7 +10,7 @@ use super::snapshot::PageSnapshot;
 
 /// A thread state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ThreadState {
+pub(super) struct PyThreadState {
     pub(super) address: u64,
     pub(super) interpreter: u64,
     pub(super) pthread: u64,
@@ -22,7 +22,7 @@ pub(super) struct ThreadState {
 /// All states that can be found, the newest interpreters first, and the problem that hid others.
 #[derive(Debug, Default)]
 pub(super) struct ThreadStates {
-    pub(super) states: Vec<ThreadState>,
+    pub(super) states: Vec<PyThreadState>,
     pub(super) problem: Option<Problem>,
 }
 
@@ -45,7 +45,7 @@ struct StateSearch<'a> {
 }
 
 impl StateSearch<'_> {
-    fn all(&mut self, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
+    fn all(&mut self, states: &mut Vec<PyThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let mut interpreter = self.word(self.runtime.address, lists.interpreters)?;
         while interpreter != 0 {
@@ -56,7 +56,7 @@ impl StateSearch<'_> {
         Ok(())
     }
 
-    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
+    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<PyThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let holder = self.holder(interpreter);
         let mut state = self.word(interpreter, lists.threads)?;
@@ -65,7 +65,7 @@ impl StateSearch<'_> {
             if self.word(state, lists.interpreter)? != interpreter {
                 return Err(Problem::Lists);
             }
-            states.push(ThreadState {
+            states.push(PyThreadState {
                 address: state,
                 interpreter,
                 pthread: self.word(state, self.runtime.layout.thread.thread_id)?,

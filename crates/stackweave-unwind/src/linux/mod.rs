@@ -34,7 +34,7 @@ use core::ffi::c_void;
 use stackweave_core::{CodeAddress, StackPointer};
 
 use crate::captured::Captured;
-use capture::Output;
+use capture::CaptureOutput;
 
 pub(crate) use capture::last_stack;
 pub(crate) use module_list::modules;
@@ -72,7 +72,7 @@ pub(crate) unsafe fn capture_from_context(
 ) -> Captured {
     // SAFETY: the caller promises a valid context.
     let registers = unsafe { arch::Registers::from_context(context.cast()) };
-    let output = Output::new(frames, stack_pointers, skip);
+    let output = CaptureOutput::new(frames, stack_pointers, skip);
     // SAFETY: the output was made from slices.
     unsafe { capture::capture_registers(&registers, &output) }
 }

@@ -13,7 +13,7 @@ use stackweave_store::thread_words::UNWIND_STATE;
 
 use crate::platform::arch;
 use crate::platform::counters::UnwindCounters;
-use crate::platform::last_stack::LastStack;
+use crate::platform::last_stack::LastNativeStack;
 use crate::platform::loader;
 use crate::platform::lookup::Lookup;
 use crate::platform::rule_cache::RuleCache;
@@ -41,7 +41,7 @@ pub(crate) struct CaptureState {
     pub(crate) watch: Watch,
     pub(crate) stacks: KnownStacks,
     pub(crate) lookup: Lookup,
-    pub(crate) last: LastStack,
+    pub(crate) last: LastNativeStack,
     pub(crate) cache: RuleCache,
 }
 
@@ -103,7 +103,7 @@ impl ThreadState {
     fn map(owner: u64) -> Option<&'static Self> {
         let mapped = map_zeros(size_of::<Self>())?;
         let state = mapped.cast::<Self>();
-        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and `LastStack` have
+        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and `LastNativeStack` have
         // initial values other than zeros.
         let state = unsafe {
             (&raw mut (*(*state).own.get()).lookup).write(Lookup::new());
