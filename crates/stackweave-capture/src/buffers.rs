@@ -14,7 +14,7 @@ use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointe
 use stackweave_unwind::ThreadMemory;
 
 use crate::last_capture::LastCapture;
-use crate::last_stack::LastStack;
+use crate::last_stack::LastWovenStack;
 
 /// The maximum number of frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
@@ -52,7 +52,7 @@ pub(crate) struct CaptureBuffers {
     pub(crate) stack_pointers: [StackPointer; DEPTH],
     pub(crate) frames: [RawFrame; DEPTH],
     pub(crate) activations: [StackPointer; DEPTH],
-    pub(crate) last: LastStack,
+    pub(crate) last: LastWovenStack,
     pub(crate) last_capture: LastCapture,
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],

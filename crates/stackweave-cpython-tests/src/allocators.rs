@@ -7,11 +7,11 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use stackweave_cpython::allocators::{AllocatorHooks, AllocatorObserver, Domain, Function, Pointer};
+use stackweave_cpython::allocators::{AllocatorFunction, AllocatorHooks, AllocatorObserver, Domain, Pointer};
 
 use crate::walks::lasting;
 
-type Origin = (Domain, Function, usize);
+type Origin = (Domain, AllocatorFunction, usize);
 
 #[derive(Default)]
 struct RecordedBlocks {
@@ -51,7 +51,7 @@ fn in_event<R>(body: impl FnOnce() -> R) -> (R, bool) {
 struct BlockKeeper;
 
 impl BlockKeeper {
-    fn allocated(domain: Domain, function: Function, size: usize, block: Pointer) {
+    fn allocated(domain: Domain, function: AllocatorFunction, size: usize, block: Pointer) {
         let mut recorded = recorded();
         if block.is_null() {
             recorded.failed += 1;
@@ -73,7 +73,12 @@ impl BlockKeeper {
 }
 
 impl AllocatorObserver for BlockKeeper {
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> Pointer,
+    ) -> Pointer {
         let (block, is_outermost) = in_event(original);
         if is_outermost {
             Self::allocated(domain, function, size, block);
@@ -101,7 +106,7 @@ impl AllocatorObserver for BlockKeeper {
             recorded().kept += 1;
             recorded().blocks.insert(old.addr() as u64, origin);
         }
-        Self::allocated(domain, Function::Realloc, size, block);
+        Self::allocated(domain, AllocatorFunction::Realloc, size, block);
         block
     }
 
@@ -116,7 +121,7 @@ struct CallCounter;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 impl AllocatorObserver for CallCounter {
-    fn allocate(_: Domain, _: Function, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(_: Domain, _: AllocatorFunction, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
         COUNT.fetch_add(1, Ordering::Relaxed);
         in_event(original).0
     }

@@ -3,7 +3,7 @@
 //! In this process, [`Interpreter`](crate::Interpreter) and [`PythonSource`](crate::PythonSource) use the same tables.
 
 pub use crate::memory::is_plausible;
-pub use crate::text::{Characters, Text};
+pub use crate::text::{Characters, StrText};
 pub use crate::version::{
     AttributesLayout, Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, InstanceLayout, KeysLayout,
     ListsLayout, ProfileLayout, TextLayout, ThreadLayout, VersionLayout,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
+use stackweave_cpython::allocators::{AllocatorFunction, AllocatorObserver, Domain, Pointer};
 use stackweave_recording::events::Allocator;
 
 use crate::hook_event::{HookEvent, stack_address};
@@ -19,14 +19,14 @@ use crate::state::{self, hook_mode};
 #[derive(Debug)]
 pub struct PythonBlocks;
 
-const fn allocator(domain: Domain, function: Function) -> Allocator {
+const fn allocator(domain: Domain, function: AllocatorFunction) -> Allocator {
     match (domain, function) {
-        (Domain::Mem, Function::Malloc) => Allocator::PyMemMalloc,
-        (Domain::Mem, Function::Calloc) => Allocator::PyMemCalloc,
-        (Domain::Mem, Function::Realloc) => Allocator::PyMemRealloc,
-        (Domain::Object, Function::Malloc) => Allocator::PyObjectMalloc,
-        (Domain::Object, Function::Calloc) => Allocator::PyObjectCalloc,
-        (Domain::Object, Function::Realloc) => Allocator::PyObjectRealloc,
+        (Domain::Mem, AllocatorFunction::Malloc) => Allocator::PyMemMalloc,
+        (Domain::Mem, AllocatorFunction::Calloc) => Allocator::PyMemCalloc,
+        (Domain::Mem, AllocatorFunction::Realloc) => Allocator::PyMemRealloc,
+        (Domain::Object, AllocatorFunction::Malloc) => Allocator::PyObjectMalloc,
+        (Domain::Object, AllocatorFunction::Calloc) => Allocator::PyObjectCalloc,
+        (Domain::Object, AllocatorFunction::Realloc) => Allocator::PyObjectRealloc,
     }
 }
 
@@ -42,7 +42,12 @@ fn begin(mode: usize, stack_address: usize) -> Option<HookEvent> {
 
 impl AllocatorObserver for PythonBlocks {
     #[inline(always)]
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> Pointer,
+    ) -> Pointer {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         let block = original();
@@ -71,9 +76,9 @@ impl AllocatorObserver for PythonBlocks {
         let block = original();
         if block.is_null() {
             event.kept_if_recorded(was_recorded, mode, old.addr());
-            event.failed(allocator(domain, Function::Realloc), size);
+            event.failed(allocator(domain, AllocatorFunction::Realloc), size);
         } else {
-            event.allocated_if_wanted(mode, allocator(domain, Function::Realloc), block.addr(), size);
+            event.allocated_if_wanted(mode, allocator(domain, AllocatorFunction::Realloc), block.addr(), size);
         }
         block
     }

@@ -13,16 +13,16 @@ use crate::platform::tasks;
 
 /// The process and the thread that holds the lock; 0: none.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
-static WORK: Shared = Shared(UnsafeCell::new(Work { scratch: [0; SCRATCH], modules: MappedModules::new() }));
+static WORK: Shared = Shared(UnsafeCell::new(DumpMemory { scratch: [0; SCRATCH], modules: MappedModules::new() }));
 
 /// The memory of a dump. It is static, because a handler's stack may be small.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct DumpMemory {
     pub(crate) scratch: [u8; SCRATCH],
     pub(crate) modules: MappedModules,
 }
 
-struct Shared(UnsafeCell<Work>);
+struct Shared(UnsafeCell<DumpMemory>);
 
 // SAFETY: only the holder of the lock accesses it.
 unsafe impl Sync for Shared {}
@@ -31,7 +31,7 @@ unsafe impl Sync for Shared {}
 #[derive(Debug)]
 pub(crate) struct DumpLock {
     holder: u64,
-    work: &'static mut Work,
+    work: &'static mut DumpMemory,
 }
 
 impl DumpLock {
@@ -48,7 +48,7 @@ impl DumpLock {
         Some(Self { holder: me, work: unsafe { &mut *WORK.0.get() } })
     }
 
-    pub(crate) fn work(&mut self) -> &mut Work {
+    pub(crate) fn work(&mut self) -> &mut DumpMemory {
         self.work
     }
 }

@@ -15,7 +15,7 @@ use crate::capture::capture_from_context;
 use crate::dump::DumpError;
 use crate::platform::dump_signal;
 use crate::platform::raw_files::last_error;
-use crate::platform::tasks::{self, Status};
+use crate::platform::tasks::{self, TaskStatus};
 use crate::request::{Capture, CaptureRequest, CaptureStart};
 
 /// The maximum number of threads that are signalled.
@@ -156,7 +156,7 @@ impl SignalledThreads<'_> {
         slot.word.store(known.map_or(self.waiting, packed), Ordering::Release);
         slot.task.store(task, Ordering::Release);
         LENGTH.store(index + 1, Ordering::Release);
-        let is_pending = || Status::of(task, self.signal).is_some_and(|status| status.is_pending);
+        let is_pending = || TaskStatus::of(task, self.signal).is_some_and(|status| status.is_pending);
         if known.is_none() && !is_pending() && !tasks::send(self.process, task, self.signal) {
             mark_not_signalled(index, slot);
         }

@@ -8,7 +8,7 @@ use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::api::Api;
+use super::api::AllocatorApi;
 use super::functions::{self, AllocatorLink, Previous};
 use super::{AllocatorObserver, Domain};
 
@@ -26,7 +26,7 @@ fn newest(domain: Domain) -> Option<&'static AllocatorLink> {
 ///
 /// # Safety
 /// The GIL is held, no other thread runs in a build without it, and the caller is not inside an allocator.
-pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
+pub(super) unsafe fn install<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) {
     if let Some(link) = newest(domain)
         && link.observer == TypeId::of::<O>()
         // SAFETY: passed on to the caller.
@@ -44,7 +44,7 @@ pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
 ///
 /// # Safety
 /// The GIL is held, and no other thread runs in a build without it.
-pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &Api, domain: Domain) -> bool {
+pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) -> bool {
     // SAFETY: passed on to the caller; our functions forward, so they serve every block that the previous ones serve.
     unsafe {
         let now = api.get(domain);
@@ -71,7 +71,7 @@ pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &Api, domain: Doma
 ///
 /// # Safety
 /// As for [`install_first`].
-pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
+pub(super) unsafe fn remove<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) {
     let mut link = newest(domain);
     while let Some(each) = link {
         each.is_recording.store(false, Ordering::Relaxed);
@@ -90,7 +90,7 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
 ///
 /// # Safety
 /// As for [`install`].
-unsafe fn is_in_chain(api: &Api, domain: Domain, link: &AllocatorLink) -> bool {
+unsafe fn is_in_chain(api: &AllocatorApi, domain: Domain, link: &AllocatorLink) -> bool {
     link.was_called.store(false, Ordering::Relaxed);
     // SAFETY: passed on to the caller.
     unsafe { api.allocate_and_free(domain) };

@@ -8,8 +8,8 @@ use core::any::TypeId;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::api::{Allocator, Calloc, Free, Malloc, Realloc};
-use super::{AllocatorObserver, Domain, Function, Pointer};
+use super::api::{Calloc, Free, Malloc, PyMemAllocatorEx, Realloc};
+use super::{AllocatorFunction, AllocatorObserver, Domain, Pointer};
 
 /// A link of ours in the chain of a domain's allocators: the context of our functions.
 #[derive(Debug)]
@@ -41,19 +41,25 @@ pub(super) struct Previous {
 
 impl Previous {
     /// Copies an allocator. `None` if it lacks a function, which no allocator of the interpreter does.
-    pub(super) fn of(allocator: Allocator) -> Option<Self> {
-        let Allocator { context, malloc, calloc, realloc, free } = allocator;
+    pub(super) fn of(allocator: PyMemAllocatorEx) -> Option<Self> {
+        let PyMemAllocatorEx { context, malloc, calloc, realloc, free } = allocator;
         Some(Self { context, malloc: malloc?, calloc: calloc?, realloc: realloc?, free: free? })
     }
 
-    pub(super) fn allocator(&self) -> Allocator {
+    pub(super) fn allocator(&self) -> PyMemAllocatorEx {
         let Self { context, malloc, calloc, realloc, free } = *self;
-        Allocator { context, malloc: Some(malloc), calloc: Some(calloc), realloc: Some(realloc), free: Some(free) }
+        PyMemAllocatorEx {
+            context,
+            malloc: Some(malloc),
+            calloc: Some(calloc),
+            realloc: Some(realloc),
+            free: Some(free),
+        }
     }
 }
 
 /// Returns our functions for a domain, which forward to those of the link.
-pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static AllocatorLink) -> Allocator {
+pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static AllocatorLink) -> PyMemAllocatorEx {
     let context = (&raw const *link).cast_mut().cast();
     match domain {
         Domain::Mem => of_domain::<O, { Domain::Mem as u8 }>(context),
@@ -61,8 +67,8 @@ pub(super) fn allocator<O: AllocatorObserver>(domain: Domain, link: &'static All
     }
 }
 
-fn of_domain<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void) -> Allocator {
-    Allocator {
+fn of_domain<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void) -> PyMemAllocatorEx {
+    PyMemAllocatorEx {
         context,
         malloc: Some(malloc::<O, DOMAIN>),
         calloc: Some(calloc::<O, DOMAIN>),
@@ -98,7 +104,7 @@ unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mu
     let Previous { context, malloc, .. } = link.previous;
     // SAFETY: the arguments are those that we received.
     let original = || unsafe { malloc(context, size) };
-    if is_recording { O::allocate(domain(DOMAIN), Function::Malloc, size, original) } else { original() }
+    if is_recording { O::allocate(domain(DOMAIN), AllocatorFunction::Malloc, size, original) } else { original() }
 }
 
 /// # Safety
@@ -114,7 +120,7 @@ unsafe extern "C" fn calloc<O: AllocatorObserver, const DOMAIN: u8>(
     // SAFETY: the arguments are those that we received.
     let original = || unsafe { calloc(context, count, size) };
     if is_recording {
-        O::allocate(domain(DOMAIN), Function::Calloc, count.saturating_mul(size), original)
+        O::allocate(domain(DOMAIN), AllocatorFunction::Calloc, count.saturating_mul(size), original)
     } else {
         original()
     }

@@ -32,7 +32,7 @@ pub enum Domain {
 /// The function that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the function of that name")]
-pub enum Function {
+pub enum AllocatorFunction {
     Malloc,
     Calloc,
     Realloc,
@@ -48,7 +48,12 @@ pub enum Function {
 /// All methods are to be inlined into the function that the interpreter calls, whose caller is the code that allocates.
 pub trait AllocatorObserver: 'static {
     /// Handles an allocation by `original`, which returns null if there is no memory.
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> Pointer,
+    ) -> Pointer;
 
     /// Handles the free of a block by `original`. The block is not null.
     fn free(block: Pointer, original: impl FnOnce());

@@ -4,7 +4,7 @@
 
 use stackweave_core::StackPointer;
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::code_position::{CodePosition, code_position};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::memory::{is_plausible, load, word};
@@ -109,8 +109,8 @@ impl FrameChain for EntryFlags {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
-        WalkedFrame { activation: StackPointer(self.c_frame), ..entry.written }
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
+        WrittenFrame { activation: StackPointer(self.c_frame), ..entry.written }
     }
 
     #[inline(always)]

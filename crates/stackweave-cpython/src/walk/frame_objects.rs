@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use stackweave_core::StackPointer;
 
 use super::UNIT;
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::frame::PythonFrame;
 use crate::memory::{is_plausible, load, word};
@@ -115,7 +115,7 @@ impl FrameChain for FrameObjects {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
         entry.written
     }
 

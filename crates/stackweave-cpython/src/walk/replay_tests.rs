@@ -21,7 +21,7 @@ type Words = [u64; 128];
 
 /// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct FakeFrame {
+struct FrameContents {
     place: usize,
     code: usize,
     instruction: u64,
@@ -65,7 +65,7 @@ impl FakeMemory {
     }
 
     /// Writes the chain. Returns its top, and the `_PyCFrame` of its top.
-    fn write(&mut self, stack: &[FakeFrame], first_c_frame: usize) -> (u64, u64) {
+    fn write(&mut self, stack: &[FrameContents], first_c_frame: usize) -> (u64, u64) {
         let offsets = self.layout.frame;
         let addresses: Vec<u64> = self.frames.iter().map(|frame| frame.as_ptr() as u64).collect();
         for (index, made) in stack.iter().enumerate() {
@@ -114,15 +114,15 @@ impl FakeMemory {
     }
 }
 
-fn any_frame(random: &mut Random, place: usize) -> FakeFrame {
+fn any_frame(random: &mut Random, place: usize) -> FrameContents {
     let owner = [0, 0, 0, 1, 2][random.below(5)];
     let instruction = [6, 8, 200, 202, 400, 2_u64.wrapping_neg()][random.below(6)];
-    FakeFrame { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
+    FrameContents { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
 }
 
 /// Changes a stack between two walks: calls, returns, other instructions, other callers.
-fn change(random: &mut Random, stack: &mut Vec<FakeFrame>) {
-    let unused = |stack: &[FakeFrame], random: &mut Random| {
+fn change(random: &mut Random, stack: &mut Vec<FrameContents>) {
+    let unused = |stack: &[FrameContents], random: &mut Random| {
         let free: Vec<usize> = (0..FRAMES).filter(|place| stack.iter().all(|made| made.place != *place)).collect();
         (!free.is_empty()).then(|| free[random.below(free.len().min(3))])
     };
@@ -169,7 +169,7 @@ impl WalkOutput {
 fn check<F: FrameChain, const CAPACITY: usize>(minor: u8, seed: u64, chain: impl Fn(u64, u64) -> F) -> u64 {
     let mut random = Random::new(seed);
     let (mut memory, mut kept) = (FakeMemory::new(minor), vec![0_u64; StackCache::<CAPACITY>::WORDS]);
-    let mut stack: Vec<FakeFrame> = Vec::new();
+    let mut stack: Vec<FrameContents> = Vec::new();
     // `None` if there was not room for all frames.
     let (mut last, mut unchanged) = (None, 0);
     for round in 0..4000_u64 {

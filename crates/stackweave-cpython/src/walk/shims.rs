@@ -2,7 +2,7 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::code_position::{CodePosition, code_position};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use super::{LONGEST_CHAIN, SHIM, TAG};
@@ -74,7 +74,7 @@ impl<const MINOR: u8> FrameChain for Shims<MINOR> {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
         entry.written
     }
 

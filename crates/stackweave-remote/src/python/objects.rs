@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_cpython::layout::{Characters, Text, VersionLayout, is_plausible};
+use stackweave_cpython::layout::{Characters, StrText, VersionLayout, is_plausible};
 
 use super::snapshot::PageSnapshot;
 
@@ -65,7 +65,7 @@ impl<'a> Objects<'a> {
         let characters = self.characters(address)?;
         let mut bytes = vec![0; characters.length.min(MAX_TEXT)];
         self.snapshot.read(self.start_of(address, &characters)?, &mut bytes)?;
-        let mut text = Text { width: characters.width, bytes: &bytes }.decode();
+        let mut text = StrText { width: characters.width, bytes: &bytes }.decode();
         if bytes.len() < characters.length {
             text.push('\u{2026}');
         }
