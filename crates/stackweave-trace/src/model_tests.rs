@@ -5,7 +5,7 @@ use stackweave_cpython::calls::{Entering, Leaving};
 use stackweave_testkit::random::Random;
 
 use crate::fake_thread::{EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
-use crate::rules::Limits;
+use crate::rules::TraceLimits;
 
 /// A model of a thread with its greenlets, of which one runs.
 struct Model {
@@ -129,7 +129,7 @@ impl Model {
 fn run(seed: u64, missed: usize) -> Model {
     let mut model = Model {
         random: Random::new(seed),
-        fake: FakeThread::new(Limits::NONE),
+        fake: FakeThread::new(TraceLimits::NONE),
         running: Vec::new(),
         waiting: Vec::new(),
         suspended: Vec::new(),

@@ -46,7 +46,7 @@ struct SuspendedSpans {
 /// The traced stack of a thread.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct ThreadStack {
+pub(crate) struct TracedStack {
     pub(crate) shadow: Shadow,
     /// By the addresses of the frames.
     suspended: RefCell<HashMap<u64, SuspendedSpans>>,
@@ -56,7 +56,7 @@ pub(crate) struct ThreadStack {
     pub(crate) spans_during_pause: Cell<usize>,
 }
 
-impl ThreadStack {
+impl TracedStack {
     pub(crate) fn new() -> Self {
         Self {
             shadow: Shadow::new(),

@@ -15,10 +15,10 @@ use super::guarded_observer::{GuardedObserver, ObserverQuery, THREAD_NAME};
 use super::kinds::{KindNumber, KindRegistry, RegisteredKind};
 use super::lane::Lane;
 use super::outcome::FlushError;
-use super::output::{Output, lost};
+use super::output::{RecordingOutput, lost};
 use super::process;
 use super::ring::OpenAtStart;
-use super::session::{RecorderConfig, Session};
+use super::session::{RecorderConfig, RecordingSession};
 use super::tally::CountedEvents;
 use super::writer_state::WatchedNames;
 use crate::file::{Encoded, Encoder, EndReason, LossReason, PendingNames, ResolvedNames, SectionEnd, open_kind};
@@ -31,7 +31,7 @@ const NAMES_EVERY: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 100;
 
 pub(super) struct Drain {
-    session: Arc<Session>,
+    session: Arc<RecordingSession>,
     names: WatchedNames,
     kinds: Arc<KindRegistry>,
     known_kinds: usize,
@@ -46,7 +46,7 @@ pub(super) struct Drain {
     /// The numbers of threads without a lane, by thread id.
     without_lane: HashMap<u32, u32>,
     points: ClockPoints,
-    output: Output,
+    output: RecordingOutput,
     names_queried: Instant,
 }
 
@@ -78,7 +78,12 @@ impl KnownLane {
 }
 
 impl Drain {
-    pub(super) fn new(session: &Arc<Session>, config: &RecorderConfig, encoder: Encoder, output: Output) -> Self {
+    pub(super) fn new(
+        session: &Arc<RecordingSession>,
+        config: &RecorderConfig,
+        encoder: Encoder,
+        output: RecordingOutput,
+    ) -> Self {
         Self {
             session: Arc::clone(session),
             names: WatchedNames { names: Arc::clone(&config.names), session: Arc::clone(session) },
@@ -565,8 +570,8 @@ impl Drain {
 
 /// Defines a thread in the output, and in the list for callers of the recorder.
 fn define_thread(
-    (output, encoder): (&mut Output, &mut Encoder),
-    session: &Session,
+    (output, encoder): (&mut RecordingOutput, &mut Encoder),
+    session: &RecordingSession,
     (number, tid, name): (u32, u32, &str),
 ) {
     output.thread(encoder, (number, tid, name));

@@ -15,7 +15,7 @@ use super::lane::Lane;
 use super::lanes::{LaneListError, LaneListGuard};
 use super::outcome::{FlushError, StartError, Summary};
 use super::requests::WriterRequest;
-use super::session::{RecorderConfig, Session};
+use super::session::{RecorderConfig, RecordingSession};
 use crate::file::EndReason;
 
 /// Replaces a session's address while nothing is recorded. No lane has this key.
@@ -32,7 +32,7 @@ pub(super) struct Inner {
     /// The address of the session that events go to, or [`INACTIVE`]. In a child it is the parent's until the first event.
     active: AtomicUsize,
     /// The last session, of this process or of one that it was forked from. Holds a strong count.
-    session: AtomicPtr<Session>,
+    session: AtomicPtr<RecordingSession>,
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
@@ -47,7 +47,7 @@ impl Inner {
         // The variable is read here because a forked child must not wait for the lock of the environment.
         config.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
         fork::watch().map_err(StartError::System)?;
-        let session = Session::begin(&config, None)?;
+        let session = RecordingSession::begin(&config, None)?;
         if config.options.subprocesses {
             // SAFETY: as safe as any change of the environment, which the caller requested.
             unsafe { env::set_var(RECORDING_VARIABLE, config.options.to_environment()) };
@@ -138,7 +138,7 @@ impl Inner {
     }
 
     /// Returns the last session, of any process.
-    pub(super) fn last_session(&self) -> Arc<Session> {
+    pub(super) fn last_session(&self) -> Arc<RecordingSession> {
         let session = self.session.load(Ordering::Acquire);
         // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or forever in a forked child.
         unsafe {
@@ -148,13 +148,13 @@ impl Inner {
     }
 
     /// Returns the session of this process; `None` in a forked child that has not recorded yet.
-    pub(super) fn own_session(&self) -> Option<Arc<Session>> {
+    pub(super) fn own_session(&self) -> Option<Arc<RecordingSession>> {
         Some(self.last_session()).filter(|session| session.generation == fork::generation())
     }
 
     /// Begins a session in a forked child, or waits for another thread that does.
     #[cold]
-    fn begin_in_child(&self) -> Option<Arc<Session>> {
+    fn begin_in_child(&self) -> Option<Arc<RecordingSession>> {
         let generation = fork::generation();
         if !self.config.options.follow_forks || self.is_stopped.load(Ordering::SeqCst) {
             self.active.store(INACTIVE, Ordering::SeqCst);
@@ -165,7 +165,8 @@ impl Inner {
         }
         let parent = self.last_session();
         let config = RecorderConfig { is_beside: true, ..self.config.clone() };
-        let begun = Session::begin(&config, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
+        let begun =
+            RecordingSession::begin(&config, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
         match &begun {
             Some(session) => {
                 let key = Arc::as_ptr(session).addr();
@@ -199,7 +200,7 @@ impl Inner {
         kept.as_ref().filter(|(of, _)| *of == fork::generation()).map(|(_, why)| why.clone())
     }
 
-    fn wait_for_other_thread(&self) -> Option<Arc<Session>> {
+    fn wait_for_other_thread(&self) -> Option<Arc<RecordingSession>> {
         while self.active.load(Ordering::Acquire) != INACTIVE {
             if let Some(session) = self.own_session() {
                 return Some(session);
@@ -210,7 +211,7 @@ impl Inner {
     }
 
     /// Writes everything, and resolves names by the interpreters.
-    pub(super) fn flush(&self, session: &Session) -> Result<(), FlushError> {
+    pub(super) fn flush(&self, session: &RecordingSession) -> Result<(), FlushError> {
         let (reply, answer) = channel();
         session.requests.push(WriterRequest::Flush(reply));
         session.doorbell.ring();

@@ -27,7 +27,7 @@ use super::never_block::must_not_block;
 use super::observer::{MakeObserver, Observer};
 use super::options::{RecorderOptions, WhenFull};
 use super::outcome::{RecorderStats, StartError, Summary, WriterCounts};
-use super::pool::{Pool, PoolError};
+use super::pool::{ChunkPool, PoolError};
 use super::requests::{RequestQueue, WriterRequest};
 use super::tally::Tally;
 use super::writer;
@@ -68,7 +68,7 @@ pub fn set_waiter(waiter: Waiter) {
 
 /// The state that recording threads share with the writer.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct RecordingSession {
     pub(super) generation: u64,
     pid: u32,
     pub(super) clock: Clock,
@@ -78,7 +78,7 @@ pub(super) struct Session {
     chunk_hook: ChunkHookSlot,
     /// Whether the file may lack events between others, so that buffers begin with the open spans.
     has_gaps: AtomicBool,
-    pub(super) pool: Pool,
+    pub(super) pool: ChunkPool,
     pub(super) full: FullChunks,
     pub(super) doorbell: &'static Doorbell,
     pub(super) doorbell_slot: &'static DoorbellSlot,
@@ -116,11 +116,11 @@ impl fmt::Debug for KeptObserver {
 
 // SAFETY: its pointers refer to lanes and chunks, which define who may access what; each is handed over with a release and an
 // acquire.
-unsafe impl Send for Session {}
+unsafe impl Send for RecordingSession {}
 // SAFETY: as above.
-unsafe impl Sync for Session {}
+unsafe impl Sync for RecordingSession {}
 
-impl Session {
+impl RecordingSession {
     /// Notes that events could not be written.
     pub(super) fn expect_gaps(&self) {
         self.has_gaps.store(true, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Session {
             bypass_waiter: config.options.bypass_waiter,
             chunk_hook: config.chunk_hook.clone(),
             has_gaps: AtomicBool::new(config.options.when_full == WhenFull::Drop),
-            pool: Pool::new(config.options.memory),
+            pool: ChunkPool::new(config.options.memory),
             full: FullChunks::new(),
             doorbell: &slot.doorbell,
             doorbell_slot: slot,

@@ -13,10 +13,10 @@ use std::{mem, ptr};
 use super::drain::Drain;
 use super::lanes;
 use super::outcome::{FlushError, StartError};
-use super::output::Output;
+use super::output::RecordingOutput;
 use super::process;
 use super::requests::WriterRequest;
-use super::session::{RecorderConfig, Session};
+use super::session::{RecorderConfig, RecordingSession};
 use super::termination;
 use super::writer_state::WriterState;
 use crate::file::{Encoder, EndReason};
@@ -25,7 +25,7 @@ const STACK: usize = 512 * 1024;
 
 /// Starts the writer, and waits until it has created the file.
 pub(super) fn spawn(
-    session: &Arc<Session>,
+    session: &Arc<RecordingSession>,
     config: &RecorderConfig,
     forked_from: Option<u32>,
 ) -> Result<JoinHandle<()>, StartError> {
@@ -85,7 +85,7 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 }
 
 struct Writer {
-    session: Arc<Session>,
+    session: Arc<RecordingSession>,
     drain: Drain,
     path: PathBuf,
     dump_at_exit: bool,
@@ -93,7 +93,11 @@ struct Writer {
 }
 
 impl Writer {
-    fn begin(session: &Arc<Session>, config: &RecorderConfig, forked_from: Option<u32>) -> Result<Self, StartError> {
+    fn begin(
+        session: &Arc<RecordingSession>,
+        config: &RecorderConfig,
+        forked_from: Option<u32>,
+    ) -> Result<Self, StartError> {
         let start = process::start(&config.options, &session.clock, &session.first_point, forked_from);
         let (mut encoder, mut bytes) = (Encoder::new(config.stacks), Vec::new());
         encoder.start(&start, &mut bytes);
@@ -102,7 +106,7 @@ impl Writer {
         } else {
             encoder.enable_nesting();
         }
-        let (output, path) = Output::begin(session, config, (bytes, start.ticks_per_second))?;
+        let (output, path) = RecordingOutput::begin(session, config, (bytes, start.ticks_per_second))?;
         let _ = session.path.set(path.clone());
         Ok(Self {
             session: Arc::clone(session),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::missing::Missing;
 use super::scanner::{FilePart, ScannedBlock, Scanner};
 use super::source::RecordingSource;
-use crate::clock::{ClockPoint, Timeline};
+use crate::clock::{ClockPoint, ClockTimeline};
 use crate::file::{BlockError, BlockKind, Dictionary, EventsHead, Lost, ProcessStart, SectionEnd};
 
 /// The position of a block of events, and the values in its head.
@@ -29,7 +29,7 @@ pub(crate) struct Section {
     pub(crate) start: ProcessStart,
     pub(crate) end: Option<SectionEnd>,
     pub(crate) dictionary: Dictionary,
-    pub(crate) timeline: Timeline,
+    pub(crate) timeline: ClockTimeline,
     pub(crate) event_blocks: Vec<EventsBlock>,
     pub(crate) losses: Vec<Lost>,
     pub(crate) missing: Missing,
@@ -150,7 +150,7 @@ impl IndexBuilder {
 impl OpenSection {
     fn new(start: ProcessStart, block: &ScannedBlock, file_end: u64) -> Self {
         let section = Section {
-            timeline: Timeline::new(&[], start.ticks_per_second, start.started_wall_ns),
+            timeline: ClockTimeline::new(&[], start.ticks_per_second, start.started_wall_ns),
             start,
             end: None,
             dictionary: Dictionary::default(),
@@ -173,7 +173,7 @@ impl OpenSection {
             ClockPoint { ticks: 0, monotonic_ns: started_monotonic_ns, wall_ns: started_wall_ns, width_ns: 0 };
         let knows_start = points.is_empty() && started_monotonic_ns != 0;
         let points = if knows_start { core::slice::from_ref(&started) } else { points.as_slice() };
-        section.timeline = Timeline::new(points, ticks_per_second, started_wall_ns);
+        section.timeline = ClockTimeline::new(points, ticks_per_second, started_wall_ns);
         section.has_clock_points = !points.is_empty();
         section.missing.is_unclosed = section.end.is_none();
     }

@@ -14,7 +14,7 @@ use super::scanner::{ScannedBlock, parse, read_stored};
 use super::source::RecordingSource;
 use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
-use crate::clock::Timeline;
+use crate::clock::ClockTimeline;
 use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, EventBuffer, Lost, ProcessStart, SectionEnd};
 use crate::origin::RecordingOrigin;
 
@@ -63,7 +63,7 @@ impl ProcessRecording {
     }
 
     /// Returns the conversion of its ticks to nanoseconds.
-    pub fn timeline(&self) -> &Timeline {
+    pub fn timeline(&self) -> &ClockTimeline {
         &self.section.timeline
     }
 

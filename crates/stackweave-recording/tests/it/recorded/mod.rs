@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
-use stackweave_recording::clock::{ClockPoint, Timeline};
+use stackweave_recording::clock::{ClockPoint, ClockTimeline};
 use stackweave_recording::file::{
     BlockHeader, BlockKind, Dictionary, EventBuffer, LossReason, Lost, ProcessStart, SectionEnd,
 };
@@ -108,8 +108,8 @@ impl ReadBack {
         self.lost.iter().filter(|lost| lost.reason == reason).map(|lost| lost.count).sum()
     }
 
-    pub(crate) fn timeline(&self) -> Timeline {
-        Timeline::new(&self.points, self.start.ticks_per_second, self.start.started_wall_ns)
+    pub(crate) fn timeline(&self) -> ClockTimeline {
+        ClockTimeline::new(&self.points, self.start.ticks_per_second, self.start.started_wall_ns)
     }
 
     /// Returns the indices of the marks of each producer, in their order. All marks of a producer must be of one thread, and in time
