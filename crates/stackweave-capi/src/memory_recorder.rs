@@ -44,14 +44,14 @@ unsafe impl SizedStruct for stackweave_memory_usage {
     const MIN_SIZE: usize = size_of::<Self>();
 }
 
-struct ActiveRecording {
+struct StartedRecorder {
     memory: MemoryRecorder,
     recorder: Recorder,
 }
 
-static ACTIVE: Mutex<Option<ActiveRecording>> = Mutex::new(None);
+static ACTIVE: Mutex<Option<StartedRecorder>> = Mutex::new(None);
 
-fn active() -> MutexGuard<'static, Option<ActiveRecording>> {
+fn active() -> MutexGuard<'static, Option<StartedRecorder>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -108,7 +108,7 @@ fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallE
         Recorder::start_observed(options, stackweave_capture::stacks(), Arc::new(ProcessNames), Some(observer))
             .map_err(|error| failed(error.to_string()))?;
     let memory = MemoryRecorder::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
-    *active = Some(ActiveRecording { memory, recorder });
+    *active = Some(StartedRecorder { memory, recorder });
     Ok(())
 }
 
@@ -117,7 +117,7 @@ fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallE
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_memory_stop() -> stackweave_status {
     call(|| {
-        let ActiveRecording { memory, recorder } = active().take().ok_or_else(no_recording)?;
+        let StartedRecorder { memory, recorder } = active().take().ok_or_else(no_recording)?;
         memory.stop();
         let summary = recorder.stop();
         summary.error.map_or(Ok(()), |error| Err(CallError::new(STACKWEAVE_NO_RECORDING, error)))

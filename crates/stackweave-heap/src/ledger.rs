@@ -9,7 +9,7 @@ use crate::figures::{CallSite, Figures, Totals};
 use crate::high_water::HighWater;
 use crate::live_blocks::LiveBlock;
 use crate::live_heap::{Kept, LiveHeap};
-use crate::live_ranges::{Cut, Part, Restored};
+use crate::live_ranges::{Cut, MappingPart, Restored};
 use crate::out_of_order::EarlyEvents;
 use crate::recent::Recent;
 use crate::sampling::{Scale, Weight};
@@ -258,7 +258,7 @@ impl Ledger {
     }
 
     /// Returns the weight of a part of a mapping.
-    fn weight(&self, part: &Part<CallSiteId>) -> Weight {
+    fn weight(&self, part: &MappingPart<CallSiteId>) -> Weight {
         self.scale.weight_of_part(part.whole, part.size())
     }
 
@@ -414,7 +414,7 @@ impl Ledger {
     }
 }
 
-fn block_of(part: &Part<CallSiteId>) -> Block {
+fn block_of(part: &MappingPart<CallSiteId>) -> Block {
     Block { address: part.start, size: part.size(), site: part.value }
 }
 

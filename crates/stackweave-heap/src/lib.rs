@@ -55,5 +55,5 @@ pub use figures::{CallSite, Figures, Totals};
 pub use ledger::{Block, Ledger, LedgerOptions};
 pub use live_blocks::{Full, LiveBlock, LiveBlocks};
 pub use live_heap::{Kept, LiveHeap};
-pub use live_ranges::{Cut, Edge, LiveRanges, Part, Restored};
+pub use live_ranges::{Cut, FreedEnd, LiveRanges, MappingPart, Restored};
 pub use sampling::{Scale, Weight, stands_for};

@@ -18,11 +18,11 @@ use stackweave_store::label;
 use crate::curve::UsageCurve;
 use crate::device_ledgers::DeviceLedgers;
 use crate::event_layout::{KindShape, KindShapes};
-use crate::foreign_hooks::ForeignHooks;
-use crate::merge::ThreadBuffers;
+use crate::foreign_hooks::ForeignHookState;
+use crate::merge::MergeBuffers;
 use crate::options::{MemoryMode, MemoryOptions};
 use crate::platform;
-use crate::snapshot::{BlockOrigin, Snapshot, SnapshotKinds, SnapshotWriter};
+use crate::snapshot::{BlockOrigin, MemorySnapshot, SnapshotKinds, SnapshotWriter};
 use crate::suppress::SuppressGuard;
 
 /// The least time between two snapshots of a recording without a history. They also take at most a hundredth of the
@@ -94,11 +94,11 @@ impl Threshold {
 /// Keeps the ledgers of a recording.
 pub struct LedgerObserver {
     shapes: KindShapes,
-    buffers: ThreadBuffers,
+    buffers: MergeBuffers,
     ledgers: DeviceLedgers,
     curve: UsageCurve,
     curve_every: Duration,
-    foreign_hooks: ForeignHooks,
+    foreign_hooks: ForeignHookState,
     counter: Option<KindNumber>,
     usage: [Option<KindNumber>; 3],
     has_history: bool,
@@ -140,11 +140,11 @@ impl LedgerObserver {
         };
         Self {
             shapes: KindShapes::default(),
-            buffers: ThreadBuffers::default(),
+            buffers: MergeBuffers::default(),
             ledgers: DeviceLedgers::new(LedgerOptions { temporary: options.temporary, sample_every }),
             curve: UsageCurve::new(options.curve_every),
             curve_every: options.curve_every,
-            foreign_hooks: ForeignHooks::new(options.own_memory),
+            foreign_hooks: ForeignHookState::new(options.own_memory),
             counter: None,
             usage: [None; 3],
             has_history: options.mode == MemoryMode::History,
@@ -160,9 +160,9 @@ impl LedgerObserver {
     }
 
     /// Returns what was live, and what was live at the peak, when the ledgers were last updated.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> MemorySnapshot {
         let ago = |ticks: u64| self.tick_rate.duration(self.settled.saturating_sub(ticks));
-        Snapshot { ticks: self.settled, devices: self.ledgers.device_snapshots(ago) }
+        MemorySnapshot { ticks: self.settled, devices: self.ledgers.device_snapshots(ago) }
     }
 
     /// Returns the live block that begins at this address, or the mapping that contains it.

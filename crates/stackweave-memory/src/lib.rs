@@ -68,6 +68,6 @@ pub use memory::MemoryRecorder;
 pub use options::{MemoryMode, MemoryOptions};
 pub use platform::{DumpSignal, InterposeError, KeptHooks};
 pub use python_blocks::PythonBlocks;
-pub use snapshot::{BlockOrigin, DeviceSnapshot, Snapshot, SnapshotRow};
+pub use snapshot::{BlockOrigin, DeviceSnapshot, MemorySnapshot, SnapshotRow};
 pub use stats::MemoryStats;
 pub use suppress::SuppressGuard;

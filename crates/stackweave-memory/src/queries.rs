@@ -7,7 +7,7 @@ use stackweave_recording::MakeObserver;
 use crate::ledger_observer::{self, LedgerObserver, LedgerStats};
 use crate::memory::MemoryRecorder;
 use crate::options::MemoryOptions;
-use crate::snapshot::{BlockOrigin, Snapshot};
+use crate::snapshot::{BlockOrigin, MemorySnapshot};
 use crate::suppress::SuppressGuard;
 
 impl MemoryRecorder {
@@ -19,7 +19,7 @@ impl MemoryRecorder {
 
     /// Returns what is live now, and what was live at the peak. `None` if the recording was started without
     /// [`MemoryRecorder::observer`].
-    pub fn snapshot(&self) -> Option<Snapshot> {
+    pub fn snapshot(&self) -> Option<MemorySnapshot> {
         self.query(LedgerObserver::snapshot)
     }
 

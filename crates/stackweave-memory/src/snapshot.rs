@@ -10,7 +10,7 @@ use crate::device_ledgers::DeviceLedgers;
 
 /// The memory that was live at one moment, and at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct MemorySnapshot {
     /// The time, in ticks.
     pub ticks: u64,
     /// The process's own memory first, then a host's devices in the order in which they were seen.

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames, Role};
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
-use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions, Snapshot, observer};
+use stackweave_memory::{
+    HostEventKind, LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions, MemorySnapshot, observer,
+};
 use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{ProcessRecording, Recorder, RecorderOptions, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
@@ -331,7 +333,7 @@ fn queries_return_what_is_live_and_where_it_was_allocated() {
     assert_eq!((stats.events, stats.unknown_events, stats.totals.unknown_frees, stats.is_incomplete), (3, 0, 1, false));
     recorder.stop();
     // Also after the end.
-    let snapshot: Snapshot = query(&recorder, |ledgers| ledgers.snapshot());
+    let snapshot: MemorySnapshot = query(&recorder, |ledgers| ledgers.snapshot());
     assert_eq!(snapshot.devices[0].totals.figures.live_bytes, 100 + 0x8000);
     assert_eq!(snapshot.devices[0].rows.len(), 2);
 }

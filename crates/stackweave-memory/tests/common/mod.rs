@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind};
-use stackweave_memory::{MemoryOptions, MemoryRecorder, MemoryStats, Snapshot};
+use stackweave_memory::{MemoryOptions, MemoryRecorder, MemorySnapshot, MemoryStats};
 use stackweave_recording::{Recorder, RecorderOptions, Summary};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
@@ -39,7 +39,7 @@ impl fmt::Display for Counts {
 
 impl Counts {
     /// Returns the counts of a recorder.
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &MemorySnapshot) -> Self {
         let totals = &snapshot.devices[0].totals;
         Self {
             allocations: totals.figures.allocations,
@@ -78,7 +78,7 @@ pub(crate) struct Recorded {
 
 /// The results of a recording.
 pub(crate) struct Outcome {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: MemorySnapshot,
     pub(crate) stats: MemoryStats,
     pub(crate) summary: Summary,
     _folder: Folder,
@@ -110,7 +110,7 @@ impl Recorded {
 }
 
 /// Returns the bytes of each function of a fixture, by the innermost function whose name begins with `prefix`.
-pub(crate) fn bytes_by_function(snapshot: &Snapshot, prefix: &str) -> BTreeMap<String, u64> {
+pub(crate) fn bytes_by_function(snapshot: &MemorySnapshot, prefix: &str) -> BTreeMap<String, u64> {
     let mut bytes = BTreeMap::new();
     for row in &snapshot.devices[0].rows {
         let frames = row.stack.into_iter().flat_map(|stack| stacks().frames(stack));

@@ -2,7 +2,7 @@
 //!
 //! The tests compare the moments with the ledger.
 
-use stackweave_heap::{Cut, Kept, LiveBlock, LiveHeap, Part, Restored, Scale, Weight};
+use stackweave_heap::{Cut, Kept, LiveBlock, LiveHeap, MappingPart, Restored, Scale, Weight};
 
 use super::rows::{LiveInterval, Rows};
 
@@ -33,7 +33,7 @@ impl EventContext<'_> {
         AllocationOrigin { stack, first: self.passed, first_as_block: self.passed, is_selected }
     }
 
-    fn weight(&self, part: &Part<AllocationOrigin>) -> Weight {
+    fn weight(&self, part: &MappingPart<AllocationOrigin>) -> Weight {
         self.scale.weight_of_part(part.whole, part.size())
     }
 
