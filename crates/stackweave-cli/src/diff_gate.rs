@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stackweave_core::printable;
-use stackweave_profile::{Change, Diff, FunctionId};
+use stackweave_profile::{Diff, FunctionId, ValueChange};
 
 /// The limits, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) struct Checked<'a> {
 
 impl Sides<'_> {
     /// Returns the change of the selected total.
-    pub(crate) fn total(&self) -> Change {
+    pub(crate) fn total(&self) -> ValueChange {
         self.diff.change(Some(self.selected[0]), Some(self.selected[1]))
     }
 
@@ -53,12 +53,12 @@ impl Sides<'_> {
         if self.diff.is_normalised() { format!("{:.1} %", cost * 100.0) } else { self.diff.measure().text(cost) }
     }
 
-    fn change(&self, before: Option<i64>, after: Option<i64>) -> Change {
+    fn change(&self, before: Option<i64>, after: Option<i64>) -> ValueChange {
         self.diff.change(before, after)
     }
 
     /// Returns the function whose self cost grew most.
-    fn most_grown(&self) -> Option<(FunctionId, Change)> {
+    fn most_grown(&self) -> Option<(FunctionId, ValueChange)> {
         let self_cost = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
         let changes = self.diff.by_function().iter();
         let changes = changes.map(|of| (of.function, self.change(self_cost(of.before), self_cost(of.after))));
@@ -66,7 +66,7 @@ impl Sides<'_> {
         most.filter(|(_, change)| change.difference() > 0.0)
     }
 
-    fn grown(&self, subject: &str, change: Change) -> String {
+    fn grown(&self, subject: &str, change: ValueChange) -> String {
         let (before, after) = (self.text(change.before), self.text(change.after));
         match change.ratio() {
             Some(ratio) => format!("{subject} grew by {:.1} %, from {before} to {after}", (ratio - 1.0) * 100.0),

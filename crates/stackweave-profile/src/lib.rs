@@ -60,10 +60,11 @@ pub mod usage;
 mod word_hash;
 
 pub use aggregate::{
-    AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, CodeOrigin, Cost, Counts, Diff, DiffNode,
+    AggregateOptions, Aggregated, CallStatistics, CallTree, Children, CodeOrigin, Cost, Diff, DiffNode,
     DifferentMeasures, Edge, EveryMeasure, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule,
     FunctionTable, Grouping, Hidden, Measure, MeasuredProfile, Node, NodeId, PartProfile, ProcessObserver, Profile,
-    ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, View, aggregate,
+    ProfileCounts, ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, ValueChange,
+    View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;

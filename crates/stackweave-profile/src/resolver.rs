@@ -9,7 +9,7 @@ use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
-use crate::known_frames::{Fragment, KnownFrames, ResolvedFrame};
+use crate::known_frames::{Fragment, KnownFrames, NamedFrame};
 use crate::module_history::ModuleHistory;
 use crate::native_frames;
 
@@ -89,12 +89,7 @@ impl Resolver {
     }
 
     /// Looks up `frames`, in the same order. Called without the lock.
-    fn look_up(
-        &self,
-        frames: &[RawFrame],
-        modules: Option<&ModuleHistory>,
-        names: &dyn FrameNames,
-    ) -> Vec<ResolvedFrame> {
+    fn look_up(&self, frames: &[RawFrame], modules: Option<&ModuleHistory>, names: &dyn FrameNames) -> Vec<NamedFrame> {
         let address = |frame: &RawFrame| match frame.kind() {
             RawFrameKind::Native(address) => Some(address),
             RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => None,
@@ -154,12 +149,12 @@ impl Resolver {
     }
 }
 
-fn located(frame: RawFrame, kind: FrameKind, names: &dyn FrameNames) -> ResolvedFrame {
+fn located(frame: RawFrame, kind: FrameKind, names: &dyn FrameNames) -> NamedFrame {
     let location = names.locate(frame);
     let is_lasting = kind == FrameKind::Python && location.is_some();
     let unknown = || Frame::named(kind, Frame::UNKNOWN.into());
     let found = location.map_or_else(unknown, |location| Frame::located(kind, location));
-    ResolvedFrame { frame, names: vec![found], is_lasting }
+    NamedFrame { frame, names: vec![found], is_lasting }
 }
 
 fn python_line(fragment: &Fragment) -> Option<(&Arc<str>, u32)> {

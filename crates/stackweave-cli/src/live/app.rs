@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 use stackweave_profile::{Measure, Pattern};
 
 use super::snapshot::{LiveSnapshot, RecordingState, ViewOptions};
@@ -111,12 +111,11 @@ impl App {
     }
 
     /// Returns the rows that match the filter, sorted.
-    pub(super) fn rows(&self) -> Vec<&FunctionRow> {
+    pub(super) fn rows(&self) -> Vec<&TopRow> {
         let all = if self.options.shows_memory { &self.snapshot.memory.rows } else { &self.snapshot.calls.rows };
         let pattern = Some(&self.filter).filter(|text| !text.is_empty()).and_then(|text| text.parse::<Pattern>().ok());
-        let is_shown =
-            |row: &&FunctionRow| pattern.as_ref().is_none_or(|pattern| pattern.matches(row.function.names()));
-        let mut rows: Vec<&FunctionRow> = all.iter().filter(is_shown).collect();
+        let is_shown = |row: &&TopRow| pattern.as_ref().is_none_or(|pattern| pattern.matches(row.function.names()));
+        let mut rows: Vec<&TopRow> = all.iter().filter(is_shown).collect();
         match self.sort {
             Sort::SelfCost => rows.sort_by_key(|row| Reverse((row.cost.self_cost, row.cost.total))),
             Sort::Total => rows.sort_by_key(|row| Reverse((row.cost.total, row.cost.self_cost))),

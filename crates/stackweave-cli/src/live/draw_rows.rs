@@ -3,7 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use stackweave_profile::Measure;
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 
 use super::app::{App, Sort};
 use super::format::{location, printable, share, short_count, value};
@@ -84,7 +84,7 @@ pub(super) fn head(app: &App, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-pub(super) fn row(app: &App, row: &FunctionRow, width: usize) -> Line<'static> {
+pub(super) fn row(app: &App, row: &TopRow, width: usize) -> Line<'static> {
     let columns = Columns::of(width);
     let measure = measure(app);
     let total = if app.options.shows_memory { app.snapshot.memory.total } else { app.snapshot.calls.total };

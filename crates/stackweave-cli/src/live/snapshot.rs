@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stackweave_profile::Measure;
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 
 /// A recording at one moment.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub(super) enum RecordingState {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     /// Not sorted.
-    pub(super) rows: Vec<FunctionRow>,
+    pub(super) rows: Vec<TopRow>,
     /// In nanoseconds.
     pub(super) total: i64,
     pub(super) begun: u64,
@@ -54,7 +54,7 @@ pub(super) struct Calls {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiveFigures {
     /// Not sorted.
-    pub(super) rows: Vec<FunctionRow>,
+    pub(super) rows: Vec<TopRow>,
     /// The total of the selected measure.
     pub(super) total: i64,
     pub(super) measure: Option<Measure>,

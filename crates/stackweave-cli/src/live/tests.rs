@@ -9,14 +9,14 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 use stackweave_profile::{CallStatistics, CodeOrigin, FrameKind, Function, Measure};
 
 use super::app::{Action, App};
 use super::draw::draw;
 use super::snapshot::{LiveSnapshot, RecordingState};
 
-fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
+fn row(name: &str, self_time: i64, total: i64, calls: u64) -> TopRow {
     let function = Function {
         kind: FrameKind::Python,
         name: name.into(),
@@ -26,7 +26,7 @@ fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
         first_line: Some(7),
         origin: CodeOrigin::Program,
     };
-    FunctionRow {
+    TopRow {
         function,
         cost: CallStatistics { calls, primitive_calls: calls, self_cost: self_time, total, total_of_all: total },
     }

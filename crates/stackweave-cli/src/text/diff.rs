@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use stackweave_profile::{CallStatistics, Change, Children, Diff, DiffNode, FunctionDiff, NodeId};
+use stackweave_profile::{CallStatistics, Children, Diff, DiffNode, FunctionDiff, NodeId, ValueChange};
 
 use crate::text::location::{name_and_location, name_and_path};
 use crate::text::rows::{Cell, LineLayout, Row, write_rows};
@@ -63,11 +63,11 @@ fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
         side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.self_cost })
     };
     let change = |function: &FunctionDiff| diff.change(cost(function.before), cost(function.after));
-    let mut changes: Vec<(&FunctionDiff, Change)> =
+    let mut changes: Vec<(&FunctionDiff, ValueChange)> =
         diff.by_function().iter().map(|function| (function, change(function))).collect();
     changes.retain(|(_, change)| change.difference() != 0.0 && change.difference().abs() >= least);
     changes.sort_by(|(_, a), (_, b)| b.difference().abs().total_cmp(&a.difference().abs()));
-    let line = |(function, change): (&FunctionDiff, Change)| {
+    let line = |(function, change): (&FunctionDiff, ValueChange)| {
         let mut row = row(
             diff,
             change,
@@ -111,11 +111,11 @@ fn push_children(diff: &Diff, children: &Children, at: (NodeId, usize), waiting:
     waiting.extend(below.into_iter().map(|id| (id, at.1)));
 }
 
-fn total(diff: &Diff, id: NodeId) -> Change {
+fn total(diff: &Diff, id: NodeId) -> ValueChange {
     total_of(diff, &diff.nodes()[id.index()])
 }
 
-fn total_of(diff: &Diff, node: &DiffNode) -> Change {
+fn total_of(diff: &Diff, node: &DiffNode) -> ValueChange {
     diff.change(node.before.map(|cost| cost.total), node.after.map(|cost| cost.total))
 }
 
@@ -133,7 +133,7 @@ fn changed_below(diff: &Diff, least: f64) -> Vec<bool> {
     matters
 }
 
-fn row(diff: &Diff, change: Change, guides: &str, (name, location): (String, String)) -> Row<4> {
+fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String, String)) -> Row<4> {
     let difference = change.difference();
     let style = match difference {
         more if more > 0.0 => Style::Hot,

@@ -13,7 +13,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{CountedMemory, DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
-use crate::aggregate::profile::Counts;
+use crate::aggregate::profile::ProfileCounts;
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::memory::{MemoryHeader, MemoryQuery, ProcessFigures, RecorderThread, UsageSource, usable_snapshot};
@@ -267,10 +267,10 @@ impl<'a> Collector<'a> {
 
 impl ProcessCosts {
     /// Returns the counts of blocks of a device.
-    pub(crate) fn block_counts(&self, device: i64) -> Counts {
+    pub(crate) fn block_counts(&self, device: i64) -> ProfileCounts {
         let found = self.blocks.iter().find(|(of, _)| *of == device);
         let [replaced_blocks, unknown_frees] = found.map_or([0; 2], |(_, counts)| *counts);
-        Counts { replaced_blocks, unknown_frees, ..Counts::default() }
+        ProfileCounts { replaced_blocks, unknown_frees, ..ProfileCounts::default() }
     }
 }
 

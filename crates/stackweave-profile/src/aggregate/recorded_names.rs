@@ -27,7 +27,7 @@ impl RecordedNames {
     /// Names these frames, once each. Without a symbolizer, native frames without a name in the file are named by their
     /// address in the module.
     pub fn resolve(process: &ProcessRecording, numbers: &[u32], symbolizer: Option<&Symbolizer>) -> Self {
-        let mut of = FrameNames::new(process);
+        let mut of = FrameNamer::new(process);
         of.resolve(numbers.iter().copied(), symbolizer);
         let mut names = Self::default();
         for &number in numbers {
@@ -55,7 +55,7 @@ impl RecordedNames {
 
 /// Names the frames of a process one at a time, and keeps only what is shared by several.
 #[derive(Debug)]
-pub(crate) struct FrameNames<'a> {
+pub(crate) struct FrameNamer<'a> {
     process: &'a ProcessRecording,
     texts: WordMap<u32, Arc<str>>,
     /// The names of modules.
@@ -66,7 +66,7 @@ pub(crate) struct FrameNames<'a> {
     known: Option<&'a NativeNames>,
 }
 
-impl<'a> FrameNames<'a> {
+impl<'a> FrameNamer<'a> {
     pub(crate) fn new(process: &'a ProcessRecording) -> Self {
         let (texts, modules, resolved) = Default::default();
         Self { process, texts, modules, resolved, known: None }

@@ -8,7 +8,7 @@ use crate::aggregate::call_tree::NodeId;
 use crate::aggregate::function::Function;
 use crate::aggregate::origin::CodeOrigin;
 use crate::aggregate::profile::Profile;
-use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
+use crate::aggregate::visible_tree::{PathStep, VisibleCaller, VisibleTree};
 use crate::frame::FrameKind;
 
 /// A filter of functions.
@@ -106,7 +106,7 @@ impl Profile {
         let viewed = VisibleTree::build(view, self.measure, &mut |visible| {
             let mut callers = vec![VisibleCaller::NONE; self.tree.nodes().len()];
             let root = self.tree.node(NodeId::ROOT).cost;
-            visible.add(Step::after(VisibleCaller::NONE), root.calls, root.self_cost);
+            visible.add(PathStep::after(VisibleCaller::NONE), root.calls, root.self_cost);
             for (id, node) in self.tree.iter() {
                 let step = visible.descend(callers[node.parent.index()], node.frame, &self.functions);
                 visible.add(step, node.cost.calls, node.cost.self_cost);

@@ -3,7 +3,7 @@
 use stackweave_heap::Scale;
 use stackweave_recording::events::Region;
 
-use super::device_curve::{Axis, Curve, DevicePoint};
+use super::device_curve::{Axis, DeviceCurve, DevicePoint};
 use super::live_devices::{LiveChanges, LiveRange};
 use crate::word_hash::WordMap;
 
@@ -17,11 +17,11 @@ pub(super) struct DeviceBlockOrigin {
 
 /// The current memory of a device, and its history.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct DeviceAccount {
     /// The sums, of weights.
     now: DevicePoint,
-    pub(super) curve: Curve,
-    pub(super) pools: Vec<Pool>,
+    pub(super) curve: DeviceCurve,
+    pub(super) pools: Vec<DevicePool>,
     /// The index of each pool, by its number.
     indexes: WordMap<u64, usize>,
     /// The blocks that were freed and can't be reused yet, by address.
@@ -32,10 +32,10 @@ pub(super) struct Account {
 
 /// The current memory of a pool, and its history.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct DevicePool {
     pub(super) number: u64,
     now: DevicePoint,
-    pub(super) curve: Curve,
+    pub(super) curve: DeviceCurve,
 }
 
 /// One of the sums.
@@ -44,7 +44,7 @@ const ALLOCATED: Sum = |point| &mut point.allocated;
 const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
-impl Account {
+impl DeviceAccount {
     /// Applies changes of memory.
     pub(super) fn change(&mut self, changes: &LiveChanges<DeviceBlockOrigin>, scale: Scale) {
         for range in &changes.gone {
@@ -101,7 +101,7 @@ impl Account {
     /// Returns the index of a pool; a new one is added.
     pub(super) fn pool(&mut self, number: u64) -> usize {
         *self.indexes.entry(number).or_insert_with(|| {
-            self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
+            self.pools.push(DevicePool { number, now: DevicePoint::default(), curve: DeviceCurve::default() });
             self.pools.len() - 1
         })
     }

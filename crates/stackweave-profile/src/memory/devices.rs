@@ -13,7 +13,7 @@ use stackweave_recording::events::{
 use stackweave_recording::file::ProcessStart;
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::device_account::{Account, DeviceBlockOrigin};
+use super::device_account::{DeviceAccount, DeviceBlockOrigin};
 use super::device_curve::{Axis, DevicePoint};
 use super::device_state::{CompleteState, DeviceState, OpenStates};
 use super::header::MemoryHeader;
@@ -100,7 +100,7 @@ pub struct DeviceReader {
 
 #[derive(Debug, Default)]
 struct Device {
-    account: Account,
+    account: DeviceAccount,
     state: Option<DeviceState>,
     out_of_memory: Vec<FailedRequest>,
 }

@@ -13,7 +13,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use super::figures::add;
 use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, RecordedMode};
-use super::labels::Labels;
+use super::labels::LabelTexts;
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::replay::{CallSiteFigures, Replay, Replayed};
@@ -198,8 +198,8 @@ pub(super) struct UsageReader<'a> {
     process: &'a ProcessRecording,
     query: &'a MemoryQuery,
     sites: SiteSource,
-    allocators: Labels,
-    tags: Labels,
+    allocators: LabelTexts,
+    tags: LabelTexts,
     usage: MemoryUsage,
 }
 
@@ -237,7 +237,7 @@ impl SiteSource {
     }
 
     /// Returns the number of the label of a call site's allocator.
-    fn allocator(&self, labels: &mut Labels, dictionary: &Dictionary, allocator: u32) -> u32 {
+    fn allocator(&self, labels: &mut LabelTexts, dictionary: &Dictionary, allocator: u32) -> u32 {
         match self {
             Self::Snapshot(_) => labels.of_frame(dictionary, allocator),
             Self::Replayed(_) => {
@@ -296,7 +296,8 @@ impl<'a> UsageReader<'a> {
             remarks: hooks.map(ForeignHooks::sentence).into_iter().collect(),
             missing: Missing::default(),
         };
-        let mut reader = Self { process, query, sites, allocators: Labels::default(), tags: Labels::default(), usage };
+        let mut reader =
+            Self { process, query, sites, allocators: LabelTexts::default(), tags: LabelTexts::default(), usage };
         reader.remark();
         reader
     }

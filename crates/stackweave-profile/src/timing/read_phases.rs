@@ -78,7 +78,7 @@ pub(super) struct PhaseReader<'a> {
 struct Thread {
     number: u32,
     is_selected: bool,
-    open: OpenStack<Phase>,
+    open: OpenStack<OpenPhase>,
     /// The runs among the open phases.
     runs: Vec<OpenRun>,
     now: u64,
@@ -89,7 +89,7 @@ struct Thread {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Phase {
+struct OpenPhase {
     frame: u32,
     began: u64,
     /// 1, or 0 for a phase that was open before it was recorded.
@@ -161,7 +161,7 @@ impl<'a> PhaseReader<'a> {
         {
             run.begin(phase.frame);
         }
-        thread.open.begin(Phase { is_run: begin.is_run, ..phase });
+        thread.open.begin(OpenPhase { is_run: begin.is_run, ..phase });
         if begin.is_run {
             let parent = thread.runs.last().map(|run| run.row);
             thread.runs.push(OpenRun::new(self.phases.runs.len(), thread.open.len()));
@@ -199,9 +199,9 @@ impl<'a> PhaseReader<'a> {
         }
     }
 
-    fn phase(&mut self, thread: &Thread, frame: u32, calls: u64) -> Phase {
+    fn phase(&mut self, thread: &Thread, frame: u32, calls: u64) -> OpenPhase {
         let is_listed = *self.listed.entry(frame).or_insert_with(|| has_no_file(self.process, frame));
-        Phase { frame, began: thread.now, calls, is_run: false, is_listed, inner_ns: 0 }
+        OpenPhase { frame, began: thread.now, calls, is_run: false, is_listed, inner_ns: 0 }
     }
 
     fn end_beyond(&mut self, thread: &mut Thread) {
@@ -221,7 +221,7 @@ impl<'a> PhaseReader<'a> {
     }
 
     /// Ends a phase that was removed from the open ones.
-    fn close(&mut self, thread: &mut Thread, phase: Phase, ended: u64, (ending, details): (Option<Ending>, &[u8])) {
+    fn close(&mut self, thread: &mut Thread, phase: OpenPhase, ended: u64, (ending, details): (Option<Ending>, &[u8])) {
         let Range { start, end } = self.range;
         let is_inside = phase.began < end && (ended > start || phase.began >= start);
         let time = is_inside.then(|| {

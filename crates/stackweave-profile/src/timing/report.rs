@@ -11,8 +11,8 @@ use super::phase_facts::PhaseFacts;
 use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
 use crate::aggregate::{
-    AggregateOptions, CallStatistics, Counts, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping,
-    Measure, Profile, RecordedNames, Statistics, View, aggregate, offsets, ranges,
+    AggregateOptions, CallStatistics, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping, Measure,
+    Profile, ProfileCounts, RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
@@ -28,7 +28,7 @@ pub struct TimingReport {
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
     /// The counts of the events that were read.
-    pub counts: Counts,
+    pub counts: ProfileCounts,
     /// Pushes and pops that did not match.
     pub anomalies: PhaseAnomalies,
     /// The data that could not be read, for each process.
