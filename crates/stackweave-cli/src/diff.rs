@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stackweave_profile::Diff as ProfileDiff;
 
-use crate::arguments::Diff;
+use crate::arguments::DiffArguments;
 use crate::diff_gate::{Checked, Gate, Sides};
 use crate::diff_json;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::screen::{Screen, show, show_json};
 use crate::selection::Selected;
 use crate::text::{DiffOptions, write_diff};
 
-pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let gate = Gate {
         total: arguments.gate.fail_above,
         each: arguments.gate.fail_above_each,

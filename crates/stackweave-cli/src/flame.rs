@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use stackweave_profile::Pattern;
 
-use crate::arguments::Selection;
+use crate::arguments::SelectionArguments;
 use crate::failure::Failure;
 use crate::flame_json;
 use crate::screen::{Screen, show, show_json};
@@ -33,7 +33,7 @@ pub(crate) struct Flame {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
 }
 
 const WIDTH: usize = 100;

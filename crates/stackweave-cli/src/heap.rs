@@ -2,7 +2,7 @@
 
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
 
-use crate::arguments::Heap;
+use crate::arguments::HeapArguments;
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::opening::symbolizer;
@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};
 
-pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let query = MemoryQuery {
         range: arguments.filters.scope.range()?,

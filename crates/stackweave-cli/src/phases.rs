@@ -4,7 +4,7 @@ use stackweave_profile::AggregateOptions;
 use stackweave_profile::timing::read_timing;
 use stackweave_recording::Missing;
 
-use crate::arguments::Phases;
+use crate::arguments::PhasesArguments;
 use crate::failure::Failure;
 use crate::opening::symbolizer;
 use crate::phases_json;
@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
 use crate::text::{PhasesOptions, write_phases};
 
-pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PhasesArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let options = AggregateOptions {
         threads: arguments.filters.scope.thread.clone(),

@@ -17,7 +17,7 @@ Examples:
   stackweave stacks $(pgrep -f train.py) --json
 
 The process is stopped for some milliseconds, and not changed. It needs no preparation.")]
-pub(crate) struct Stacks {
+pub(crate) struct StacksArguments {
     /// The process id, or the id of one of its threads
     #[arg(value_name = "PID")]
     pub(crate) process: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Stacks {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &StacksArguments) -> Result<(), Failure> {
     let mut options = InspectionOptions::default();
     options.symbolize = stackweave_symbolize::SymbolizerOptions::from_environment().map_err(Failure::new)?;
     options.python = !arguments.native;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
     show(&stacks.remarks, |out| stacks_text::write(out, &stacks, arguments.all, colour))
 }
 
-impl Stacks {
+impl StacksArguments {
     /// Keeps the selected threads.
     fn choose_threads(&self, stacks: &mut ProcessStacks) -> Result<(), Failure> {
         let is = |thread: &ThreadStack, wanted: &str| {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use stackweave_profile::{CallStatistics, FunctionId, Profile};
 
-use crate::arguments::Top;
+use crate::arguments::TopArguments;
 use crate::failure::Failure;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show, show_json};
@@ -13,7 +13,7 @@ use crate::selection::Selected;
 use crate::table_notes::write_table_notes;
 use crate::text::{Sort, TableOptions, sorted_functions, write_table};
 
-pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &TopArguments) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
     if arguments.json {

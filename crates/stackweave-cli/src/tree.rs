@@ -1,6 +1,6 @@
 //! `stackweave tree`: the call tree.
 
-use crate::arguments::Tree;
+use crate::arguments::TreeArguments;
 use crate::failure::Failure;
 use crate::screen::{Screen, show, show_json};
 use crate::table_notes::write_table_notes;
@@ -10,7 +10,7 @@ use crate::tree_json;
 /// Paths with a smaller share of the total have no line.
 const MIN_PERCENT: f64 = 1.0;
 
-pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &TreeArguments) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
     let options = TreeOptions {
