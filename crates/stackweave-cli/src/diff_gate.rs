@@ -25,7 +25,7 @@ pub(crate) struct Sides<'a> {
 
 /// The result of a gate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Verdict {
+pub(crate) struct GateResult {
     pub(crate) is_requested: bool,
     /// The sentence about the cost that grew by too much, or why that can't be checked; `None` if no cost did.
     pub(crate) sentence: Option<String>,
@@ -81,15 +81,15 @@ impl Sides<'_> {
 
 impl Gate {
     /// Checks both limits, and returns which one is exceeded. A gate that can't be checked does not pass.
-    pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> Verdict {
+    pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> GateResult {
         if self.total.is_none() && self.each.is_none() {
-            return Verdict::default();
+            return GateResult::default();
         }
         if let Some(sentence) = self.unchecked(checked) {
-            return Verdict { is_requested: true, sentence: Some(sentence), is_unknown: true };
+            return GateResult { is_requested: true, sentence: Some(sentence), is_unknown: true };
         }
         let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
-        Verdict { is_requested: true, sentence, is_unknown: false }
+        GateResult { is_requested: true, sentence, is_unknown: false }
     }
 
     /// Returns why the gate can't be checked. A function that is new has grown from nothing; but one that disappeared

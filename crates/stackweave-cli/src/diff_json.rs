@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use stackweave_profile::{CallStatistics, Cost, Diff, DiffNode, FunctionDiff, ValueChange};
 
-use crate::diff_gate::{Sides, Verdict};
+use crate::diff_gate::{GateResult, Sides};
 use crate::json_values::{cost, function, unit};
 use crate::text::DiffOptions;
 
@@ -14,7 +14,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
     sides: &Sides<'_>,
     options: &DiffOptions,
-    (verdict, remarks): (&Verdict, &[String]),
+    (verdict, remarks): (&GateResult, &[String]),
 ) -> io::Result<()> {
     let diff = sides.diff;
     let limit = options.limit.unwrap_or(usize::MAX);

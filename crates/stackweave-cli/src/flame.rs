@@ -8,7 +8,7 @@ use stackweave_profile::Pattern;
 use crate::arguments::SelectionArguments;
 use crate::failure::Failure;
 use crate::flame_json;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::table_notes::write_table_notes;
 use crate::text::{FlameOptions, FlameShape, FlameTree, write_flame};
 
@@ -42,7 +42,7 @@ const OTHER_LINES: usize = 3;
 
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let mut selected = arguments.selection.profile(&arguments.recordings)?;
-    let screen = Screen::of_output();
+    let screen = OutputFeatures::of_output();
     let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
     let mut shape = FlameShape {
         root: arguments.root.clone(),

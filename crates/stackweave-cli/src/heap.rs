@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::heap_json;
 use crate::opening::symbolizer;
 use crate::progress::Progress;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};
 
 pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
     }
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
-    let Screen { width, colour, .. } = Screen::of_output();
+    let OutputFeatures { width, colour, .. } = OutputFeatures::of_output();
     let options = HeapOptions { view: arguments.view, limit: arguments.limit, width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))

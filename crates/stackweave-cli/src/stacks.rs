@@ -5,7 +5,7 @@ use stackweave_core::text_matches;
 use stackweave_remote::{InspectionOptions, ProcessStacks, ThreadStack, stacks_of};
 
 use crate::failure::Failure;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::{stacks_json, stacks_text};
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &StacksArguments) -> Result<(), Failure> {
     if arguments.json {
         return show_json(|out| stacks_json::write(out, &stacks));
     }
-    let Screen { colour, .. } = Screen::of_output();
+    let OutputFeatures { colour, .. } = OutputFeatures::of_output();
     show(&stacks.remarks, |out| stacks_text::write(out, &stacks, arguments.all, colour))
 }
 

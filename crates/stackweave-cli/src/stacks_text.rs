@@ -22,18 +22,18 @@ const WIDEST_THREAD: usize = 60;
 /// Threads whose stacks look the same.
 struct Group<'a> {
     threads: Vec<&'a ThreadStack>,
-    rows: Vec<Row>,
+    rows: Vec<FrameText>,
 }
 
 /// A frame as text.
 #[derive(PartialEq)]
-enum Row {
+enum FrameText {
     Interpreted(String),
     Native { name: String, location: String, module: String },
 }
 
 pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks, all: bool, colour: bool) -> io::Result<()> {
-    let paint = Paint { colour };
+    let paint = TextColours { colour };
     writeln!(
         out,
         "{}",
@@ -86,7 +86,7 @@ fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
 }
 
 /// Returns the frames that are shown, innermost first.
-fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
+fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<FrameText> {
     let origins: Vec<CodeOrigin> =
         thread.frames.iter().map(|frame| CodeOrigin::of(frame, &module_path(stacks, frame))).collect();
     let kinds: Vec<FrameKind> = thread.frames.iter().map(|frame| frame.kind).collect();
@@ -112,15 +112,15 @@ fn shown(origins: &[CodeOrigin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     shown
 }
 
-fn row(frame: &Frame) -> Row {
+fn row(frame: &Frame) -> FrameText {
     let name = frame.qualname.as_ref().unwrap_or(&frame.name);
     if frame.kind != FrameKind::Native {
         let mut text = String::new();
         let _ = write_location(&mut text, &frame.filename.as_deref().unwrap_or("<unknown>"), frame.position.line, name);
-        return Row::Interpreted(printable(&text));
+        return FrameText::Interpreted(printable(&text));
     }
     let inlined = if frame.is_inlined { ", inlined" } else { "" };
-    Row::Native {
+    FrameText::Native {
         name: printable(&shorten(name, WIDEST_NAME)),
         location: location(frame),
         module: frame.module.as_ref().map(|module| format!("[{}{inlined}]", printable(module))).unwrap_or_default(),
@@ -177,14 +177,14 @@ fn state(letter: char) -> String {
     }
 }
 
-fn write_rows(out: &mut dyn Write, rows: &[Row], paint: Paint) -> io::Result<()> {
-    let width = |part: fn(&Row) -> &str| rows.iter().map(|row| part(row).chars().count()).max().unwrap_or(0);
-    let names = width(|row| if let Row::Native { name, .. } = row { name } else { "" });
-    let locations = width(|row| if let Row::Native { location, .. } = row { location } else { "" });
+fn write_rows(out: &mut dyn Write, rows: &[FrameText], paint: TextColours) -> io::Result<()> {
+    let width = |part: fn(&FrameText) -> &str| rows.iter().map(|row| part(row).chars().count()).max().unwrap_or(0);
+    let names = width(|row| if let FrameText::Native { name, .. } = row { name } else { "" });
+    let locations = width(|row| if let FrameText::Native { location, .. } = row { location } else { "" });
     for row in rows {
         match row {
-            Row::Interpreted(text) => writeln!(out, "  {text}")?,
-            Row::Native { name, location, module } => {
+            FrameText::Interpreted(text) => writeln!(out, "  {text}")?,
+            FrameText::Native { name, location, module } => {
                 let text = format!("  | {name:names$}  {location:locations$}  {module}");
                 writeln!(out, "{}", paint.dim(text.trim_end()))?;
             }
@@ -206,11 +206,11 @@ fn one_line(text: &str, widest: usize) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Paint {
+struct TextColours {
     colour: bool,
 }
 
-impl Paint {
+impl TextColours {
     fn head(self, text: &str) -> String {
         self.in_code("\x1b[1m", text)
     }

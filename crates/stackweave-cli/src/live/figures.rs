@@ -16,13 +16,13 @@ const RECORDER_THREAD: &str = "stackweave";
 
 /// The figures of a process.
 #[derive(Debug)]
-pub(super) struct ProcessFigures {
+pub(super) struct ProcessCounts {
     calls: LiveCalls,
     memory: LiveMemory,
     pub(super) names: NativeNames,
 }
 
-impl ProcessFigures {
+impl ProcessCounts {
     pub(super) fn new(process: &ProcessRecording) -> Self {
         let (calls, memory) = (LiveCalls::new(process), LiveMemory::new(process));
         Self { calls, memory, names: NativeNames::default() }
@@ -108,7 +108,7 @@ pub(super) fn snapshot(
     Ok((snapshot, nameless))
 }
 
-fn count(snapshot: &mut LiveSnapshot, process: &ProcessRecording, figures: &ProcessFigures) {
+fn count(snapshot: &mut LiveSnapshot, process: &ProcessRecording, figures: &ProcessCounts) {
     snapshot.processes += 1;
     snapshot.threads += process.dictionary().threads().filter(|thread| thread.name != RECORDER_THREAD).count();
     snapshot.events += process.event_count();
@@ -120,7 +120,7 @@ fn count(snapshot: &mut LiveSnapshot, process: &ProcessRecording, figures: &Proc
     snapshot.remarks.extend(damaged(figures.calls.missing()).into_iter().flatten());
 }
 
-fn add_memory(snapshot: &mut LiveSnapshot, figures: &ProcessFigures, now: &MemoryNow) {
+fn add_memory(snapshot: &mut LiveSnapshot, figures: &ProcessCounts, now: &MemoryNow) {
     let (totals, memory) = (now.totals(), &mut snapshot.memory);
     snapshot.has_memory = true;
     memory.live_bytes += totals.figures.live_bytes;

@@ -8,7 +8,7 @@ use stackweave_recording::file::ProcessStart;
 use stackweave_recording::read::{FileChange, Follower};
 use stackweave_recording::{OpenError, ProcessRecording};
 
-use super::figures::ProcessFigures;
+use super::figures::ProcessCounts;
 use crate::failure::Failure;
 
 /// The suffix of recordings.
@@ -31,7 +31,7 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) struct Followed {
     follower: Follower,
-    pub(super) figures: Vec<ProcessFigures>,
+    pub(super) figures: Vec<ProcessCounts>,
     pub(super) bytes: u64,
     /// The time at which the file grew last.
     grown: Instant,
@@ -64,18 +64,18 @@ impl Files {
             }
             file.bytes = look.file_bytes;
             let known = file.figures.len();
-            file.figures.extend(file.follower.processes()[known..].iter().map(ProcessFigures::new));
+            file.figures.extend(file.follower.processes()[known..].iter().map(ProcessCounts::new));
         }
         Ok(())
     }
 
     /// Returns every process with its figures.
-    pub(super) fn processes(&self) -> impl Iterator<Item = (&ProcessRecording, &ProcessFigures)> {
+    pub(super) fn processes(&self) -> impl Iterator<Item = (&ProcessRecording, &ProcessCounts)> {
         self.followed.iter().flat_map(|file| file.follower.processes().iter().zip(&file.figures))
     }
 
     /// Returns the figures of the process with this start, if one of the files still has it.
-    pub(super) fn figures_of(&mut self, start: &ProcessStart) -> Option<&mut ProcessFigures> {
+    pub(super) fn figures_of(&mut self, start: &ProcessStart) -> Option<&mut ProcessCounts> {
         let mut all = self.followed.iter_mut().flat_map(Followed::processes_mut);
         all.find(|(process, _)| process.start() == start).map(|(_, figures)| figures)
     }
@@ -144,7 +144,7 @@ impl Followed {
     }
 
     /// Returns every process with its figures.
-    pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut ProcessFigures)> {
+    pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut ProcessCounts)> {
         self.follower.processes().iter().zip(&mut self.figures)
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use stackweave_profile::{CallStatistics, Children, Diff, DiffNode, FunctionDiff, NodeId, ValueChange};
 
 use crate::text::location::{name_and_location, name_and_path};
-use crate::text::rows::{Cell, LineLayout, Row, write_rows};
+use crate::text::rows::{LineLayout, StyledText, TextRow, write_rows};
 use crate::text::style::Style;
 use crate::text::table::Sort;
 use crate::text::values::{percentage, signed_value};
@@ -58,7 +58,7 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
-fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
+fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<TextRow<4>> {
     let cost = |side: Option<CallStatistics>| {
         side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.self_cost })
     };
@@ -84,7 +84,7 @@ fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
 const DEEPEST: usize = 100;
 
 /// Returns the paths below which a cost changed, indented.
-fn paths(diff: &Diff, least: f64) -> Vec<Row<4>> {
+fn paths(diff: &Diff, least: f64) -> Vec<TextRow<4>> {
     let children = diff.children();
     let matters = changed_below(diff, least);
     let mut rows = Vec::new();
@@ -133,14 +133,14 @@ fn changed_below(diff: &Diff, least: f64) -> Vec<bool> {
     matters
 }
 
-fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String, String)) -> Row<4> {
+fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String, String)) -> TextRow<4> {
     let difference = change.difference();
     let style = match difference {
         more if more > 0.0 => Style::Hot,
         less if less < 0.0 => Style::Good,
         _ => Style::Plain,
     };
-    let plain = |text: String| -> Cell { (text, Style::Plain) };
+    let plain = |text: String| -> StyledText { (text, Style::Plain) };
     let ratio = change.ratio().map_or_else(String::new, |ratio| format!("{:+.1}%", (ratio - 1.0) * 100.0));
     let numbers = if diff.is_normalised() {
         let sign = if difference > 0.0 { "+" } else { "" };
@@ -150,7 +150,7 @@ fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String
         [measure.text(change.before), measure.text(change.after), signed_value(measure, difference)]
     };
     let [before, after, difference] = numbers;
-    Row {
+    TextRow {
         numbers: [plain(before), plain(after), (difference, style), (ratio, style)],
         guides: guides.to_owned(),
         name: plain(name),
@@ -159,7 +159,7 @@ fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String
 }
 
 /// Marks a row of which only one of the profiles has the function.
-fn mark(row: &mut Row<4>, is_before: bool, is_after: bool) {
+fn mark(row: &mut TextRow<4>, is_before: bool, is_after: bool) {
     if is_before != is_after {
         let (column, word) = if is_after { (0, "new") } else { (1, "gone") };
         row.numbers[column].0 = "-".into();
