@@ -12,7 +12,7 @@ use stackweave_symbolize::SymbolizerOptions;
 use crate::errors::Error;
 
 /// The frames of a stack, innermost first.
-pub(crate) type Stack = Arc<[Arc<Frame>]>;
+pub(crate) type ResolvedStack = Arc<[Arc<Frame>]>;
 
 /// Names frames that were captured in this process.
 ///
@@ -56,7 +56,7 @@ impl FrameNames for ResolverNames {
 }
 
 /// Returns the named frames of stacks. Releases the GIL during the lookup.
-pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<ResolvedStack>> {
     let resolver = resolver()?;
     let stacks = stackweave_capture::stacks();
     let is_native = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
@@ -69,7 +69,7 @@ pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
 }
 
 /// Returns the named frames at return addresses. Releases the GIL during the lookup.
-pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<ResolvedStack>> {
     let resolver = resolver()?;
     let process = ResolverNames::new(py, true);
     Ok(py.detach(|| {

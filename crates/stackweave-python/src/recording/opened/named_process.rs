@@ -15,13 +15,13 @@ use crate::errors::Error;
 type Frames = Arc<[Arc<Frame>]>;
 
 #[derive(Debug)]
-pub(super) struct NamedProcess {
+pub(super) struct OpenedProcess {
     pub(super) recording: ProcessRecording,
     /// The names by the number of the frame. Locked only briefly, with the GIL held.
     known: Mutex<HashMap<u32, Frames>>,
 }
 
-impl NamedProcess {
+impl OpenedProcess {
     pub(super) fn new(recording: &ProcessRecording) -> Self {
         Self { recording: recording.clone(), known: Mutex::new(HashMap::new()) }
     }
