@@ -2,7 +2,7 @@
 //!
 //! This is written from `docs/reference/format-recording.md` and uses none of the code that it tests.
 
-use crate::event_kinds::{EventKind, KINDS, field_type};
+use crate::event_kinds::{KINDS, PageKind, field_type};
 use crate::random::Random;
 
 /// Texts that terminals, spreadsheets, viewers and file systems may interpret as something other than text.
@@ -89,7 +89,7 @@ struct Writer<'o> {
     random: Random,
     options: &'o HostileOptions,
     section: u32,
-    kinds: Vec<(u8, &'static EventKind)>,
+    kinds: Vec<(u8, &'static PageKind)>,
     ids: Ids,
 }
 
@@ -313,7 +313,7 @@ impl Writer<'_> {
     }
 
     fn events(&mut self) -> Vec<u8> {
-        let mut present: Vec<(u8, &'static EventKind)> = self.kinds.clone();
+        let mut present: Vec<(u8, &'static PageKind)> = self.kinds.clone();
         while present.len() > 14 {
             present.remove(self.random.below(present.len()));
         }
@@ -336,7 +336,7 @@ impl Writer<'_> {
         out
     }
 
-    fn columns(&mut self, kind: &EventKind, rows: usize, out: &mut Vec<u8>) {
+    fn columns(&mut self, kind: &PageKind, rows: usize, out: &mut Vec<u8>) {
         for (of, _) in kind.fields.iter().filter(|(of, _)| *of != field_type::BYTES) {
             let values: Vec<u64> = (0..rows).map(|_| self.value(*of)).collect();
             put_raw(out, &values);

@@ -9,7 +9,7 @@ use stackweave_recording::file::{ProcessStart, RecordedFrame};
 use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_tapes::{Tape, native};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 use crate::common::recording::paths;
 use crate::common::{MadeUp, module, or_skip, resolver};
@@ -40,7 +40,7 @@ fn named(process: &ProcessRecording) -> Vec<(u64, Vec<Frame>)> {
 
 fn library() -> Result<(PathBuf, Vec<u64>), String> {
     let file = Language::Cpp.build(5, Split::No).map_err(|skipped| skipped.to_string())?;
-    let addresses = ModuleFile::read(&file).sample(200).into_iter().map(|address| address + 1).collect();
+    let addresses = LibraryFile::read(&file).sample(200).into_iter().map(|address| address + 1).collect();
     Ok((file, addresses))
 }
 
