@@ -32,7 +32,7 @@ pub(crate) struct Span {
     /// Whether it is a call. A span that was open before the first event of its thread is not.
     pub(crate) is_call: bool,
     /// The generator or coroutine, if the span is a part of its run.
-    pub(crate) object: Option<Object>,
+    pub(crate) object: Option<SuspendedObject>,
     pub(crate) details: Details,
     /// The details of its end.
     pub(crate) at_end: Details,
@@ -61,7 +61,7 @@ impl Span {
 
 /// A generator or a coroutine, which runs in several spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Object {
+pub(crate) struct SuspendedObject {
     pub(crate) address: u64,
     /// A number that all of its spans share, and no other ones.
     pub(crate) flow: u64,

@@ -13,7 +13,7 @@ use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::kinds::{EventKinds, label_text};
-use crate::activity::objects::Objects;
+use crate::activity::objects::SuspendedObjects;
 use crate::activity::{Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -66,7 +66,7 @@ pub(crate) struct Visit {
     /// The index of each thread in `threads`, by its process and its number there.
     thread_indexes: HashMap<(usize, u32), usize>,
     threads: Vec<VisitedThread>,
-    objects: Objects,
+    objects: SuspendedObjects,
     /// Whether the selected time has begun.
     is_inside: bool,
     /// Whether events of memory are not reported.

@@ -13,7 +13,7 @@ use std::io::Write;
 use crate::activity::{EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::chrome::line::{EventLine, write_string};
-use crate::formats::chrome::names::FrameNames;
+use crate::formats::chrome::names::EventNames;
 use crate::formats::chrome::stacks::UsedStacks;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
@@ -22,7 +22,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let processes = NamedProcess::all(source);
     let mut writer = ChromeWriter {
         curves: processes.iter().map(|process| MemoryCurves::of(process.recording)).collect(),
-        names: processes.iter().map(|_| FrameNames::default()).collect(),
+        names: processes.iter().map(|_| EventNames::default()).collect(),
         stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
         delayed: Vec::new(),
         text: Vec::new(),
@@ -37,7 +37,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 struct ChromeWriter<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
-    names: Vec<FrameNames>,
+    names: Vec<EventNames>,
     stacks: Vec<UsedStacks>,
     curves: Vec<MemoryCurves>,
     /// Ended spans that began together with an open one: their events, for each open span of each thread.

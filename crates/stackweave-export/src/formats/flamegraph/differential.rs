@@ -7,7 +7,7 @@ use stackweave_profile::{Diff, DiffNode, NodeId, ValueChange};
 
 use super::draw::write_flames;
 use super::merged::{BoxBuilder, names, order, root_label};
-use super::{BoxLabel, FlameBox, Flames, Legend};
+use super::{BoxLabel, Flames, Legend, PictureBox};
 use crate::error::ExportError;
 use crate::svg::{FunctionLabel, cost, percentage, plural, share};
 
@@ -38,7 +38,7 @@ pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(),
         boxes,
         narrow: not_drawn.saturating_sub(gone),
     };
-    let label = |of: &FlameBox| {
+    let label = |of: &PictureBox| {
         let node = &nodes[of.item as usize];
         if of.item == 0 {
             return root_label(costs(diff, node));

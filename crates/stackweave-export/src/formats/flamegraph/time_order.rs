@@ -8,7 +8,7 @@ use stackweave_profile::{Frame, FrameKind, Measure};
 
 use super::draw::write_flames;
 use super::spans::{SEVERAL_FUNCTIONS, SpanBox, ThreadBoxes};
-use super::{BoxLabel, FlameBox, Flames, kind_legend};
+use super::{BoxLabel, Flames, PictureBox, kind_legend};
 use crate::activity::{EventContent, NamedProcess, Span, visit};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -161,7 +161,7 @@ fn draw(
         boxes,
         narrow,
     };
-    let label = |of: &FlameBox| label(&drawn[of.item as usize], (items, reasons), (start, whole));
+    let label = |of: &PictureBox| label(&drawn[of.item as usize], (items, reasons), (start, whole));
     write_flames(&flames, &label, out)
 }
 
@@ -175,14 +175,14 @@ fn thread_name(processes: &[NamedProcess<'_>], (process, number): (usize, u32)) 
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a part of a picture's width")]
-fn flame_box(of: &BoxContent, (start, whole): (u64, u64), row: u32, item: usize) -> FlameBox {
+fn flame_box(of: &BoxContent, (start, whole): (u64, u64), row: u32, item: usize) -> PictureBox {
     let (began, ended, depth, is_first) = match of {
         BoxContent::Thread { began, ended, .. } => (*began, *ended, 0, true),
         BoxContent::Span(span) => (span.began, span.ended, span.depth + 1, false),
     };
     let share = |time: u64| if whole == 0 { 0.0 } else { time as f64 / whole as f64 };
     let item = u32::try_from(item).unwrap_or(u32::MAX);
-    FlameBox { left: share(began - start), width: share(ended - began), row: row + depth, item, is_first }
+    PictureBox { left: share(began - start), width: share(ended - began), row: row + depth, item, is_first }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]

@@ -9,7 +9,7 @@ use crate::activity::NamedProcess;
 
 /// Numbers frames and functions. A frame of the recording may stand for several functions; each is a frame here.
 #[derive(Debug, Default)]
-pub(super) struct FrameNumbers {
+pub(super) struct TableNumbers {
     /// By number in the recording: the first frame here, and the number of frames, outermost first.
     numbers: WordMap<u32, (u32, u32)>,
     /// The function of each frame, from 1.
@@ -26,7 +26,7 @@ struct FunctionKey {
     first_line: Option<u32>,
 }
 
-impl FrameNumbers {
+impl TableNumbers {
     /// Returns the frames here for a frame of the recording, outermost first, and numbers new ones.
     pub(super) fn of(&mut self, process: &NamedProcess<'_>, number: u32) -> core::ops::Range<u32> {
         if let Some((first, count)) = self.numbers.get(&number) {

@@ -28,7 +28,7 @@ pub(super) struct ParquetTable {
 
 /// The value of a column in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cell<'t> {
+pub(super) enum CellValue<'t> {
     Null,
     Integer(i64),
     Double(f64),
@@ -36,7 +36,7 @@ pub(super) enum Cell<'t> {
     Text(&'t str),
 }
 
-impl<'t> Cell<'t> {
+impl<'t> CellValue<'t> {
     pub(super) fn text(text: &'t str) -> Self {
         Self::Text(text)
     }
@@ -125,10 +125,10 @@ impl ParquetTable {
         Ok(Self { writer, columns, rows: 0 })
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [Cell<'_>; N]) -> Result<(), ExportError> {
+    pub(super) fn row<const N: usize>(&mut self, cells: [CellValue<'_>; N]) -> Result<(), ExportError> {
         debug_assert_eq!(N, self.columns.len());
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            if cell != Cell::Null {
+            if cell != CellValue::Null {
                 column.push(cell, self.rows);
             }
         }
@@ -161,18 +161,18 @@ impl ParquetTable {
 impl ColumnValues {
     /// Adds the value of a row.
     #[expect(clippy::cast_possible_truncation, reason = "small columns hold numbers of 32 bits")]
-    fn push(&mut self, cell: Cell<'_>, row: usize) {
+    fn push(&mut self, cell: CellValue<'_>, row: usize) {
         if self.is_optional {
             self.levels.resize(row, 0);
             self.levels.push(1);
         }
         match (&mut self.values, cell) {
-            (Values::Small(values), Cell::Integer(value)) => values.push(value as i32),
-            (Values::Large(values), Cell::Integer(value)) => values.push(value),
-            (Values::Double(values), Cell::Double(value)) => values.push(value),
-            (Values::Bool(values), Cell::Bool(value)) => values.push(value),
-            (Values::Text(values, known), Cell::Text(value)) => values.push(known.get(value)),
-            (_, cell) => debug_assert_eq!(cell, Cell::Null, "a column of another type"),
+            (Values::Small(values), CellValue::Integer(value)) => values.push(value as i32),
+            (Values::Large(values), CellValue::Integer(value)) => values.push(value),
+            (Values::Double(values), CellValue::Double(value)) => values.push(value),
+            (Values::Bool(values), CellValue::Bool(value)) => values.push(value),
+            (Values::Text(values, known), CellValue::Text(value)) => values.push(known.get(value)),
+            (_, cell) => debug_assert_eq!(cell, CellValue::Null, "a column of another type"),
         }
     }
 

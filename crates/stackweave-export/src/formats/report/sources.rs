@@ -20,12 +20,12 @@ use crate::source::Source;
 
 /// The limits of the sources in a page.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct SourceLimits {
     files: usize,
     bytes: usize,
 }
 
-const LIMITS: Limits = Limits { files: 400, bytes: 8 << 20 };
+const LIMITS: SourceLimits = SourceLimits { files: 400, bytes: 8 << 20 };
 
 /// The cost of a file, and its expected length.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ fn select_files(
     wanted: Vec<(String, FileCost)>,
     texts: &[SourceText],
     (began_wall_ns, reader): (i64, Option<u32>),
-    limits: Limits,
+    limits: SourceLimits,
 ) -> Vec<SourceFile> {
     let (mut selected, mut bytes) = (Vec::new(), 0);
     for (name, wanted) in wanted {
@@ -151,7 +151,7 @@ mod tests {
                 wanted,
                 &[],
                 (i64::MAX, Some(RecordingOrigin::here().uid)),
-                Limits { files: files_limit, bytes },
+                SourceLimits { files: files_limit, bytes },
             );
             all.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
