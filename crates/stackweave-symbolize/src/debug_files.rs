@@ -8,7 +8,7 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSection as _};
 use stackweave_core::Module;
 
-use crate::byte_arena::Bytes;
+use crate::byte_arena::FileBytes;
 use crate::debug_link::{AltLink, DebugLink, alt_file_candidates, debug_file_candidates};
 use crate::debuginfod::Debuginfod;
 use crate::dwarf;
@@ -104,5 +104,5 @@ pub(crate) fn read_from_memory(module: &Module) -> Option<ElfImage> {
     let length = module.end.checked_sub(module.start).filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, module.start).ok()?;
-    ElfImage::parse(Bytes::Owned(bytes.into()))
+    ElfImage::parse(FileBytes::Owned(bytes.into()))
 }

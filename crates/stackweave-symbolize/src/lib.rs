@@ -53,6 +53,6 @@ mod without_threads;
 
 pub use jit_code::PerfMapHealth;
 pub use options::{MODE_VARIABLE, SymbolizeMode, SymbolizerOptions, UnknownMode};
-pub use resolved::{Frame, Resolved, SymbolSource, Symbolized, UnresolvedReason};
+pub use resolved::{Resolved, ResolvedFrame, SymbolSource, Symbolized, UnresolvedReason};
 pub use symbolizer::{Symbolizer, SymbolizerStats};
 pub use without_threads::WithoutThreads;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackweave_files::output::{Created, Draft, Existing, Opened};
+use stackweave_files::output::{Created, Draft, Existing, OpenedOutput};
 
 use super::own_file::OwnFile;
 
@@ -25,8 +25,8 @@ impl FileSink {
     /// start, and an older file stays until there is a newer one. A device, a FIFO or a socket is opened.
     pub(super) fn create(path: &Path, existing: Existing, start: &[u8]) -> io::Result<Self> {
         match Draft::open(path, existing)? {
-            Opened::Stream(stream) => Self::of(stream, path, None),
-            Opened::Draft(file, draft) => {
+            OpenedOutput::Stream(stream) => Self::of(stream, path, None),
+            OpenedOutput::Draft(file, draft) => {
                 let mut sink = Self::of(file, path, Some(draft))?;
                 sink.append(&[start])?;
                 Ok(sink)

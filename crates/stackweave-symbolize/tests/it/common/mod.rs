@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Frame, Resolved, Symbolizer, SymbolizerOptions};
+use stackweave_symbolize::{Resolved, ResolvedFrame, Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::module_file::LibraryFile;
 use stackweave_testkit::symbols::{SymbolizedFrame, gnu_addr2line};
 
@@ -51,7 +51,7 @@ pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[Pat
     answers.iter().map(|resolved| resolved.frames().iter().map(place).collect()).collect()
 }
 
-fn place(frame: &Frame) -> SymbolizedFrame {
+fn place(frame: &ResolvedFrame) -> SymbolizedFrame {
     SymbolizedFrame {
         function: Some(frame.function.to_string()),
         file: frame.file.as_deref().map(str::to_owned),
