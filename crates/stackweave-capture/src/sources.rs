@@ -16,12 +16,13 @@ use crate::weave::merge_sources;
 
 const MOST: usize = 256;
 
-struct Slot {
+struct FrameSourceSlot {
     source: OnceLock<Arc<dyn FrameSource>>,
     is_active: AtomicBool,
 }
 
-static SLOTS: [Slot; MOST] = [const { Slot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
+static SLOTS: [FrameSourceSlot; MOST] =
+    [const { FrameSourceSlot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
 /// Number of registered sources.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 /// The number of the active or last Python source, plus one.

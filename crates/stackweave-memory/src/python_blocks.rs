@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use stackweave_cpython::allocators::{AllocatorFunction, AllocatorObserver, Domain, Pointer};
+use stackweave_cpython::allocators::{AllocatorFunction, AllocatorObserver, BlockPointer, Domain};
 use stackweave_recording::events::Allocator;
 
 use crate::hook_event::{HookEvent, stack_address};
@@ -46,8 +46,8 @@ impl AllocatorObserver for PythonBlocks {
         domain: Domain,
         function: AllocatorFunction,
         size: usize,
-        original: impl FnOnce() -> Pointer,
-    ) -> Pointer {
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         let block = original();
@@ -60,7 +60,7 @@ impl AllocatorObserver for PythonBlocks {
     }
 
     #[inline(always)]
-    fn free(block: Pointer, original: impl FnOnce()) {
+    fn free(block: BlockPointer, original: impl FnOnce()) {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         event.about_to_free_if_known(mode, block.addr());
@@ -69,7 +69,12 @@ impl AllocatorObserver for PythonBlocks {
     }
 
     #[inline(always)]
-    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn reallocate(
+        domain: Domain,
+        old: BlockPointer,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         let was_recorded = !old.is_null() && event.about_to_free_if_known(mode, old.addr());

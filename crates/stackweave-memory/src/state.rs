@@ -52,12 +52,12 @@ pub(crate) struct ActiveRecording {
 }
 
 #[repr(C, align(4096))]
-struct State {
+struct HookState {
     mode: AtomicUsize,
     active: AtomicPtr<ActiveRecording>,
 }
 
-static STATE: State = State { mode: AtomicUsize::new(hook_mode::OFF), active: AtomicPtr::new(ptr::null_mut()) };
+static STATE: HookState = HookState { mode: AtomicUsize::new(hook_mode::OFF), active: AtomicPtr::new(ptr::null_mut()) };
 /// Whether there is a recording, even if this process is a child whose own recording has not begun.
 static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 /// Calls in a forked child before its recording has begun.
@@ -115,7 +115,7 @@ pub(crate) fn release() {
 
 /// Starts recording in this mode. The slot is reserved, and nothing is being recorded.
 pub(crate) fn publish(active: ActiveRecording, mode: usize) {
-    crate::platform::clear_in_children(ptr::from_ref(&STATE).cast(), size_of::<State>());
+    crate::platform::clear_in_children(ptr::from_ref(&STATE).cast(), size_of::<HookState>());
     STATE.active.store(Box::into_raw(Box::new(active)), Ordering::Release);
     STATE.mode.store(mode, Ordering::SeqCst);
 }

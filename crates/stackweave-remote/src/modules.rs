@@ -30,13 +30,13 @@ pub(crate) struct Modules {
     /// The mappings of files.
     maps: Vec<Mapping>,
     loaded: Vec<RemoteModule>,
-    opened: HashMap<FileKey, Opened>,
+    opened: HashMap<FileKey, OpenedModule>,
 }
 
 /// Path, inode, and first page of a mapping.
 type FileKey = (PathBuf, u64, Vec<u8>);
 /// The path of the opened file, if there is one, and its contents.
-type Opened = (Option<PathBuf>, Arc<ModuleImage>);
+type OpenedModule = (Option<PathBuf>, Arc<ModuleImage>);
 
 impl Modules {
     pub(crate) fn of(process: Process) -> Self {
@@ -105,7 +105,7 @@ impl Modules {
     }
 
     /// Opens the file of a mapping if it is the mapped one, otherwise reads the module from memory.
-    fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Opened> {
+    fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<OpenedModule> {
         if first.is_of_file() {
             // If it cannot be compared, the path alone decides.
             let is_sure = |path: &PathBuf| !head.is_empty() || !path.ends_with("exe");

@@ -68,7 +68,7 @@ pub fn hostile_recording_with(seed: u64, options: &HostileOptions) -> Vec<u8> {
 pub fn hostile_recording_from(mut random: Random, options: &HostileOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
     for section in 0..=random.below(2) {
-        let mut writer = Writer { random, options, section: 0, kinds: Vec::new(), ids: Ids::default() };
+        let mut writer = HostileWriter { random, options, section: 0, kinds: Vec::new(), ids: Ids::default() };
         writer.write_section(section, &mut bytes);
         random = writer.random;
     }
@@ -85,7 +85,7 @@ struct Ids {
     threads: Vec<u32>,
 }
 
-struct Writer<'o> {
+struct HostileWriter<'o> {
     random: Random,
     options: &'o HostileOptions,
     section: u32,
@@ -93,7 +93,7 @@ struct Writer<'o> {
     ids: Ids,
 }
 
-impl Writer<'_> {
+impl HostileWriter<'_> {
     fn write_section(&mut self, place: usize, out: &mut Vec<u8>) {
         let start = self.start(place);
         self.section = crc32(&start);

@@ -13,7 +13,7 @@ use crate::platform::tasks;
 
 /// The process and the thread that holds the lock; 0: none.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
-static WORK: Shared = Shared(UnsafeCell::new(DumpMemory { scratch: [0; SCRATCH], modules: MappedModules::new() }));
+static WORK: DumpCell = DumpCell(UnsafeCell::new(DumpMemory { scratch: [0; SCRATCH], modules: MappedModules::new() }));
 
 /// The memory of a dump. It is static, because a handler's stack may be small.
 #[derive(Debug)]
@@ -22,10 +22,10 @@ pub(crate) struct DumpMemory {
     pub(crate) modules: MappedModules,
 }
 
-struct Shared(UnsafeCell<DumpMemory>);
+struct DumpCell(UnsafeCell<DumpMemory>);
 
 // SAFETY: only the holder of the lock accesses it.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for DumpCell {}
 
 /// Permission to dump, until it is dropped.
 #[derive(Debug)]

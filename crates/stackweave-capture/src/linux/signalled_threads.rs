@@ -22,12 +22,13 @@ use crate::request::{Capture, CaptureRequest, CaptureStart};
 const MAX_THREADS: usize = 4096;
 
 /// A signalled thread. The reply is one word: a late handler cannot leave half of one.
-struct Slot {
+struct ThreadSlot {
     task: AtomicI32,
     word: AtomicU64,
 }
 
-static SLOTS: [Slot; MAX_THREADS] = [const { Slot { task: AtomicI32::new(0), word: AtomicU64::new(0) } }; MAX_THREADS];
+static SLOTS: [ThreadSlot; MAX_THREADS] =
+    [const { ThreadSlot { task: AtomicI32::new(0), word: AtomicU64::new(0) } }; MAX_THREADS];
 /// Number of slots in use.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Incremented by each reply; the dump waits for it.
@@ -196,7 +197,7 @@ impl SignalledThreads<'_> {
 }
 
 /// Handles a thread that could not be signalled: it has ended, or too many signals are pending.
-fn mark_not_signalled(index: usize, slot: &Slot) {
+fn mark_not_signalled(index: usize, slot: &ThreadSlot) {
     if last_error() == libc::ESRCH {
         LENGTH.store(index, Ordering::Release);
     } else {
@@ -205,7 +206,7 @@ fn mark_not_signalled(index: usize, slot: &Slot) {
 }
 
 /// Returns the slots in use.
-fn slots() -> &'static [Slot] {
+fn slots() -> &'static [ThreadSlot] {
     &SLOTS[..LENGTH.load(Ordering::Acquire).min(MAX_THREADS)]
 }
 

@@ -36,7 +36,7 @@ impl Default for TreeOptions {
 /// Writes each path with its total and self cost, share and calls; those with the highest cost first.
 pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
     let kept = if options.keeps_program { program_paths(profile, options.min_share) } else { HashSet::new() };
-    let mut lines = Lines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
+    let mut lines = TreeLines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
     lines.collect();
     let rows = lines.rows;
     let layout = LineLayout { width: options.width, colour: options.colour, are_paths: false };
@@ -46,7 +46,7 @@ pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions)
 /// Deeper levels are not indented further.
 const DEEPEST: usize = 100;
 
-struct Lines<'a> {
+struct TreeLines<'a> {
     profile: &'a Profile,
     children: Children,
     /// Nodes that have a line whatever their share is.
@@ -61,7 +61,7 @@ enum UnwrittenLine {
     Others { count: usize, total: i64, guides: String },
 }
 
-impl Lines<'_> {
+impl TreeLines<'_> {
     fn collect(&mut self) {
         let mut waiting = Vec::new();
         self.push_children(NodeId::ROOT, 0, "", &mut waiting);

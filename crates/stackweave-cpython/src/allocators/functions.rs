@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::api::{Calloc, Free, Malloc, PyMemAllocatorEx, Realloc};
-use super::{AllocatorFunction, AllocatorObserver, Domain, Pointer};
+use super::{AllocatorFunction, AllocatorObserver, BlockPointer, Domain};
 
 /// A link of ours in the chain of a domain's allocators: the context of our functions.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ unsafe fn link_of(context: *mut c_void) -> (&'static AllocatorLink, bool) {
 
 /// # Safety
 /// The interpreter calls it, or another allocator in the chain; the context is a link.
-unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void, size: usize) -> Pointer {
+unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void, size: usize) -> BlockPointer {
     // SAFETY: passed on to the caller.
     let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, malloc, .. } = link.previous;
@@ -113,7 +113,7 @@ unsafe extern "C" fn calloc<O: AllocatorObserver, const DOMAIN: u8>(
     context: *mut c_void,
     count: usize,
     size: usize,
-) -> Pointer {
+) -> BlockPointer {
     // SAFETY: passed on to the caller.
     let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, calloc, .. } = link.previous;
@@ -130,9 +130,9 @@ unsafe extern "C" fn calloc<O: AllocatorObserver, const DOMAIN: u8>(
 /// As for [`malloc`].
 unsafe extern "C" fn realloc<O: AllocatorObserver, const DOMAIN: u8>(
     context: *mut c_void,
-    old: Pointer,
+    old: BlockPointer,
     size: usize,
-) -> Pointer {
+) -> BlockPointer {
     // SAFETY: passed on to the caller.
     let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, realloc, .. } = link.previous;
@@ -143,7 +143,7 @@ unsafe extern "C" fn realloc<O: AllocatorObserver, const DOMAIN: u8>(
 
 /// # Safety
 /// As for [`malloc`].
-unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, block: Pointer) {
+unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, block: BlockPointer) {
     // SAFETY: passed on to the caller.
     let (link, is_recording) = unsafe { link_of(context) };
     let Previous { context, free, .. } = link.previous;

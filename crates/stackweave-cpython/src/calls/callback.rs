@@ -37,7 +37,7 @@ struct Member {
 
 /// `PyType_Slot`.
 #[repr(C)]
-struct Slot {
+struct PyTypeSlot {
     slot: c_int,
     value: *mut c_void,
 }
@@ -49,7 +49,7 @@ struct Spec {
     size: c_int,
     item_size: c_int,
     flags: c_uint,
-    slots: *mut Slot,
+    slots: *mut PyTypeSlot,
 }
 
 /// The members of the type, which keeps a pointer to them up to 3.10.
@@ -89,9 +89,9 @@ impl CallbackType {
             let call: unsafe extern "C" fn(ObjectPointer, ObjectPointer, ObjectPointer) -> ObjectPointer =
                 first_of(symbols, &[c"PyVectorcall_Call"])?;
             let mut slots = [
-                Slot { slot: CALL_SLOT, value: call as *mut c_void },
-                Slot { slot: MEMBERS_SLOT, value: (&raw const MEMBERS).cast_mut().cast() },
-                Slot { slot: 0, value: ptr::null_mut() },
+                PyTypeSlot { slot: CALL_SLOT, value: call as *mut c_void },
+                PyTypeSlot { slot: MEMBERS_SLOT, value: (&raw const MEMBERS).cast_mut().cast() },
+                PyTypeSlot { slot: 0, value: ptr::null_mut() },
             ];
             let mut spec = Spec {
                 name: c"stackweave.callback".as_ptr(),

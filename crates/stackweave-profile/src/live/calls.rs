@@ -24,7 +24,7 @@ pub struct LiveCalls {
     blocks: FollowBlocks,
     decoder: Decoder,
     spans: SpanTree,
-    threads: Vec<Thread>,
+    threads: Vec<LiveThread>,
     by_number: WordMap<u32, usize>,
     /// The number of losses of the process that have been assigned to threads.
     losses_known: usize,
@@ -32,7 +32,7 @@ pub struct LiveCalls {
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct LiveThread {
     open: OpenSpans,
     /// The ticks at which events of this thread are missing, the next one last.
     losses: Vec<u64>,
@@ -75,7 +75,7 @@ impl LiveCalls {
         while let Some(block) = blocks.next_block(process, until)? {
             let number = block.thread();
             let index = *by_number.entry(number).or_insert_with(|| {
-                threads.push(Thread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
+                threads.push(LiveThread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
                 threads.len() - 1
             });
             add_block((block, process), decoder, (spans, &mut threads[index]), counted);
@@ -146,7 +146,7 @@ impl LiveCalls {
 fn add_block(
     (block, process): (&EventBuffer, &ProcessRecording),
     decoder: &Decoder,
-    (spans, thread): (&mut SpanTree, &mut Thread),
+    (spans, thread): (&mut SpanTree, &mut LiveThread),
     counted: &mut CallCounts,
 ) {
     let mut last = 0;

@@ -95,11 +95,11 @@ pub struct DeviceReader {
     states: OpenStates,
     live: LiveDevices<DeviceBlockOrigin>,
     changes: LiveChanges<DeviceBlockOrigin>,
-    devices: BTreeMap<i64, Device>,
+    devices: BTreeMap<i64, DeviceHistoryBuilder>,
 }
 
 #[derive(Debug, Default)]
-struct Device {
+struct DeviceHistoryBuilder {
     account: DeviceAccount,
     state: Option<DeviceState>,
     out_of_memory: Vec<FailedRequest>,
@@ -212,7 +212,7 @@ impl DeviceReader {
     }
 }
 
-impl Device {
+impl DeviceHistoryBuilder {
     fn finish(self, number: i64, start: &ProcessStart, axis: &Axis) -> DeviceHistory {
         let option = |what: &str| {
             let name = format!("device.{number}.{what}");

@@ -91,7 +91,7 @@ pub fn read_timing(
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
     let profile = aggregated.merged();
-    let mut report = ReportBuilder::of(&profile);
+    let mut report = TimingReportBuilder::of(&profile);
     let mut done = processes.iter().map(ProcessRecording::bytes).sum::<u64>();
     let ranges = ranges(processes, options.range.as_ref());
     for ((process, range), later) in processes.iter().zip(ranges).zip(offsets(processes)) {
@@ -131,7 +131,7 @@ impl<'a> TimingReader<'a> {
     /// Returns the report, with the times of `costs`.
     pub fn finish(self, costs: &EveryMeasure<'_>, view: &View, symbolizer: Option<&Symbolizer>) -> TimingReport {
         let profile = costs.time(view, symbolizer);
-        let mut report = ReportBuilder::of(&profile);
+        let mut report = TimingReportBuilder::of(&profile);
         let (processes, readers): (Vec<_>, Vec<_>) =
             self.readers.into_iter().map(|(of, reader)| (of.clone(), reader)).unzip();
         for ((process, reader), later) in processes.iter().zip(readers).zip(offsets(&processes)) {
@@ -142,7 +142,7 @@ impl<'a> TimingReader<'a> {
 }
 
 /// A report that is being built.
-struct ReportBuilder {
+struct TimingReportBuilder {
     functions: FunctionTable,
     /// By function.
     facts: Vec<PhaseFacts>,
@@ -151,7 +151,7 @@ struct ReportBuilder {
     anomalies: PhaseAnomalies,
 }
 
-impl ReportBuilder {
+impl TimingReportBuilder {
     fn of(profile: &Profile) -> Self {
         let functions = profile.functions().clone();
         let facts = vec![PhaseFacts::default(); functions.functions().len()];

@@ -24,7 +24,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
         return Err(no_order());
     }
     let processes = NamedProcess::all(source);
-    let mut items = Items::new(source);
+    let mut items = BoxFunctions::new(source);
     let mut reasons = Reasons::default();
     let mut threads: BTreeMap<(usize, u32), DrawnThread> = BTreeMap::new();
     visit(source, &mut |event| {
@@ -85,7 +85,7 @@ struct DrawnThread {
 }
 
 /// The functions of boxes, without duplicates.
-struct Items {
+struct BoxFunctions {
     /// By process.
     visible: Vec<VisibleFrames>,
     all: Vec<(FrameKind, FunctionLabel)>,
@@ -96,7 +96,7 @@ struct Items {
 /// A process, the number of a frame, and whether the nearest code around the frame is a library's.
 type FrameKey = (usize, u32, bool);
 
-impl Items {
+impl BoxFunctions {
     fn new(source: &Source<'_>) -> Self {
         let visible = source.processes().iter().map(|process| VisibleFrames::new(process, source.view()));
         Self { visible: visible.collect(), all: Vec::new(), numbers: HashMap::new(), chains: HashMap::new() }
@@ -132,7 +132,7 @@ enum BoxContent {
 
 fn draw(
     threads: &mut BTreeMap<(usize, u32), ThreadBoxes>,
-    (items, reasons): (&Items, &Reasons),
+    (items, reasons): (&BoxFunctions, &Reasons),
     processes: &[NamedProcess<'_>],
     title: &str,
     out: &mut dyn Write,
@@ -191,7 +191,7 @@ fn time(ns: u64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
-fn label(of: &BoxContent, (items, reasons): (&Items, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
+fn label(of: &BoxContent, (items, reasons): (&BoxFunctions, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
     let at = |ns: u64| time(ns - start);
     match of {
         BoxContent::Thread { name, began, ended } => BoxLabel {

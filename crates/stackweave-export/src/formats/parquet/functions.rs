@@ -14,12 +14,12 @@ pub(super) struct TableNumbers {
     numbers: WordMap<u32, (u32, u32)>,
     /// The function of each frame, from 1.
     functions: Vec<u32>,
-    by_key: HashMap<FunctionKey, u32>,
+    by_key: HashMap<FunctionIdentity, u32>,
 }
 
 /// The identity of a function, as in a profile: see `stackweave_profile::Function`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct FunctionKey {
+struct FunctionIdentity {
     kind: FrameKind,
     name: Arc<str>,
     location: Option<Arc<str>>,
@@ -34,12 +34,16 @@ impl TableNumbers {
         }
         let first = self.next();
         for frame in process.chain(number) {
-            let function = self.function(FunctionKey::of(frame));
+            let function = self.function(FunctionIdentity::of(frame));
             self.functions.push(function);
         }
         if self.next() == first {
-            let key =
-                FunctionKey { kind: FrameKind::Label, name: Frame::UNKNOWN.into(), location: None, first_line: None };
+            let key = FunctionIdentity {
+                kind: FrameKind::Label,
+                name: Frame::UNKNOWN.into(),
+                location: None,
+                first_line: None,
+            };
             let function = self.function(key);
             self.functions.push(function);
         }
@@ -59,13 +63,13 @@ impl TableNumbers {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "that many functions do not fit into memory")]
-    fn function(&mut self, key: FunctionKey) -> u32 {
+    fn function(&mut self, key: FunctionIdentity) -> u32 {
         let next = self.by_key.len() as u32 + 1;
         *self.by_key.entry(key).or_insert(next)
     }
 }
 
-impl FunctionKey {
+impl FunctionIdentity {
     fn of(frame: &Frame) -> Self {
         let is_native = frame.kind == FrameKind::Native;
         Self {
