@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-busy test-python test-report test-torch lint bench fuzz report-page setup setup-demo
+.PHONY: help demo test test-rust test-long test-busy test-python test-report test-torch lint lint-rust lint-others bench fuzz report-page setup setup-demo
 
 FUZZ_SECONDS := 60
 LONG_FUZZ_SECONDS := 300
@@ -17,7 +17,9 @@ demo: ## build the Python package, record examples/shop with it, and write a rep
 	@echo "Building the package; the first time takes some minutes."
 	@package="$$(scripts/build-package)" && scripts/demo "$$package" $(TARGET_DIR)/demo
 
-test: ## set up, then run every test: doc, unit and integration
+test: test-rust test-python test-report ## set up, then run every test: doc, unit and integration
+
+test-rust: ## run the tests of the Rust crates, with every Python of the machine
 	@cargo test --workspace --doc
 	@export STACKWEAVE_TEST_PYTHONS="$$STACKWEAVE_TEST_PYTHONS:$$(scripts/debian-pythons | paste -sd:)"; \
 	if cargo nextest --version >/dev/null 2>&1; then \
@@ -25,8 +27,6 @@ test: ## set up, then run every test: doc, unit and integration
 	else \
 		cargo test --workspace --tests; \
 	fi
-	@scripts/test-python
-	@scripts/test-report
 
 test-long: export STACKWEAVE_TEST_LONG = 1
 test-long: test ## run every test on each Python, what is slow by design at full size, fuzz for LONG_FUZZ_SECONDS (300); models, sanitizers, oldest versions
@@ -48,20 +48,24 @@ test-report: ## test the report page in Chromium and Firefox, with recordings of
 test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
 	@scripts/test-torch
 
-lint: ## format, clippy, rustdoc, words, doc comments, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
+lint: lint-rust lint-others ## format, clippy, rustdoc, words, doc comments, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
 		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported
+	scripts/check-header
+
+lint-others:
 	scripts/check-words
 	scripts/check-doc-comments
-	scripts/check-python
 	scripts/check-deps
 	scripts/check-licences
 	scripts/check-file-length
-	scripts/check-header
+	scripts/check-python
 	scripts/check-command-reference
 	scripts/check-report
 
@@ -82,4 +86,4 @@ setup-demo: ## install what a build needs, Rust too
 	@scripts/setup demo
 
 demo: setup-demo
-test test-python test-report test-torch lint bench fuzz report-page: setup
+test test-rust test-python test-report test-torch lint lint-rust lint-others bench fuzz report-page: setup

@@ -214,6 +214,15 @@ class Runs(TimingCase):
         self.assertEqual([round(run.duration * 1e9) for run in (first, nested, last)], [100 * MS, 20 * MS, 30 * MS])
         self.assertEqual(round((last.began - first.began) * 1e9), 200 * MS)
 
+    def test_phases_of_one_name_are_added(self):
+        with self.at(0).run("forward"):
+            for number, (name, line) in enumerate([("trace", 0), ("lower", 0), ("trace", 3)]):
+                self.push(20 * number, name, "", line)
+                self.pop(20 * number + (15 if name == "lower" else 10))
+        (run,) = self.opened().runs()
+        phases = [(name, round(seconds * 1e9)) for name, seconds in run.phases.items()]
+        self.assertEqual(phases, [("trace", 20 * MS), ("lower", 15 * MS)])
+
     def test_a_run_that_goes_on_is_unfinished(self):
         self.timing.push("around")
         with self.at(1).run("unfinished"):

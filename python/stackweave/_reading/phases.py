@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, NamedTuple
 
 
@@ -106,10 +107,10 @@ def runs_of(rows: list[tuple[Any, ...]]) -> list[Run]:
 def _run(row: Run) -> Run:
     """Converts a row of the native module, which has attributes as JSON and phases as pairs."""
     native: Any = row
-    phases: dict[str, float] = {}
+    phases: Counter[str] = Counter()
     for name, seconds in native.phases:
-        phases[name] = phases.get(name, 0.0) + seconds
-    return row._replace(attributes=json.loads(native.attributes), phases=phases)
+        phases[name] += seconds
+    return row._replace(attributes=json.loads(native.attributes), phases=dict(phases.most_common()))
 
 
 for _public in (CallerCost, PhaseCost, Run):
