@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use super::chunk::Chunk;
 use super::clock_points::ClockPoints;
-use super::gone_threads;
+use super::ended_threads;
+use super::error::FlushError;
 use super::guarded_observer::{GuardedObserver, ObserverQuery, THREAD_NAME};
-use super::kinds::{KindNumber, KindRegistry, RegisteredKind};
+use super::kind_registry::{KindNumber, KindRegistry, RegisteredKind};
 use super::lane::Lane;
-use super::outcome::FlushError;
+use super::loss_counter::CountedEvents;
 use super::output::{RecordingOutput, lost};
 use super::process;
 use super::ring::OpenAtStart;
 use super::session::{RecorderConfig, RecordingSession};
-use super::tally::CountedEvents;
 use super::writer_state::WatchedNames;
 use crate::file::{Encoded, Encoder, EndReason, LossReason, PendingNames, ResolvedNames, SectionEnd, open_kind};
 
@@ -182,8 +182,8 @@ impl Drain {
         let pid = self.session.pid();
         for known in &self.lanes {
             let shared = &known.lane().shared;
-            if (check_all || shared.is_left()) && gone_threads::is_gone(pid, shared.tid) {
-                gone_threads::end(known.lane);
+            if (check_all || shared.is_left()) && ended_threads::is_gone(pid, shared.tid) {
+                ended_threads::end(known.lane);
             }
         }
     }
@@ -366,7 +366,7 @@ impl Drain {
 
     /// Releases its references, once the session is closed.
     pub(super) fn release(mut self) {
-        gone_threads::end_all(self.session.pid(), self.lanes.iter().map(|known| known.lane));
+        ended_threads::end_all(self.session.pid(), self.lanes.iter().map(|known| known.lane));
         for known in self.lanes.drain(..) {
             // SAFETY: the writer's reference, which is not used afterwards.
             unsafe { Lane::release(known.lane) };
@@ -385,7 +385,7 @@ impl Drain {
             let tid = known.lane().shared.tid;
             // The kernel has reused the id for a new thread, so the old one has ended.
             let is_same = |old: &&KnownLane| tid != 0 && old.lane().shared.tid == tid;
-            old.iter().filter(is_same).for_each(|old| gone_threads::end(old.lane));
+            old.iter().filter(is_same).for_each(|old| ended_threads::end(old.lane));
             if let Some(number) = without.remove(&tid) {
                 known.lane().shared.number.set(number);
             }
@@ -525,7 +525,7 @@ impl Drain {
 
     fn encode_losses(&mut self) {
         let session = Arc::clone(&self.session);
-        let mut encode = |reason, thread, tally: &super::tally::Tally| {
+        let mut encode = |reason, thread, tally: &super::loss_counter::LossCounter| {
             if let Some(counted) = tally.take() {
                 session.counts.lose(reason, counted.count);
                 self.output.lose(&mut self.encoder, &lost(reason, thread, counted), &mut self.notes);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stackweave_core::EventKind;
 
-use super::kinds::KindNumber;
+use super::kind_registry::KindNumber;
 use super::observer::{Notes, Observer};
 use super::session::{RecorderConfig, RecordingSession};
 use crate::file::RecordedThread;

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use super::chunk::{CHUNK_WORDS, Chunk};
 use super::chunk_start::ChunkStart;
 use super::gaps;
+use super::loss_counter::LossCounter;
 use super::pool::PoolError;
 use super::session::RecordingSession;
-use super::tally::Tally;
 use crate::clock::Clock;
 
 const WORD: usize = size_of::<u64>();
@@ -60,10 +60,10 @@ pub(super) struct SharedLane {
     pub(super) tid: u32,
     /// A new name of the thread, boxed, until the writer takes it.
     name: AtomicPtr<String>,
-    pub(super) full: Tally,
-    pub(super) interrupted: Tally,
-    pub(super) too_large: Tally,
-    pub(super) no_memory: Tally,
+    pub(super) full: LossCounter,
+    pub(super) interrupted: LossCounter,
+    pub(super) too_large: LossCounter,
+    pub(super) no_memory: LossCounter,
     /// The writer's: the index of the next chunk.
     pub(super) expected: Cell<u64>,
     /// The writer's: whether it knows the lane.
@@ -114,10 +114,10 @@ impl Lane {
                 // SAFETY: the caller's promise.
                 tid: unsafe { (*session).tid_of_caller() },
                 name: AtomicPtr::new(ptr::null_mut()),
-                full: Tally::new(),
-                interrupted: Tally::new(),
-                too_large: Tally::new(),
-                no_memory: Tally::new(),
+                full: LossCounter::new(),
+                interrupted: LossCounter::new(),
+                too_large: LossCounter::new(),
+                no_memory: LossCounter::new(),
                 expected: Cell::new(0),
                 is_known: Cell::new(false),
             },

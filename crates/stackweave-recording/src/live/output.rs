@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use stackweave_files::output::{Existing, is_stream, numbered};
 
+use super::error::{FlushError, StartError};
 use super::file_sink::FileSink;
+use super::loss_counter::CountedEvents;
 use super::options::path_of_process;
-use super::outcome::{FlushError, StartError};
 use super::ring::{OpenAtStart, Ring};
 use super::session::{RecorderConfig, RecordingSession};
-use super::tally::CountedEvents;
 use super::writer_state::WriterState;
 use crate::clock::ClockPoint;
 use crate::file::{Encoded, Encoder, EndReason, LossReason, Lost, SectionEnd};

@@ -14,21 +14,22 @@ use stackweave_core::{EventKind, FrameNames, RawFrame, StackId};
 use stackweave_store::StackTable;
 
 use super::chunk_start::{ChunkHook, ChunkHookSlot};
-use super::inner::{Inner, RECORDING_VARIABLE};
-use super::kinds::{self, FixedKind, KindNumber, KindRegistry};
+use super::error::{FlushError, StartError};
+use super::kind_registry::{self, FixedKind, KindNumber, KindRegistry};
 use super::known_threads::ThreadInfo;
 use super::lanes;
 use super::observer::{MakeObserver, Notes};
 use super::options::RecorderOptions;
-use super::outcome::{FlushError, RecorderStats, StartError, Summary};
 use super::requests::WriterRequest;
 use super::session::RecorderConfig;
+use super::shared_recorder::{RECORDING_VARIABLE, SharedRecorder};
+use super::stats::{RecorderStats, Summary};
 
 /// A running recording. Clones refer to the same one; it stops when the last is dropped.
 ///
 /// After a fork, the child's handle refers to the child's recording, whose file is created at its first event.
 #[derive(Clone)]
-pub struct Recorder(Arc<Inner>);
+pub struct Recorder(Arc<SharedRecorder>);
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +58,8 @@ impl Recorder {
             .map_err(|error| StartError::File { path: options.path.clone(), error })?;
         options.run = options.run.or_else(|| Some(new_run()));
         let (kinds, chunk_hook) = (Arc::new(KindRegistry::new()), ChunkHookSlot::default());
-        Inner::begin(RecorderConfig { options, is_beside: false, stacks, names, kinds, chunk_hook, observer }).map(Self)
+        SharedRecorder::begin(RecorderConfig { options, is_beside: false, stacks, names, kinds, chunk_hook, observer })
+            .map(Self)
     }
 
     /// Starts recording if a recording program started this one with [`RecorderOptions::subprocesses`]. The file is beside that
@@ -80,8 +82,15 @@ impl Recorder {
         let Some(mut options) = options else { return Ok(None) };
         change(&mut options);
         let (kinds, chunk_hook) = (Arc::new(KindRegistry::new()), ChunkHookSlot::default());
-        let begun =
-            Inner::begin(RecorderConfig { options, is_beside: true, stacks, names, kinds, chunk_hook, observer })?;
+        let begun = SharedRecorder::begin(RecorderConfig {
+            options,
+            is_beside: true,
+            stacks,
+            names,
+            kinds,
+            chunk_hook,
+            observer,
+        })?;
         Ok(Some(Self(begun)))
     }
 
@@ -228,59 +237,59 @@ impl Recorder {
     /// Records the start of a span.
     #[inline]
     pub fn begin(&self, frame: RawFrame) {
-        self.record(kinds::BEGIN, &[frame.to_bits()]);
+        self.record(kind_registry::BEGIN, &[frame.to_bits()]);
     }
 
     /// Records the start of a span, with a stack.
     #[inline]
     pub fn begin_at(&self, frame: RawFrame, stack: Option<StackId>) {
-        self.record(kinds::BEGIN_AT, &[frame.to_bits(), word_of(stack)]);
+        self.record(kind_registry::BEGIN_AT, &[frame.to_bits(), word_of(stack)]);
     }
 
     /// Records the start of a span, with details as a JSON object.
     pub fn begin_with(&self, frame: RawFrame, stack: Option<StackId>, json: &[u8]) {
-        self.record_bytes(kinds::BEGIN_WITH, &[frame.to_bits(), word_of(stack)], json);
+        self.record_bytes(kind_registry::BEGIN_WITH, &[frame.to_bits(), word_of(stack)], json);
     }
 
     /// Records the end of this thread's innermost span.
     #[inline]
     pub fn end(&self) {
-        self.record(kinds::END, &[]);
+        self.record(kind_registry::END, &[]);
     }
 
     /// Records an instant.
     #[inline]
     pub fn instant(&self, frame: RawFrame, stack: Option<StackId>) {
-        self.record(kinds::INSTANT, &[frame.to_bits(), word_of(stack)]);
+        self.record(kind_registry::INSTANT, &[frame.to_bits(), word_of(stack)]);
     }
 
     /// Records an instant, with details as a JSON object.
     pub fn instant_with(&self, frame: RawFrame, stack: Option<StackId>, json: &[u8]) {
-        self.record_bytes(kinds::INSTANT_WITH, &[frame.to_bits(), word_of(stack)], json);
+        self.record_bytes(kind_registry::INSTANT_WITH, &[frame.to_bits(), word_of(stack)], json);
     }
 
     /// Records a value of a quantity.
     #[inline]
     pub fn counter(&self, frame: RawFrame, value: f64) {
-        self.record(kinds::COUNTER, &[frame.to_bits(), value.to_bits()]);
+        self.record(kind_registry::COUNTER, &[frame.to_bits(), value.to_bits()]);
     }
 
     /// Records a sampled stack with a weight.
     #[inline]
     pub fn sample(&self, stack: Option<StackId>, weight: i64) {
-        self.record(kinds::SAMPLE, &[word_of(stack), weight.cast_unsigned()]);
+        self.record(kind_registry::SAMPLE, &[word_of(stack), weight.cast_unsigned()]);
     }
 
     /// Records an allocation.
     #[inline]
     pub fn allocate(&self, address: u64, size: u64, stack: Option<StackId>) {
-        self.record(kinds::ALLOCATE, &[address, size, word_of(stack)]);
+        self.record(kind_registry::ALLOCATE, &[address, size, word_of(stack)]);
     }
 
     /// Records a free.
     #[inline]
     pub fn free(&self, address: u64) {
-        self.record(kinds::FREE, &[address]);
+        self.record(kind_registry::FREE, &[address]);
     }
 
     /// Calls `query` with the observer on the writer's thread, after the observer has received everything that was recorded before

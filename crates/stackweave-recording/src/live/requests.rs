@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::error::FlushError;
 use super::guarded_observer::ObserverQuery;
-use super::outcome::FlushError;
 use crate::file::{EndReason, PendingNames, ResolvedNames};
 
 /// The writer replies by the sender, or drops it when it has ended, so that no thread waits forever.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use stackweave_files::output::{Created, Existing, OutputFile};
 
+use super::loss_counter::CountedEvents;
 use super::options;
-use super::tally::CountedEvents;
 use crate::clock::ClockPoint;
 use crate::file::{LossReason, Nesting, OpenWord};
 use crate::read::OpenStack;

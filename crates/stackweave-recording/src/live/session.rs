@@ -15,21 +15,22 @@ use super::announcement::Announcement;
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::{ChunkHook, ChunkHookSlot};
 use super::doorbells::{self, DoorbellSlot};
+use super::error::StartError;
 use super::fork;
 use super::fork_mark;
 use super::futex::Doorbell;
 use super::gaps;
 use super::guarded_observer::ObserverQuery;
-use super::kinds::KindRegistry;
+use super::kind_registry::KindRegistry;
 use super::known_threads::KnownThreads;
 use super::lane::Lane;
+use super::loss_counter::LossCounter;
 use super::never_block::must_not_block;
 use super::observer::{MakeObserver, Observer};
 use super::options::{RecorderOptions, WhenFull};
-use super::outcome::{RecorderStats, StartError, Summary, WriterCounts};
 use super::pool::{ChunkPool, PoolError};
 use super::requests::{RequestQueue, WriterRequest};
-use super::tally::Tally;
+use super::stats::{RecorderStats, Summary, WriterCounts};
 use super::writer;
 use super::writer_state::{WriterState, WriterStateCell, WriterWait};
 use super::written_files::WrittenFiles;
@@ -89,9 +90,9 @@ pub(super) struct RecordingSession {
     is_closed: AtomicBool,
     pub(super) counts: WriterCounts,
     /// Events of threads that could not create a lane.
-    pub(super) no_memory: Tally,
+    pub(super) no_memory: LossCounter,
     /// Events of signal handlers that interrupted the creation of a lane.
-    pub(super) interrupted: Tally,
+    pub(super) interrupted: LossCounter,
     pub(super) requests: RequestQueue,
     /// Set before the session is visible to other threads than its writer.
     pub(super) path: OnceLock<PathBuf>,
@@ -155,8 +156,8 @@ impl RecordingSession {
             known_threads: KnownThreads::default(),
             is_closed: AtomicBool::new(false),
             counts: WriterCounts::new(),
-            no_memory: Tally::new(),
-            interrupted: Tally::new(),
+            no_memory: LossCounter::new(),
+            interrupted: LossCounter::new(),
             requests: RequestQueue::new(),
             path: OnceLock::new(),
             written: WrittenFiles::default(),

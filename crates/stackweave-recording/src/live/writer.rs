@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use std::{mem, ptr};
 
 use super::drain::Drain;
+use super::error::{FlushError, StartError};
 use super::lanes;
-use super::outcome::{FlushError, StartError};
 use super::output::RecordingOutput;
 use super::process;
 use super::requests::WriterRequest;

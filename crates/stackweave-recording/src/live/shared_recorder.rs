@@ -9,13 +9,14 @@ use std::time::Duration;
 use std::{env, ptr, thread};
 
 use super::children::UnrecordedChildren;
+use super::error::{FlushError, StartError};
 use super::fork;
 use super::gaps;
 use super::lane::Lane;
 use super::lanes::{LaneListError, LaneListGuard};
-use super::outcome::{FlushError, StartError, Summary};
 use super::requests::WriterRequest;
 use super::session::{RecorderConfig, RecordingSession};
+use super::stats::Summary;
 use crate::file::EndReason;
 
 /// Replaces a session's address while nothing is recorded. No lane has this key.
@@ -28,7 +29,7 @@ const SIGNALS_VARIABLE: &str = "STACKWEAVE_SIGNALS";
 /// The variable by which started programs find the recording.
 pub(super) const RECORDING_VARIABLE: &str = "STACKWEAVE_RECORDING";
 
-pub(super) struct Inner {
+pub(super) struct SharedRecorder {
     /// The address of the session that events go to, or [`INACTIVE`]. In a child it is the parent's until the first event.
     active: AtomicUsize,
     /// The last session, of this process or of one that it was forked from. Holds a strong count.
@@ -42,7 +43,7 @@ pub(super) struct Inner {
     pub(super) config: RecorderConfig,
 }
 
-impl Inner {
+impl SharedRecorder {
     pub(super) fn begin(mut config: RecorderConfig) -> Result<Arc<Self>, StartError> {
         // The variable is read here because a forked child must not wait for the lock of the environment.
         config.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
@@ -245,7 +246,7 @@ impl Inner {
         session.summary()
     }
 
-    /// Stops at the exit of the process, as [`Inner::stop`], but without the interpreters, which may be gone, and with a short wait.
+    /// Stops at the exit of the process, as [`SharedRecorder::stop`], but without the interpreters, which may be gone, and with a short wait.
     pub(super) fn stop_at_exit(&self) {
         self.active.store(INACTIVE, Ordering::SeqCst);
         if self.is_stopped.swap(true, Ordering::SeqCst) {
@@ -268,7 +269,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for SharedRecorder {
     fn drop(&mut self) {
         fork::forget(self);
         if let Some(session) = self.own_session() {
