@@ -9,7 +9,7 @@ use stackweave_recording::Recording;
 use crate::arguments::{ExportArguments, MeasureChoice};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::opening::{open, symbolizer};
+use crate::open_recordings::{open, symbolizer};
 use crate::output;
 use crate::progress::Progress;
 use crate::safe_output::say;

@@ -5,7 +5,7 @@ use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read
 use crate::arguments::HeapArguments;
 use crate::failure::Failure;
 use crate::heap_json;
-use crate::opening::symbolizer;
+use crate::open_recordings::symbolizer;
 use crate::progress::Progress;
 use crate::screen::{OutputFeatures, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};

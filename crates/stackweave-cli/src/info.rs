@@ -5,7 +5,7 @@ use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::arguments::InfoArguments;
 use crate::failure::Failure;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::progress::Progress;
 use crate::screen::{show, show_json};
 use crate::{info_json, info_text};

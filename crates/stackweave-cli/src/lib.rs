@@ -29,7 +29,7 @@ mod json_tree;
 mod json_values;
 mod live;
 mod merge;
-mod opening;
+mod open_recordings;
 mod output;
 mod phases;
 mod phases_json;

@@ -6,7 +6,7 @@ use stackweave_recording::{MergeError, merge_to};
 use crate::arguments::MergeArguments;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::output;
 use crate::progress::Progress;
 use crate::safe_output::say;

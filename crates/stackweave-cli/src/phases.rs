@@ -6,7 +6,7 @@ use stackweave_recording::Missing;
 
 use crate::arguments::PhasesArguments;
 use crate::failure::Failure;
-use crate::opening::symbolizer;
+use crate::open_recordings::symbolizer;
 use crate::phases_json;
 use crate::progress::Progress;
 use crate::screen::{OutputFeatures, show, show_json};

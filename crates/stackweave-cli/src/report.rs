@@ -11,7 +11,7 @@ use crate::arguments::ReportArguments;
 use crate::browser;
 use crate::export::{beside, export_to};
 use crate::failure::Failure;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::output;
 use crate::safe_output::say;
 

@@ -11,7 +11,7 @@ use stackweave_recording::{Missing, ProcessRecording, Recording};
 
 use crate::arguments::{Filters, MeasureChoice, Scope, SelectionArguments};
 use crate::failure::Failure;
-use crate::opening::{open, symbolizer};
+use crate::open_recordings::{open, symbolizer};
 use crate::progress::Progress;
 
 /// A profile of the selection, with remarks about it.

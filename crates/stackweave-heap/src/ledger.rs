@@ -11,7 +11,7 @@ use crate::live_blocks::LiveBlock;
 use crate::live_heap::{Kept, LiveHeap};
 use crate::live_ranges::{Cut, MappingPart, Restored};
 use crate::out_of_order::EarlyEvents;
-use crate::recent::Recent;
+use crate::recent_blocks::RecentBlocks;
 use crate::sampling::{Scale, Weight};
 
 /// The counting options of a ledger.
@@ -54,7 +54,7 @@ pub struct Ledger {
     classes: [Account; CLASSES],
     /// The note about a free is whether the memory was temporary.
     live: LiveHeap<CallSiteId, bool>,
-    recent: Recent,
+    recent: RecentBlocks,
     /// The time of the latest event.
     now: u64,
     early_frees: EarlyEvents,
@@ -74,7 +74,7 @@ impl Ledger {
             sites: CallSites::new(),
             classes: [Account::default(); CLASSES],
             live: LiveHeap::default(),
-            recent: Recent::new(options.temporary),
+            recent: RecentBlocks::new(options.temporary),
             now: 0,
             early_frees: EarlyEvents::default(),
             early_allocations: EarlyEvents::default(),

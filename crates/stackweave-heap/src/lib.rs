@@ -37,7 +37,7 @@ mod out_of_order;
 mod prefetch_portable;
 #[cfg(target_arch = "x86_64")]
 mod prefetch_x86_64;
-mod recent;
+mod recent_blocks;
 mod sampling;
 mod small_account;
 

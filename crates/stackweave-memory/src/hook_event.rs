@@ -15,7 +15,7 @@ use stackweave_recording::events::Allocator;
 
 use crate::hook_threads::HookThread;
 use crate::state::{self, ActiveRecording, hook_mode};
-use crate::{failure, platform, sampled_blocks, sampler};
+use crate::{failed_allocations, platform, sampled_blocks, sampler};
 
 /// Returns an address in the stack frame of the function that this is inlined into.
 #[inline(always)]
@@ -98,7 +98,7 @@ impl HookEvent {
     #[inline(never)]
     pub(crate) fn failed(&self, allocator: Allocator, size: usize) {
         let errno = self.thread.errno();
-        failure::record(self.active, allocator, size, self.stack_id());
+        failed_allocations::record(self.active, allocator, size, self.stack_id());
         self.thread.set_errno(errno);
     }
 

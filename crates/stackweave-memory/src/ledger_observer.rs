@@ -318,7 +318,7 @@ mod tests {
     use stackweave_testkit::folder::Folder;
 
     use super::*;
-    use crate::kinds::MemoryKinds;
+    use crate::event_kinds::MemoryKinds;
 
     static STACKS: StackTable = StackTable::new();
 

@@ -8,9 +8,9 @@ use stackweave_recording::Recorder;
 use stackweave_store::label;
 
 use crate::error::MemoryError;
-use crate::failure::{self, OUT_OF_MEMORY};
+use crate::failed_allocations::{self, OUT_OF_MEMORY};
+use crate::hook_kinds::HookKinds;
 use crate::hook_threads::{self, HookThread};
-use crate::hot_kinds::HotKinds;
 use crate::options::{MemoryMode, MemoryOptions};
 use crate::state::{self, ActiveRecording, hook_mode};
 use crate::stats::MemoryStats;
@@ -22,7 +22,7 @@ use crate::{platform, rare_host_events, sampled_blocks, sampler, sink};
 pub struct MemoryRecorder {
     pub(crate) recorder: Recorder,
     options: MemoryOptions,
-    kinds: HotKinds,
+    kinds: HookKinds,
     is_paused: AtomicBool,
     is_over: AtomicBool,
 }
@@ -43,7 +43,7 @@ impl MemoryRecorder {
     }
 
     fn begin(recorder: Recorder, options: MemoryOptions) -> Result<Self, MemoryError> {
-        let kinds = HotKinds::register(&recorder, options.mode).ok_or(MemoryError::NoKinds)?;
+        let kinds = HookKinds::register(&recorder, options.mode).ok_or(MemoryError::NoKinds)?;
         let memory =
             Self { recorder, options, kinds, is_paused: AtomicBool::new(false), is_over: AtomicBool::new(false) };
         hook_threads::watch_threads();
@@ -69,7 +69,7 @@ impl MemoryRecorder {
             sampled_blocks::clear();
             sampler::seed(random_seed());
         }
-        failure::reset();
+        failed_allocations::reset();
         let active = ActiveRecording {
             recorder: self.recorder.clone(),
             kinds: self.kinds,
@@ -182,7 +182,7 @@ impl MemoryRecorder {
             foreign_module: (foreign.foreign != 0).then(platform::foreign_module).flatten(),
             events: recorded.events,
             lost: recorded.lost.values().sum(),
-            failed_allocations: failure::count(),
+            failed_allocations: failed_allocations::count(),
             before_begun: state::before_begun(),
             left_over: state::left_over(),
         }

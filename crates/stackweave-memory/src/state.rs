@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use stackweave_core::RawFrame;
 use stackweave_recording::Recorder;
 
+use crate::hook_kinds::HookKinds;
 use crate::hook_threads;
-use crate::hot_kinds::HotKinds;
 
 /// The mode of the hooks. Constants instead of an enum, because each call compares the mode with one of them.
 pub(crate) mod hook_mode {
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[repr(align(64))]
 pub(crate) struct ActiveRecording {
     pub(crate) recorder: Recorder,
-    pub(crate) kinds: HotKinds,
+    pub(crate) kinds: HookKinds,
     pub(crate) native: bool,
     pub(crate) free_stacks: bool,
     pub(crate) mappings: bool,

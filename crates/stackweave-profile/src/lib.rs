@@ -43,7 +43,6 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
-mod batch;
 mod frame;
 mod json;
 mod known_frames;
@@ -53,6 +52,7 @@ mod module_history;
 mod native_frames;
 mod resolver;
 mod script_frames;
+mod stack_batch;
 mod timed_calls;
 pub mod timing;
 mod trace_notes;

@@ -7,11 +7,11 @@ use stackweave_core::{CodeAddress, FrameNames, RawFrame, RawFrameKind, StackId};
 use stackweave_store::StackTable;
 use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
-use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
 use crate::known_frames::{Fragment, KnownFrames, NamedFrame};
 use crate::module_history::ModuleHistory;
 use crate::native_frames;
+use crate::stack_batch::{DistinctFrames, StackBatch};
 
 /// Names the frames of stacks, and keeps the names.
 ///
@@ -42,7 +42,7 @@ impl Resolver {
     /// and equal frames are one `Arc`, in this batch and in all that still exist. An id that is not of `stacks` has no
     /// frames.
     pub fn resolve(&self, stacks: &StackTable, ids: &[StackId], names: &dyn FrameNames) -> Vec<Arc<[Arc<Frame>]>> {
-        let batch = Batch::of(stacks, ids);
+        let batch = StackBatch::of(stacks, ids);
         batch.write(ids, &self.fragments(batch.frames(), names))
     }
 

@@ -7,7 +7,7 @@ use stackweave_core::{Call, CodeId};
 use stackweave_cpython::calls::{CallFrame, Entering, Leaving, Verdict};
 
 use crate::code_states::{CallTiming, CodeState, CodeStates};
-use crate::rules::count;
+use crate::limits::count;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::sink::{Sink, TraceEvent};
 use crate::thread_stack::{EventWriter, RealFrame, TracedStack};

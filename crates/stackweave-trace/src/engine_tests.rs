@@ -3,7 +3,7 @@
 use stackweave_cpython::calls::{Entering, Leaving, Verdict};
 
 use crate::fake_thread::{DESCRIBED, EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
-use crate::rules::TraceLimits;
+use crate::limits::TraceLimits;
 use crate::sink::TraceEvent;
 
 fn call(fake: &FakeThread, address: u64, code: u32, caller: Option<FakeFrame>) -> FakeFrame {

@@ -8,7 +8,7 @@ use stackweave_cpython::calls::{CallFrame, Entering, Leaving, Verdict};
 
 use crate::code_states::{CallTiming, CodeState, CodeStates, DescribedCode};
 use crate::engine::{CallEngine, CodeLibrary};
-use crate::rules::{Rules, TraceLimits};
+use crate::limits::{CountedLimits, TraceLimits};
 use crate::shadow_entry::EntryKind;
 use crate::sink::{Sink, TraceEvent};
 use crate::thread_stack::{EventWriter, TracedStack};
@@ -161,7 +161,7 @@ pub(crate) struct FakeThread {
     pub(crate) stack: TracedStack,
     pub(crate) codes: Box<CodeStates>,
     pub(crate) recorded: RecordedEvents,
-    pub(crate) rules: Rules,
+    pub(crate) rules: CountedLimits,
     pub(crate) functions: FakeFunctions,
     known_path: Cell<(u64, u64)>,
     pub(crate) since: Cell<u64>,
@@ -177,7 +177,7 @@ impl FakeThread {
             stack: TracedStack::new(),
             codes,
             recorded: RecordedEvents::default(),
-            rules: Rules::new(limits),
+            rules: CountedLimits::new(limits),
             functions,
             known_path: Cell::new((0, 0)),
             since: Cell::new(0),

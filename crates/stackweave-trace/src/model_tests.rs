@@ -5,7 +5,7 @@ use stackweave_cpython::calls::{Entering, Leaving};
 use stackweave_testkit::random::Random;
 
 use crate::fake_thread::{EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
-use crate::rules::TraceLimits;
+use crate::limits::TraceLimits;
 
 /// A model of a thread with its greenlets, of which one runs.
 struct ThreadModel {

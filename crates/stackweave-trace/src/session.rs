@@ -16,8 +16,8 @@ use crate::code_states::{CallTiming, CodeState, CodeStates, DescribedCode};
 use crate::describer::{DescribedCall, Describer};
 use crate::engine::{CallEngine, CodeLibrary};
 use crate::kinds::{HotTraceKinds, LiveSink, TraceKinds};
+use crate::limits::{CountedLimits, count};
 use crate::options::DescribedFunctions;
-use crate::rules::{Rules, count};
 use crate::shadow_entry::call_of_label;
 use crate::sink::{Sink, TraceEvent};
 use crate::thread_stack::EventWriter;
@@ -42,7 +42,7 @@ pub(crate) struct TraceSession {
     pub(crate) recorder: Recorder,
     pub(crate) hot_kinds: HotTraceKinds,
     pub(crate) kinds: TraceKinds,
-    pub(crate) rules: Rules,
+    pub(crate) rules: CountedLimits,
     pub(crate) source: &'static PythonSource,
     pub(crate) include: Vec<Pattern>,
     pub(crate) exclude: Vec<Pattern>,

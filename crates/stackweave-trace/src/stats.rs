@@ -7,7 +7,7 @@ use stackweave_core::{CodeId, FrameSource, RawFrame};
 use stackweave_cpython::calls::Mechanism;
 use stackweave_store::label;
 
-use crate::rules::Rules;
+use crate::limits::CountedLimits;
 use crate::session::TraceSession;
 use crate::sink::{Sink, TraceEvent};
 use crate::trace::{NANOSECONDS, Trace};
@@ -75,7 +75,7 @@ impl Trace {
                 threads += u64::from(thread.calls.get() > 0);
             });
         }
-        let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
+        let count = |of: fn(&CountedLimits) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
         TraceStats {
             mechanism: self.mechanism,
             fallback_reason: self.fallback_reason.clone(),

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::rules::{Rules, count};
+use crate::limits::{CountedLimits, count};
 use crate::shadow::Shadow;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::sink::{Sink, TraceEvent};
@@ -12,7 +12,7 @@ use crate::sink::{Sink, TraceEvent};
 #[derive(Debug)]
 pub(crate) struct EventWriter<'a, S> {
     pub(crate) sink: &'a S,
-    pub(crate) rules: &'a Rules,
+    pub(crate) rules: &'a CountedLimits,
 }
 
 impl<S> Clone for EventWriter<'_, S> {

@@ -14,9 +14,9 @@ use crate::chunk_start;
 use crate::code_states::CodeStates;
 use crate::error::TraceError;
 use crate::kinds::{HotTraceKinds, TraceKinds};
+use crate::limits::{CountedLimits, TraceLimits};
 use crate::observer::{self, TraceObserver};
 use crate::options::TraceOptions;
-use crate::rules::{Rules, TraceLimits};
 use crate::session::{self, DemotionTicks, TraceSession};
 use crate::stats::{TraceStats, write_notes};
 use crate::traced_threads;
@@ -285,7 +285,7 @@ fn session_of(
         codes: CodeStates::new(),
         hot_kinds,
         kinds,
-        rules: Rules::new(limits),
+        rules: CountedLimits::new(limits),
         source,
         include: options.include,
         exclude: options.exclude,

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use super::api::HookApi;
 use super::error::HookError;
 use super::eval_check::sees_every_frame;
-use super::{CallObserver, evaluate};
+use super::{CallObserver, eval_function};
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::ObjectPointer;
 
@@ -67,9 +67,9 @@ impl EvalHook {
             return Err(HookError::EvalHookMisses);
         }
         let ours = if interpreter.layout.minor == 10 {
-            evaluate::evaluate_3_10::<O>
+            eval_function::evaluate_3_10::<O>
         } else {
-            evaluate::evaluate_3_11::<O> as FrameEvalFunction
+            eval_function::evaluate_3_11::<O> as FrameEvalFunction
         };
         // SAFETY: the GIL is held, and the functions are known.
         unsafe { insert(ours as *mut c_void)? };

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use super::api::{HookApi, ObjectReference};
 use super::error::HookError;
 use super::live_frame::{LiveFrame, field};
-use super::native::{self, OBJECT_TYPE, is_descriptor, is_function};
+use super::native_functions::{self, OBJECT_TYPE, is_descriptor, is_function};
 use super::{CallObserver, Entering, Leaving, Verdict, current_state};
 use crate::interpreter::Interpreter;
 use crate::public_api::ObjectPointer;
@@ -38,7 +38,7 @@ pub(super) unsafe fn prepare(
     monitoring: &ObjectReference,
 ) -> Result<(), HookError> {
     current_state::prepare(interpreter);
-    native::prepare(interpreter)?;
+    native_functions::prepare(interpreter)?;
     let method_type =
         interpreter.symbols.address(c"PyMethod_Type").ok_or(Unavailable::MissingFunction("PyMethod_Type"))?;
     METHOD_TYPE.store(method_type as u64, Ordering::Relaxed);

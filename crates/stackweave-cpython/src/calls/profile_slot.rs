@@ -11,7 +11,7 @@ use super::callback::CallbackType;
 use super::error::HookError;
 use super::inspection::with_minor;
 use super::live_frame::field;
-use super::native::{self, OBJECT_TYPE};
+use super::native_functions::{self, OBJECT_TYPE};
 use super::profile_function::{ProfileFunction, prepare, profile_event};
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::ObjectPointer;
@@ -50,7 +50,7 @@ impl ProfileSlot {
         api: &'static HookApi,
         c_calls: bool,
     ) -> Result<Self, HookError> {
-        native::prepare(interpreter)?;
+        native_functions::prepare(interpreter)?;
         let function: ProfileFunction = with_minor!(interpreter.layout.minor, MINOR => {
             if c_calls { profile_event::<O, MINOR, true> } else { profile_event::<O, MINOR, false> }
         });

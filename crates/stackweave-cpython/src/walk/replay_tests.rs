@@ -4,9 +4,9 @@ use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
 use stackweave_testkit::random::Random;
 
 use super::entry_flags::EntryFlags;
+use super::frame_by_frame;
 use super::frame_chain::FrameChain;
 use super::frame_objects::FrameObjects;
-use super::plain;
 use super::replay;
 use super::shims::Shims;
 use super::source_frames::{CodeIds, FrameBuffers, SourceFrames};
@@ -188,7 +188,7 @@ fn check<F: FrameChain, const CAPACITY: usize>(minor: u8, seed: u64, chain: impl
         let mut output = SourceFrames::new(plainly.buffers(), &codes);
         let chain = chain(c_frame, memory.last_c_frame());
         // SAFETY: the chain consists of frames of this layout.
-        let expected = unsafe { plain::walk(chain, top, &mut output) };
+        let expected = unsafe { frame_by_frame::walk(chain, top, &mut output) };
         let expected = (output.len, expected);
         let deaths = round / 1000;
         let cache = StackCache::<CAPACITY>::open(&mut kept, deaths).unwrap();

@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::frame::PythonFrame;
-    use crate::walk::plain::{self, PythonFrames};
+    use crate::walk::frame_by_frame::{self, PythonFrames};
 
     const MINOR: u8 = 14;
     const TRACEABLE_FROM: u32 = 4;
@@ -154,7 +154,7 @@ mod tests {
             let mut frames = vec![PythonFrame::default(); capacity];
             let mut output = PythonFrames::new(&mut frames);
             // SAFETY: the chain consists of frames of this layout.
-            let stop = unsafe { plain::walk(Shims::<MINOR>, self.address(0), &mut output) };
+            let stop = unsafe { frame_by_frame::walk(Shims::<MINOR>, self.address(0), &mut output) };
             let len = output.len;
             frames.truncate(len);
             (frames, stop)

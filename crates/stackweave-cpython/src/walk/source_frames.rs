@@ -5,8 +5,8 @@
 use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
 
 use super::cached_frame::WrittenFrame;
+use super::frame_by_frame::FrameOutput;
 use super::frame_chain::CodeFrame;
-use super::plain::FrameOutput;
 
 /// Maps code objects to ids.
 pub(crate) trait CodeIds {

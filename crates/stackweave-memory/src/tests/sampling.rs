@@ -163,6 +163,6 @@ fn a_library_that_is_loaded_later_is_hooked_though_no_event_is_recorded() {
     // SAFETY: there is room for one block.
     unsafe { hold(&raw mut block, 1, TOO_MUCH) };
     assert!(block.is_null());
-    assert_eq!(crate::failure::count(), 1, "a failure is recorded in every mode");
+    assert_eq!(crate::failed_allocations::count(), 1, "a failure is recorded in every mode");
     running.stop();
 }

@@ -9,9 +9,9 @@ use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
 use crate::captured::{Captured, LastStackMark};
 use crate::platform::arch::{EntryRegisters, Registers};
-use crate::platform::counters::add;
 use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
+use crate::platform::thread_counters::add;
 use crate::platform::thread_state::{CaptureState, ThreadState};
 use crate::platform::walk::{RegisterSource, Walk, WalkCounts, WalkEnd, WalkFrame, WalkStart};
 

@@ -4,7 +4,7 @@ use stackweave_core::{CodeAddress, StopReason};
 
 use super::arch::{Registers, dwarf};
 use super::cfi::{Cie, Table, TableSection, rule_at};
-use super::general::{self, StepFailure};
+use super::dwarf_step::{self, StepFailure};
 use super::rule::{Rule, RuleKind};
 use super::stack_memory::{KnownStacks, StackMemory};
 use super::walk::WalkFrame;
@@ -71,7 +71,7 @@ fn step_generally(
     let mut memory = StackMemory::new(&mut known);
     assert!(memory.enter(frame.sp));
     let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
-    match general::step(section, entry, frame.address.lookup(), &registers, &mut memory) {
+    match dwarf_step::step(section, entry, frame.address.lookup(), &registers, &mut memory) {
         Ok(stepped) if stepped.is_signal_frame => None,
         Ok(stepped) => {
             let fp = stepped.registers.get(dwarf::FRAME_POINTER as usize);

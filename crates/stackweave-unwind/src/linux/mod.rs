@@ -5,10 +5,9 @@
 mod arch;
 mod capture;
 mod cfi;
-mod counters;
+mod dwarf_step;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod general;
 mod last_stack;
 mod list_lock;
 mod loaded_objects;
@@ -22,12 +21,13 @@ mod rule;
 mod rule_cache;
 mod slow_step;
 mod stack_memory;
+mod step_without_entry;
 pub mod stepping;
+mod thread_counters;
 mod thread_memory;
 mod thread_state;
 mod unload_watch;
 mod walk;
-mod without_entry;
 
 use core::ffi::c_void;
 

@@ -4,13 +4,13 @@ use stackweave_core::{CodeAddress, StopReason};
 
 use crate::platform::arch::Registers;
 use crate::platform::cfi::{Cie, Malformed};
-use crate::platform::general::{self, StepFailure};
+use crate::platform::dwarf_step::{self, StepFailure};
 use crate::platform::last_stack::CAPACITY;
 use crate::platform::registered_code;
 use crate::platform::rule::{Rule, RuleKind};
+use crate::platform::step_without_entry;
 use crate::platform::stepping::Stepped;
 use crate::platform::walk::{Walk, WalkFrame, WalkStart};
-use crate::platform::without_entry;
 
 type Result<T> = core::result::Result<T, StopReason>;
 
@@ -54,7 +54,7 @@ fn step_without_entry(walk: &mut Walk<'_>, frame: WalkFrame, reason: StopReason)
     let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
     let Walk { memory, lookup, .. } = walk;
     let end_of_entry = |address| lookup.end_of_entry(address);
-    let stepped = without_entry::step(memory, end_of_entry, frame.address, &registers, reason)?;
+    let stepped = step_without_entry::step(memory, end_of_entry, frame.address, &registers, reason)?;
     enter_caller(walk, frame.sp, &stepped)
 }
 
@@ -96,19 +96,19 @@ fn evaluate(
     };
     if let Some(table) = walk.lookup.table(pc) {
         let entry = missing(walk.lookup.entry_offset(&table, pc))?;
-        return general::step(&table.section, entry, pc, registers, memory);
+        return dwarf_step::step(&table.section, entry, pc, registers, memory);
     }
     let registered = registered_code::with_entries(pc, |table| {
         let found = table.find(pc, &mut { Cie::NONE });
         let entry = missing(found.map(|fde| fde.map(|fde| fde.offset)))?;
-        general::step(&table.section, entry, pc, registers, memory)
+        dwarf_step::step(&table.section, entry, pc, registers, memory)
     });
     if let Some(result) = registered {
         return result;
     }
     let libgcc = if start.in_signal_handler() { None } else { registered_code::libgcc_entry(pc) };
     let (section, entry) = libgcc.ok_or(StepFailure::Stop(StopReason::NoUnwindEntry))?;
-    general::step(&section, entry, pc, registers, &mut walk.memory)
+    dwarf_step::step(&section, entry, pc, registers, &mut walk.memory)
 }
 
 /// Checks the caller that a step found, and enters its stack.

@@ -7,8 +7,8 @@ use stackweave_core::{CodeAddress, StopReason};
 
 pub use crate::platform::arch::Registers;
 use crate::platform::cfi::{Cie, Malformed, Table, TableSection};
-use crate::platform::general::{self, StepFailure};
-pub use crate::platform::without_entry::step as step_without_entry;
+use crate::platform::dwarf_step::{self, StepFailure};
+pub use crate::platform::step_without_entry::step as step_without_entry;
 
 /// The memory of the process whose frames are walked.
 pub trait ReadMemory {
@@ -60,7 +60,7 @@ impl<'a> UnwindTable<'a> {
     pub fn step(&self, pc: u64, registers: &Registers, memory: &mut impl ReadMemory) -> Result<Stepped, StopReason> {
         let entry = self.0.find(pc, &mut { Cie::NONE }).map_err(|Malformed| StopReason::UnsupportedRule)?;
         let entry = entry.ok_or(StopReason::NoUnwindEntry)?;
-        general::step(&self.0.section, entry.offset, pc, registers, memory).map_err(|failure| match failure {
+        dwarf_step::step(&self.0.section, entry.offset, pc, registers, memory).map_err(|failure| match failure {
             StepFailure::MissingRegister => StopReason::UnsupportedRule,
             StepFailure::Stop(reason) => reason,
         })

@@ -12,12 +12,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stackweave_store::thread_words::UNWIND_STATE;
 
 use crate::platform::arch;
-use crate::platform::counters::UnwindCounters;
 use crate::platform::last_stack::LastNativeStack;
 use crate::platform::loader;
 use crate::platform::lookup::Lookup;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
+use crate::platform::thread_counters::UnwindCounters;
 use crate::platform::thread_memory::MemorySlot;
 use crate::platform::unload_watch::{self, Watch};
 use crate::stats::UnwindStats;

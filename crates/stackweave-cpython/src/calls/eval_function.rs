@@ -8,7 +8,7 @@ use core::mem;
 use core::sync::atomic::Ordering;
 
 use super::eval_hook::{IS_RECORDING, RECURSION_LIMIT, run, step_aside};
-use super::evaluated::EvaluatedFrame;
+use super::evaluated_frame::EvaluatedFrame;
 use super::live_frame::{LiveFrame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
 use crate::public_api::ObjectPointer;

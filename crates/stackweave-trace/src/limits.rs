@@ -21,7 +21,7 @@ impl TraceLimits {
 
 /// The limits, and the counts of events that they affect. Guarded by the GIL.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct CountedLimits {
     pub(crate) limits: TraceLimits,
     /// Events that were recorded, if `max_events` is set.
     pub(crate) events: Cell<u64>,
@@ -37,7 +37,7 @@ pub(crate) struct Rules {
     pub(crate) dropped: Cell<u64>,
 }
 
-impl Rules {
+impl CountedLimits {
     pub(crate) const fn new(limits: TraceLimits) -> Self {
         Self {
             limits,
