@@ -6,7 +6,7 @@
 
 mod details;
 mod kinds;
-mod named;
+mod named_process;
 mod objects;
 mod visit;
 
@@ -16,7 +16,7 @@ use stackweave_recording::events::{MemoryEvent, Usage};
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{EventKinds, label_text};
-pub(crate) use named::{NamedProcess, NamedThread};
+pub(crate) use named_process::{NamedProcess, NamedThread};
 pub(crate) use visit::{AllKinds, Visit, all_kinds, visit, visit_process, visit_thread};
 
 /// A span of a thread.

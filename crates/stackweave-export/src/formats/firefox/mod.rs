@@ -23,7 +23,7 @@ use crate::formats::firefox::libs::Libs;
 use crate::formats::firefox::tables::category;
 use crate::formats::firefox::track::{Marker, ThreadColumns, Weights};
 use crate::source::Source;
-use crate::spill::Spill;
+use crate::spilled_columns::Spill;
 use stackweave_recording::events::Region;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
