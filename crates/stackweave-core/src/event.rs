@@ -4,169 +4,94 @@
 //! profile ([`Role`]) and the values of its events. So a reader can read kinds that it does not know. The kinds
 //! themselves are declared in `events` of `stackweave-recording`.
 
-use core::fmt;
 use std::borrow::Cow;
 
-/// The meaning of a kind of event, independent of its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Role {
-    /// A span begins inside the thread's innermost open span. The event's frame is its name.
-    Begin = 1,
-    /// The thread's innermost open span ends.
-    End = 2,
-    /// Something happens that has no duration.
-    Instant = 3,
-    /// A quantity changes to this value.
-    Counter = 4,
-    /// A stack was sampled, with this weight.
-    Sample = 5,
-    /// Memory is allocated.
-    Allocate = 6,
-    /// Memory is freed.
-    Free = 7,
-    /// A span continues that was suspended, as a generator does. Like [`Role::Begin`], and counted like it, but
-    /// for an object that has begun before.
-    Resume = 8,
-    /// A span is open that began earlier: before the recording, or before another span ran in its place. The event
-    /// has its depth, the number of open spans around it. Begins spans that are not known to be open; is not
-    /// counted as a call.
-    Open = 9,
-    /// An object receives this name.
-    Name = 10,
-    /// A range of addresses is mapped. It may be unmapped in parts, and replaces what was mapped there.
-    Map = 11,
-    /// A range of addresses is unmapped, independent of how it was mapped.
-    Unmap = 12,
-    /// The thread's last free did not happen: the call has failed.
-    Keep = 13,
-    /// The thread's events have this tag from now on; frame 0: none.
-    Tag = 14,
-    /// The memory usage of a call site: a sum of events, whether these are in the recording or not.
-    Usage = 15,
-    /// A freed address may be reused: an allocator that had to wait before reusing it no longer waits.
-    Complete = 16,
-    /// A row of an allocator's description of its own state.
-    State = 17,
+words! {
+    /// The meaning of a kind of event, independent of its name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum Role {
+        /// A span begins inside the thread's innermost open span. The event's frame is its name.
+        Begin = 1 => "begin",
+        /// The thread's innermost open span ends.
+        End = 2 => "end",
+        /// Something happens that has no duration.
+        Instant = 3 => "instant",
+        /// A quantity changes to this value.
+        Counter = 4 => "counter",
+        /// A stack was sampled, with this weight.
+        Sample = 5 => "sample",
+        /// Memory is allocated.
+        Allocate = 6 => "allocate",
+        /// Memory is freed.
+        Free = 7 => "free",
+        /// A span continues that was suspended, as a generator does. Like [`Role::Begin`], and counted like it, but
+        /// for an object that has begun before.
+        Resume = 8 => "resume",
+        /// A span is open that began earlier: before the recording, or before another span ran in its place. The event
+        /// has its depth, the number of open spans around it. Begins spans that are not known to be open; is not
+        /// counted as a call.
+        Open = 9 => "open",
+        /// An object receives this name.
+        Name = 10 => "name",
+        /// A range of addresses is mapped. It may be unmapped in parts, and replaces what was mapped there.
+        Map = 11 => "map",
+        /// A range of addresses is unmapped, independent of how it was mapped.
+        Unmap = 12 => "unmap",
+        /// The thread's last free did not happen: the call has failed.
+        Keep = 13 => "keep",
+        /// The thread's events have this tag from now on; frame 0: none.
+        Tag = 14 => "tag",
+        /// The memory usage of a call site: a sum of events, whether these are in the recording or not.
+        Usage = 15 => "usage",
+        /// A freed address may be reused: an allocator that had to wait before reusing it no longer waits.
+        Complete = 16 => "complete",
+        /// A row of an allocator's description of its own state.
+        State = 17 => "state",
+    }
 }
 
 impl Role {
-    /// Every role.
-    pub const ALL: [Self; 17] = [
-        Self::Begin,
-        Self::End,
-        Self::Instant,
-        Self::Counter,
-        Self::Sample,
-        Self::Allocate,
-        Self::Free,
-        Self::Resume,
-        Self::Open,
-        Self::Name,
-        Self::Map,
-        Self::Unmap,
-        Self::Keep,
-        Self::Tag,
-        Self::Usage,
-        Self::Complete,
-        Self::State,
-    ];
-
     /// Returns the role with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|role| *role as u8 == number)
     }
-
-    /// Returns the role as a word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Begin => "begin",
-            Self::End => "end",
-            Self::Instant => "instant",
-            Self::Counter => "counter",
-            Self::Sample => "sample",
-            Self::Allocate => "allocate",
-            Self::Free => "free",
-            Self::Resume => "resume",
-            Self::Open => "open",
-            Self::Name => "name",
-            Self::Map => "map",
-            Self::Unmap => "unmap",
-            Self::Keep => "keep",
-            Self::Tag => "tag",
-            Self::Usage => "usage",
-            Self::Complete => "complete",
-            Self::State => "state",
-        }
-    }
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The type of a field, which says how to interpret its word.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum FieldType {
+        /// A stack; 0 for none. In the process that records: a [`StackId`](crate::StackId). In a file: its number
+        /// there.
+        Stack = 1 => "stack",
+        /// A frame; 0 for none. In the process that records: the bits of a [`RawFrame`](crate::RawFrame). In a file: its
+        /// number there.
+        Frame = 2 => "frame",
+        /// A number.
+        Unsigned = 3 => "unsigned",
+        /// A number, as two's complement.
+        Signed = 4 => "signed",
+        /// The bits of an `f64`.
+        Float = 5 => "float",
+        /// An address in memory. It is often near the previous event's.
+        Address = 6 => "address",
+        /// A duration, in ticks of the recording's clock.
+        Ticks = 7 => "ticks",
+        /// A byte string of any length. Only the last field of a kind may have this type. It is a word with the
+        /// length, followed by the bytes, padded with zeros to whole words.
+        Bytes = 8 => "bytes",
+        /// A call: its callee and call site. In the process that records: the bits of a [`Call`](crate::Call). A file
+        /// has two frames instead, the callee and the caller, so that readers never meet this type.
+        Call = 9 => "call",
     }
-}
-
-/// The type of a field, which says how to interpret its word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FieldType {
-    /// A stack; 0 for none. In the process that records: a [`StackId`](crate::StackId). In a file: its number
-    /// there.
-    Stack = 1,
-    /// A frame; 0 for none. In the process that records: the bits of a [`RawFrame`](crate::RawFrame). In a file: its
-    /// number there.
-    Frame = 2,
-    /// A number.
-    Unsigned = 3,
-    /// A number, as two's complement.
-    Signed = 4,
-    /// The bits of an `f64`.
-    Float = 5,
-    /// An address in memory. It is often near the previous event's.
-    Address = 6,
-    /// A duration, in ticks of the recording's clock.
-    Ticks = 7,
-    /// A byte string of any length. Only the last field of a kind may have this type. It is a word with the
-    /// length, followed by the bytes, padded with zeros to whole words.
-    Bytes = 8,
-    /// A call: its callee and call site. In the process that records: the bits of a [`Call`](crate::Call). A file
-    /// has two frames instead, the callee and the caller, so that readers never meet this type.
-    Call = 9,
 }
 
 impl FieldType {
-    /// Every type.
-    pub const ALL: [Self; 9] = [
-        Self::Stack,
-        Self::Frame,
-        Self::Unsigned,
-        Self::Signed,
-        Self::Float,
-        Self::Address,
-        Self::Ticks,
-        Self::Bytes,
-        Self::Call,
-    ];
-
     /// Returns the type with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|field| *field as u8 == number)
-    }
-
-    /// Returns the type as a word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stack => "stack",
-            Self::Frame => "frame",
-            Self::Unsigned => "unsigned",
-            Self::Signed => "signed",
-            Self::Float => "float",
-            Self::Address => "address",
-            Self::Ticks => "ticks",
-            Self::Bytes => "bytes",
-            Self::Call => "call",
-        }
     }
 }
 

@@ -1,27 +1,24 @@
 //! The kinds of named frames.
 
-use core::fmt;
-
-/// The kind of a named frame. Recordings, the C interface and the report page use the same numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FrameKind {
-    /// A frame of machine code.
-    Native = 1,
-    /// A frame of Python code.
-    Python = 2,
-    /// A frame of another interpreter's code.
-    Script = 3,
-    /// Original code from which the generated code of the Python frame inside it was made.
-    Extra = 4,
-    /// A name that the user gave to a part of the program, which is not code.
-    Label = 5,
+words! {
+    /// The kind of a named frame. Recordings, the C interface and the report page use the same numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum FrameKind {
+        /// A frame of machine code.
+        Native = 1 => "native",
+        /// A frame of Python code.
+        Python = 2 => "python",
+        /// A frame of another interpreter's code.
+        Script = 3 => "script",
+        /// Original code from which the generated code of the Python frame inside it was made.
+        Extra = 4 => "extra",
+        /// A name that the user gave to a part of the program, which is not code.
+        Label = 5 => "label",
+    }
 }
 
 impl FrameKind {
-    /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Native, Self::Python, Self::Script, Self::Extra, Self::Label];
-
     /// Returns the kind with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
@@ -30,23 +27,6 @@ impl FrameKind {
     /// Returns the kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
-    /// Returns the kind as a word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Python => "python",
-            Self::Script => "script",
-            Self::Extra => "extra",
-            Self::Label => "label",
-        }
-    }
-}
-
-impl fmt::Display for FrameKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

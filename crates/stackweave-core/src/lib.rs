@@ -4,6 +4,10 @@
 //! it points at, and a walk returns why it ended.
 #![forbid(unsafe_code)]
 
+// Macros come before the modules that use them.
+#[macro_use]
+mod words;
+
 mod address;
 mod call;
 mod event;
